@@ -22,7 +22,7 @@ import urllib.request
 import dkim
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from verify_webhooks import DEADLINE, call, expect, start  # noqa: E402
+from dev_server import DEADLINE, call, expect, start  # noqa: E402
 
 RECIPIENTS = [f"reader{number:02}@example.com" for number in range(12)]
 # Messages a minute; at most a tenth of them leave in any six seconds.

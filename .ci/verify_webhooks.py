@@ -12,17 +12,15 @@ import json
 import os
 import queue
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.request
 
 import standardwebhooks
 import svix.webhooks
 
-DEADLINE = 60
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from dev_server import DEADLINE, call, expect, start  # noqa: E402
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
@@ -41,14 +39,6 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def call(base, key, method, path, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(base + path, data=data, method=method, headers=headers)
-    with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
-        return json.loads(answer.read() or b"null")
-
-
 def verifies(secret, headers, body):
     """Whether both packages believe a request; they must agree."""
     answers = set()
@@ -62,33 +52,6 @@ def verifies(secret, headers, body):
     if len(answers) != 1:
         sys.exit("the packages do not agree")
     return answers.pop()
-
-
-def expect(what, is_so):
-    if not is_so:
-        sys.exit(f"failed: {what}")
-    print(f"ok: {what}")
-
-
-def start(program, data):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MESSAGING_")}
-    arguments = [program, "dev", "--listen", "127.0.0.1:0", "--data", data, "--allow-private-targets"]
-    server = subprocess.Popen(arguments, env={**environment, "MESSAGING_LOG": "warn"}, stdout=subprocess.DEVNULL)
-    ends = time.monotonic() + DEADLINE
-    while time.monotonic() < ends and server.poll() is None:
-        # The address is written when everything else is there; dev.json is complete then or a moment later.
-        try:
-            with open(os.path.join(data, "listen"), encoding="utf-8") as file:
-                address = file.read().strip()
-            with open(os.path.join(data, "dev.json"), encoding="utf-8") as file:
-                dev = json.load(file)
-            if address and address in dev["base_url"]:
-                return server, dev
-        except (OSError, ValueError):
-            pass
-        time.sleep(0.05)
-    server.kill()
-    sys.exit("the server did not start")
 
 
 def check(dev, url):

@@ -9,12 +9,15 @@ use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{self, PageQuery};
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{DifferenceReport, Queued, VerifyReport};
+use messaging_engine::ops::Page;
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error, admin};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
 use crate::failure::Failure;
+use crate::output::rows::Rows;
 use crate::output::{self, Output};
 use crate::target;
 
@@ -23,7 +26,12 @@ const EXAMPLES: &str = "Examples:
   messaging admin create-workspace --name Acme --owner ann@example.com
   messaging admin create-key --workspace wsp_… --name backend --scopes messages:send,events:write
   messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key
-  messaging admin verify --data ./messaging-data";
+  messaging admin list-users --all --json | jq -r '.data[].email'
+  messaging admin login-link --email ann@example.com
+  messaging admin verify --data ./messaging-data
+
+An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
+already. Nothing else makes a database, so that a mistyped --data is told.";
 
 #[derive(Debug, Subcommand)]
 enum Admin {
@@ -37,6 +45,12 @@ enum Admin {
     RevokeKey(RevokeKey),
     /// List the API keys of a workspace, revoked ones included
     ListKeys(ListKeys),
+    /// List the workspaces of the installation
+    ListWorkspaces(ListPage),
+    /// List the users of the installation
+    ListUsers(ListPage),
+    /// Make a link by which a user signs in once within ten minutes, also one who has lost the password
+    LoginLink(LoginLink),
     /// Let a restored or copied installation send again, once what waits was cancelled or not
     Resume(Resume),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
@@ -106,12 +120,38 @@ struct ListKeys {
     /// The workspace
     #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
     workspace: String,
-    /// At most this many items
+    #[command(flatten)]
+    page: ListPage,
+}
+
+#[derive(Debug, Args)]
+struct ListPage {
+    /// At most this many items [default: 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
     /// `next_cursor` of the previous page
     #[arg(long, value_name = "TEXT")]
     cursor: Option<String>,
+    /// All items, page after page
+    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
+    all: bool,
+}
+
+impl ListPage {
+    /// The page that is asked for, or the first of all.
+    fn query(&self) -> PageQuery {
+        PageQuery::of(if self.all { Some(MAX_PAGE) } else { self.limit }, self.cursor.clone())
+    }
+}
+
+#[derive(Debug, Args)]
+struct LoginLink {
+    /// The sign-in name
+    #[arg(long, value_name = "EMAIL")]
+    email: String,
+    /// Where the server is reached [default: the address of the server that runs on the database]
+    #[arg(long, value_name = "URL", env = "MESSAGING_PUBLIC_URL", hide_env_values = true)]
+    public_url: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +169,9 @@ struct Resume {
     #[arg(long, value_name = "WHAT", value_parser = ["send", "cancel"])]
     queued: String,
 }
+
+/// Items of one page, where all are asked for.
+const MAX_PAGE: u32 = 200;
 
 /// How often it is looked whether a server has cancelled everything.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -176,7 +219,7 @@ fn scopes() -> PossibleValuesParser {
 /// The command.
 pub(crate) fn command() -> Command {
     let command = Command::new("admin")
-        .about("Create users, workspaces and API keys, and resume a restored server: straight on the database, while it runs")
+        .about("Users, workspaces, API keys and sign-in links, and resuming a restored server: straight on the database, while it runs")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -197,8 +240,11 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         if let Admin::Resume(flags) = &admin {
             return resume(matches, flags, output).await;
         }
-        let is_made = !matches!(admin, Admin::Verify);
-        let app = if is_made { target::open(matches).await? } else { target::open_existing(matches).await? };
+        let app = match &admin {
+            Admin::CreateUser(_) => target::open_or_begin(matches).await?,
+            Admin::LoginLink(link) => target::open_for_links(matches, link.public_url.as_deref()).await?,
+            _ => target::open_existing(matches).await?,
+        };
         carry_out(&app, admin, output).await
     })?
 }
@@ -238,9 +284,42 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {
-            let page = PageQuery::of(keys.limit, keys.cursor);
-            output.resource(&admin::list_keys(app, workspace(&keys.workspace)?, &page).await.map_err(refused)?)
+            let workspace = workspace(&keys.workspace)?;
+            list(app, &keys.page, output, async |query| admin::list_keys(app, workspace, &query).await).await
         }
+        Admin::ListWorkspaces(page) => {
+            list(app, &page, output, async |query| admin::list_workspaces(app, &query).await).await
+        }
+        Admin::ListUsers(page) => list(app, &page, output, async |query| admin::list_users(app, &query).await).await,
+        Admin::LoginLink(link) => {
+            let report = admin::login_link(app, &link.email).await.map_err(refused)?;
+            if !output.is_json() {
+                output::note(
+                    "the link opens one session; `messaging auth redeem --ticket` takes what follows #ticket=",
+                );
+            }
+            output.resource(&report)
+        }
+    }
+}
+
+/// Prints a page of a listing, or all of them.
+async fn list<T: Serialize>(
+    app: &App,
+    page: &ListPage,
+    output: Output,
+    mut look: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
+) -> Result<(), Failure> {
+    let mut found = look(page.query()).await.map_err(|error| target::refused(app, error))?;
+    if !page.all {
+        return output.resource(&found);
+    }
+    let mut rows = Rows::new(output);
+    loop {
+        rows.add(&found.data)?;
+        let Some(cursor) = found.next_cursor else { return rows.end() };
+        let query = PageQuery::of(Some(MAX_PAGE), Some(cursor));
+        found = look(query).await.map_err(|error| target::refused(app, error))?;
     }
 }
 

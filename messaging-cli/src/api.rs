@@ -1,17 +1,21 @@
 //! One command for every operation: read the arguments, carry the request out, print the answer.
 
 use clap::ArgMatches;
+use http::Method;
 
+use crate::arguments;
 use crate::automations;
 use crate::campaign_watch;
 use crate::command::operation;
+use crate::domain_wait;
 use crate::failure::Failure;
 use crate::import;
 use crate::listen;
-use crate::output::Output;
+use crate::listing;
+use crate::output::{self, Output};
 use crate::request::Request;
 use crate::target::{self, Target};
-use crate::{templates, watch};
+use crate::{templates, terminal, watch};
 
 /// Carries out the operation that the command line names.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
@@ -41,8 +45,19 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     let endpoint = operation::endpoint(&words).expect("the tree is made of the operations");
     let request = Request::read(endpoint, matches)?;
+    let has = |flag: &str| matches.try_get_one::<bool>(flag).ok().flatten().copied().unwrap_or(false);
+    if (endpoint.method)() == Method::DELETE && !has(arguments::YES) {
+        let named: Vec<_> = request.path.iter().map(|(_, id)| output::plain_text(id)).collect();
+        terminal::confirm(&format!("{}: {}?", endpoint.summary, named.join(" ")))?;
+    }
     target::block_on(async {
         let target = Target::choose(matches, endpoint.access).await?;
+        if domain_wait::is_wanted(matches) {
+            return domain_wait::run(&target, &request, matches, output).await;
+        }
+        if has(arguments::ALL) {
+            return listing::all(&target, request, output).await;
+        }
         let reply = target.call(&request).await?;
         output.reply(reply)
     })?

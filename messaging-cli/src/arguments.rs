@@ -15,6 +15,12 @@ pub(crate) const SECRET_KEY_FILE: &str = "secret_key_file";
 pub(crate) const JSON: &str = "json";
 pub(crate) const JSON_BODY: &str = "json_body";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+pub(crate) const PROFILE: &str = "profile";
+pub(crate) const ALL: &str = "all";
+pub(crate) const YES: &str = "yes";
+pub(crate) const EXAMPLE: &str = "example";
+pub(crate) const HTML_FILE: &str = "html_file";
+pub(crate) const ERRORS: &str = "errors";
 
 /// The directory when nothing is said (contract section 22).
 pub(crate) const DEFAULT_DATA: &str = "./messaging-data";
@@ -23,21 +29,36 @@ const TARGET: &str = "Target";
 
 /// Whether a shared argument has this long name.
 pub(crate) fn is_taken(long: &str) -> bool {
-    let own =
-        ["url", "api-key", "workspace", "data", "database", "secret-key-file", "json", "json-body", "idempotency-key"];
+    let own = [
+        "url",
+        "api-key",
+        "profile",
+        "workspace",
+        "data",
+        "database",
+        "secret-key-file",
+        "json",
+        "json-body",
+        "idempotency-key",
+        "all",
+        "yes",
+        "example",
+        "html-file",
+    ];
     own.contains(&long) || ["help", "version"].contains(&long)
 }
 
 /// The arguments that may also stand before the command; hidden there, shown with each command that reads them.
-pub(crate) fn anywhere() -> [Arg; 4] {
-    [url(), api_key(), workspace(), json()].map(|arg| arg.global(true).hide(true).help_heading(None::<&str>))
+pub(crate) fn anywhere() -> [Arg; 5] {
+    [url(), api_key(), profile(), workspace(), json()].map(|arg| arg.global(true).hide(true).help_heading(None::<&str>))
 }
 
 /// Where an operation is carried out.
-pub(crate) fn target() -> [Arg; 6] {
+pub(crate) fn target() -> [Arg; 7] {
     [
         with_env(url(), "MESSAGING_URL"),
         with_env(api_key(), "MESSAGING_API_KEY"),
+        with_env(profile(), "MESSAGING_PROFILE"),
         with_env(data(), "MESSAGING_DATA").default_value(DEFAULT_DATA),
         with_env(database(), "MESSAGING_DATABASE"),
         secret_key_file(),
@@ -55,6 +76,15 @@ pub(crate) fn database_target() -> [Arg; 3] {
         ),
         secret_key_file(),
     ]
+}
+
+/// Where a command that reads rows writes those that are refused.
+pub(crate) fn errors() -> Arg {
+    Arg::new(ERRORS)
+        .long("errors")
+        .value_name("FILE")
+        .value_parser(ValueParser::path_buf())
+        .help("Write which rows were refused, as CSV, to a file")
 }
 
 /// `--json`.
@@ -99,6 +129,52 @@ fn api_key() -> Arg {
         .value_name("KEY")
         .help_heading(TARGET)
         .help("The API key for the server, or a session token from `auth login`")
+}
+
+fn profile() -> Arg {
+    Arg::new(PROFILE)
+        .long("profile")
+        .value_name("NAME")
+        .help_heading(TARGET)
+        .help("The server and key that `messaging login` has saved under this name [default: default]")
+}
+
+/// `--all` of a listing.
+pub(crate) fn all() -> Arg {
+    Arg::new(ALL)
+        .long("all")
+        .action(ArgAction::SetTrue)
+        .help_heading("Query")
+        .help("All items, page after page, printed as they come; --limit is then the size of a page")
+}
+
+/// `--yes` of what cannot be undone.
+pub(crate) fn yes() -> Arg {
+    Arg::new(YES)
+        .long("yes")
+        .short('y')
+        .action(ArgAction::SetTrue)
+        .help_heading("Request")
+        .help("Do not ask. Asked is only on a terminal; a script without one is not")
+}
+
+/// `--example` of a command that takes a body.
+pub(crate) fn example() -> Arg {
+    Arg::new(EXAMPLE)
+        .long("example")
+        .action(ArgAction::SetTrue)
+        .help_heading("Body")
+        .help("Print a body to begin with, for --json-body, and do nothing else")
+}
+
+/// `--html-file`, beside `--html`.
+pub(crate) fn html_file() -> Arg {
+    Arg::new(HTML_FILE)
+        .long("html-file")
+        .value_name("FILE")
+        .value_parser(ValueParser::path_buf())
+        .help_heading("Body")
+        .help("Read the HTML from a file")
 }
 
 fn data() -> Arg {

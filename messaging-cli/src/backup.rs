@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use messaging_core::error::Chain;
 use messaging_http::standalone::backup;
 
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::progress::{Progress, Unit};
 use crate::{arguments, target};
 
 const FILE: &str = "file";
@@ -75,12 +75,9 @@ fn file_of(matches: &ArgMatches) -> PathBuf {
 
 /// Makes a backup.
 pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let settings = target::settings(matches)?;
-    if !settings.database.exists() {
-        return Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())));
-    }
-    let bar = Bar::new();
-    let made = backup::back_up(&settings, file_of(matches), matches.get_flag(OVERWRITE), &mut |told| bar.show(told));
+    let settings = target::existing(matches)?;
+    let bar = Progress::new("", Unit::Bytes);
+    let made = backup::back_up(&settings, file_of(matches), matches.get_flag(OVERWRITE), &mut |told| show(&bar, &told));
     bar.end();
     let report = made.map_err(|error| Failure::Failed(Chain(&error).to_string()))?;
     if !output.is_json() {
@@ -93,8 +90,8 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
 pub(crate) fn restore(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let (file, data) = (file_of(matches), arguments::data_directory(matches));
     readable(&file)?;
-    let bar = Bar::new();
-    let restored = backup::restore(&file, &data, &mut |told| bar.show(told));
+    let bar = Progress::new("", Unit::Bytes);
+    let restored = backup::restore(&file, &data, &mut |told| show(&bar, &told));
     bar.end();
     let report = restored.map_err(|error| Failure::Failed(Chain(&error).to_string()))?;
     if !output.is_json() {
@@ -112,23 +109,7 @@ fn readable(file: &Path) -> Result<(), Failure> {
     std::fs::File::open(file).map(drop).map_err(unreadable)
 }
 
-/// A bar on standard error, if that is a terminal.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new() -> Self {
-        let template = "{msg} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}";
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style))
-    }
-
-    fn show(&self, told: backup::Progress) {
-        self.0.set_message(told.doing);
-        self.0.set_length(told.total);
-        self.0.set_position(told.done);
-    }
-
-    fn end(&self) {
-        self.0.finish_and_clear();
-    }
+fn show(bar: &Progress, told: &backup::Progress) {
+    bar.message(told.doing);
+    bar.set(told.done, told.total);
 }

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use messaging_engine::ops::Endpoint;
 use serde_json::{Value, json};
 
@@ -14,6 +13,7 @@ use crate::arguments;
 use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::progress::{Progress, Unit};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
@@ -73,7 +73,7 @@ struct Watcher {
 
 impl Watcher {
     async fn run(self) -> Result<(), Failure> {
-        let bar = bar();
+        let bar = Progress::new("", Unit::Items);
         let (mut shown, mut silent) = (Value::Null, 0);
         loop {
             let document = match self.look().await {
@@ -92,7 +92,7 @@ impl Watcher {
             }
             show(&bar, &document);
             if let Some(end) = end(&status, &document) {
-                bar.finish_and_clear();
+                bar.end();
                 if !self.output.is_json() {
                     self.output.line(&document, &summary(&document))?;
                 }
@@ -155,21 +155,13 @@ fn summary(document: &Value) -> String {
     )
 }
 
-fn show(bar: &ProgressBar, document: &Value) {
+fn show(bar: &Progress, document: &Value) {
     let recipients = count(document, "recipients");
-    bar.set_length(recipients);
-    bar.set_position(recipients.saturating_sub(count(document, "waiting")));
+    bar.set(recipients.saturating_sub(count(document, "waiting")), recipients);
     let status = document["status"].as_str().unwrap_or_default();
     let more = [&document["phase"], &document["pause_reason"]].into_iter().find_map(Value::as_str);
     let message = more.map_or_else(|| status.to_owned(), |more| format!("{status} ({more})"));
-    bar.set_message(output::plain_text(&message));
-}
-
-/// A bar on standard error, if that is a terminal.
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len}, {per_sec}");
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+    bar.message(&output::plain_text(&message));
 }
 
 fn accepted(reply: Reply) -> Result<Value, Failure> {

@@ -11,7 +11,8 @@ use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{
-    admin, arguments, automations, backup, campaign_watch, completions, dev, import, listen, serve, templates, watch,
+    admin, arguments, automations, backup, campaign_watch, completions, dev, doctor, import, import_from, listen,
+    login, man, raw, serve, templates, watch,
 };
 
 /// The words of the commands that run a server.
@@ -29,13 +30,19 @@ pub(crate) fn root_for(arguments: &[OsString]) -> Command {
 /// The whole command line.
 pub fn root() -> Command {
     let servers = [dev::command(), serve::command(), admin::command()];
-    let mut root = program().subcommands(servers).subcommands([backup::backup_command(), backup::restore_command()]);
+    let mut root = program().subcommands(servers).subcommands([
+        doctor::command(),
+        backup::backup_command(),
+        backup::restore_command(),
+        import_from::command(),
+    ]);
     let groups = tree();
-    let help = help::top(&root, &groups, &completions::command());
+    let others = [login::command(), raw::command(), completions::command(), man::command()];
+    let help = help::top(&root, &groups, &others);
     for noun in groups {
         root = root.subcommand(noun.into_command());
     }
-    root.subcommand(completions::command()).help_template(help)
+    root.subcommands(others).help_template(help)
 }
 
 /// The program without its commands.

@@ -4,10 +4,13 @@
 //! readable by its owner alone, because nobody else knows the secrets. A later start reuses them. Where
 //! the file is gone and the database is not, a new key and a new password take their place.
 
+mod fake_providers;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use clap::{ArgMatches, Command};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::secret::Secret;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DevSetup};
@@ -17,6 +20,7 @@ use messaging_http::Settings;
 use messaging_http::standalone::{self, Standalone};
 use serde_json::json;
 
+use self::fake_providers::{Called, Choice, FakeProviders};
 use crate::dev_file::{self, DevFile};
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -26,40 +30,64 @@ const EXAMPLES: &str = "Prints a curl that sends a message. The sandbox captures
 
 Examples:
   messaging dev
+  messaging dev --fake-providers
   messaging dev --listen 127.0.0.1:0 --data ./try --json";
 
 /// The command.
 pub(crate) fn command() -> Command {
     let about = "Try it out: a server with a workspace, an API key and a captured mailbox, ready at once";
     serve::with_settings(Command::new("dev").after_help(EXAMPLES), about)
+        .arg(fake_providers::argument())
         .arg(arguments::json().help("Print what is written to dev.json, when the server is ready"))
 }
 
 /// Carries it out; returns when the server has stopped.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let settings = serve::settings(matches)?;
-    serve::run_server(&settings, run_prepared(&settings, output))
+    let mut settings = serve::settings(matches)?;
+    settings.engine = settings.engine.allow_unqualified_name(true);
+    let fakes = fake_providers::chosen(matches);
+    // That is where fakes are.
+    settings.allow_private_targets |= fakes.is_some();
+    serve::run_server(&settings, run_prepared(&settings, fakes.as_ref(), output))
 }
 
-async fn run_prepared(settings: &Settings, output: Output) -> Result<(), Failure> {
+async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Output) -> Result<(), Failure> {
     // Before anything else: a signal that comes while starting must not be lost.
     let stop = standalone::stop_signal()?;
     let server = Standalone::start(settings).await?;
     let address = server.local_addr();
     let file = settings.data.join(dev_file::FILE);
-    let dev = prepare(server.app(), dev_file::read(&file), &base_url(address)).await?;
+    let local = local_url(address);
+    let (setup, dev) = prepare(server.app(), dev_file::read(&file), &local).await?;
+    let fakes = match fakes {
+        None => None,
+        Some(fakes) => {
+            // What links begin with where nothing is said: also with an address that nobody can call, such as 0.0.0.0.
+            let public_url = settings.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+            let called = Called {
+                app: server.app(),
+                workspace: setup.workspace_id,
+                public_url: &public_url,
+                address: reachable(address),
+            };
+            Some(FakeProviders::start(fakes, &called, &settings.data).await?)
+        }
+    };
     dev_file::write(&file, &dev)
         .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
     if output.is_json() {
         output.resource(&dev)?;
     } else {
-        output::raw(welcome(&dev, &file).as_bytes())?;
+        let is_captured = captures(server.app(), &dev).await?;
+        output::raw(welcome(&dev, &file, is_captured, fakes.as_ref()).as_bytes())?;
     }
-    Ok(server.run(stop).await?)
+    server.run(stop).await?;
+    drop(fakes);
+    Ok(())
 }
 
 /// Makes sure that there is something to try out, and finds or renews the secrets for it.
-async fn prepare(app: &App, known: Option<DevFile>, base_url: &str) -> Result<DevFile, Failure> {
+async fn prepare(app: &App, known: Option<DevFile>, local: &str) -> Result<(DevSetup, DevFile), Failure> {
     let refused = |error: Error| target::refused(app, error);
     let setup = admin::prepare_dev(app).await.map_err(refused)?;
     let known = known.filter(|known| known.workspace_id == setup.workspace_id.to_string());
@@ -73,14 +101,15 @@ async fn prepare(app: &App, known: Option<DevFile>, base_url: &str) -> Result<De
         (None, Some(known)) => known.console_password.clone(),
         (None, None) => new_password(app, &setup).await.map_err(refused)?,
     };
-    Ok(DevFile {
-        base_url: base_url.to_owned(),
+    let file = DevFile {
+        base_url: format!("{local}/v1"),
         workspace_id: setup.workspace_id.to_string(),
         api_key,
-        console_email: setup.console_email,
+        console_email: setup.console_email.clone(),
         console_password,
-        from_email: setup.from_email,
-    })
+        from_email: setup.from_email.clone(),
+    };
+    Ok((setup, file))
 }
 
 async fn new_key(app: &App, setup: &DevSetup) -> Result<String, Error> {
@@ -95,45 +124,71 @@ async fn new_password(app: &App, setup: &DevSetup) -> Result<String, Error> {
     Ok(password)
 }
 
+/// Where programs on this machine reach the server, as a URL.
+fn local_url(address: SocketAddr) -> String {
+    format!("http://{}", reachable(address))
+}
+
 /// Where programs on this machine reach the server.
-fn base_url(mut address: SocketAddr) -> String {
+fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
         _ => {}
     }
-    format!("http://{address}/v1")
+    address
 }
 
-fn welcome(dev: &DevFile, file: &Path) -> String {
-    let DevFile { base_url, workspace_id, api_key, console_email, console_password, from_email } = dev;
+/// Whether mail of the workspace stays in the sandbox; somebody may have set the channel since an earlier start.
+async fn captures(app: &App, dev: &DevFile) -> Result<bool, Failure> {
+    let Ok(workspace) = dev.workspace_id.parse() else { return Ok(false) };
+    let settings = app.store().channel(workspace, Channel::Email).await;
+    let settings = settings.map_err(|error| target::refused(app, error.into()))?;
+    Ok(settings.is_some_and(|settings| settings.record.provider == "sandbox"))
+}
+
+/// How the program was called, for commands that somebody copies: a program that is not on the search path is not found
+/// by its name alone.
+fn program() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    let is_plain = called.chars().all(|c| c.is_ascii_alphanumeric() || "-_./+@".contains(c));
+    if is_plain && !called.is_empty() { called } else { "messaging".to_owned() }
+}
+
+fn welcome(dev: &DevFile, file: &Path, is_captured: bool, fakes: Option<&FakeProviders>) -> String {
+    let DevFile { base_url, workspace_id, api_key, from_email, .. } = dev;
     let root = base_url.trim_end_matches("/v1");
     let message = json!({
         "channel": "email", "from_email": from_email, "to": "ann@example.com", "subject": "Hello", "text": "It works",
     });
-    let file = file.display();
+    let fakes = fakes.map(|fakes| format!("{}\n", fakes.welcome())).unwrap_or_default();
+    let (file, program) = (file.display(), program());
+    let (send, look) = if is_captured {
+        (
+            "Send a message. The sandbox captures it, nothing leaves this machine:",
+            format!("{program} sandbox list\n{program} sandbox get MESSAGE_ID\n"),
+        )
+    } else {
+        ("Send a message. The email channel is not the sandbox: it goes out.", String::new())
+    };
     format!(
         "The API is at {base_url}, its reference at {root}/docs.
 
-Send a message. The sandbox captures it, nothing leaves this machine:
+{send}
 
 curl {base_url}/messages \\
   -H 'Authorization: Bearer {api_key}' \\
   -H 'Content-Type: application/json' \\
   -d '{message}'
 
-See what was captured, and what became of it:
+See what became of it:
 
 export MESSAGING_URL={base_url} MESSAGING_API_KEY={api_key}
-messaging sandbox list
-messaging sandbox get MESSAGE_ID
-messaging message watch
+{look}{program} message list
+{program} message watch
 
-workspace   {workspace_id}
-sign in as  {console_email}
-password    {console_password}
-
-All of this is in {file}. Ctrl-C stops the server; the next start goes on where this one ended.
+{fakes}The workspace is {workspace_id}. All of this, with the email and password of a user, is in {file}.
+Ctrl-C stops the server; the next start goes on where this one ended.
 "
     )
 }

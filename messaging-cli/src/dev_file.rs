@@ -21,6 +21,11 @@ pub(crate) struct DevFile {
     pub(crate) from_email: String,
 }
 
+/// Whether `dev` has prepared a data directory.
+pub(crate) fn is_there(data: &Path) -> bool {
+    data.join(FILE).exists()
+}
+
 /// The workspace of a data directory that `dev` has prepared.
 pub(crate) fn workspace_of(data: &Path) -> Option<String> {
     read(&data.join(FILE)).map(|dev| dev.workspace_id)
@@ -32,9 +37,9 @@ pub(crate) fn read(file: &Path) -> Option<DevFile> {
 }
 
 /// Puts the file into place as a whole, so that nobody reads half of it.
-pub(crate) fn write(file: &Path, dev: &DevFile) -> io::Result<()> {
+pub(crate) fn write(file: &Path, content: &impl Serialize) -> io::Result<()> {
     let aside = PathBuf::from(format!("{}.new.{}", file.display(), std::process::id()));
-    let text = serde_json::to_string_pretty(dev).map_err(io::Error::from)?;
+    let text = serde_json::to_string_pretty(content).map_err(io::Error::from)?;
     let written = OpenOptions::new()
         .write(true)
         .create(true)

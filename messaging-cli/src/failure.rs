@@ -23,9 +23,15 @@ pub(crate) enum Failure {
     /// The command line makes no sense, or a file it names cannot be read.
     #[error("{0}")]
     Usage(String),
+    /// The answer began to be printed and could not be ended; what stands there already tells it.
+    #[error("{0}")]
+    Cut(Box<Failure>),
     /// Neither server nor database can be reached.
     #[error("{0}")]
     Unreachable(String),
+    /// What was waited for has not come in time; what is known is printed already.
+    #[error("{0}")]
+    TimedOut(String),
     /// Standard output takes nothing more.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
@@ -52,9 +58,10 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
+            Self::Cut(inner) => inner.exit_code(),
             Self::Refused(_) | Self::Unsuccessful(_) | Self::Failed(_) => 1,
             Self::Usage(_) => 2,
-            Self::Unreachable(_) | Self::Output(_) => 3,
+            Self::Unreachable(_) | Self::TimedOut(_) | Self::Output(_) => 3,
         }
     }
 
@@ -64,12 +71,14 @@ impl Failure {
     }
 
     /// The code in the error document of `--json`.
-    pub(crate) const fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
+            Self::Cut(inner) => inner.code(),
             Self::Refused(_) => "refused",
             Self::Unsuccessful(_) | Self::Failed(_) => "unsuccessful",
             Self::Usage(_) => "usage",
             Self::Unreachable(_) => "unreachable",
+            Self::TimedOut(_) => "timed_out",
             Self::Output(_) => "output",
         }
     }

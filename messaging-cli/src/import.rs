@@ -12,7 +12,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use messaging_core::domain::import::report;
 use messaging_engine::ops::Endpoint;
 use ring::digest;
@@ -22,6 +21,7 @@ use crate::arguments;
 use crate::command::operation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::progress::{Progress, Unit};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
@@ -32,7 +32,6 @@ pub(crate) const WORDS: &[&str] = &["contact", "import"];
 const FILE: &str = "file";
 const MAP: &str = "map";
 const DEDUP_KEYS: &str = "dedup_keys";
-const ERRORS: &str = "errors";
 
 /// How often is asked how far the server has come.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -85,13 +84,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("What contacts are looked for by, in this order [default: external_id,email,phone]"),
         )
-        .arg(
-            Arg::new(ERRORS)
-                .long("errors")
-                .value_name("FILE")
-                .value_parser(ValueParser::path_buf())
-                .help("Write which rows were refused, as CSV, to a file"),
-        )
+        .arg(arguments::errors())
         .args(arguments::target())
         .arg(arguments::json())
 }
@@ -115,18 +108,20 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let request = Request { body: announcement.to_string().into(), ..Request::new(create) };
     let announced = accepted(target.call(&request).await?)?;
 
-    let bar = bar(announced["size_bytes"].as_u64(), "sent", "{binary_bytes}/{binary_total_bytes}");
+    let bar = Progress::new("sent", Unit::Bytes);
+    bar.set(0, announced["size_bytes"].as_u64().unwrap_or_default());
     let sent = {
         let bar = bar.clone();
-        move |bytes| bar.inc(bytes)
+        move |bytes| bar.add(bytes)
     };
-    let import = accepted(target.upload(&announced, file, sent).await?)?;
-    bar.finish_and_clear();
+    let uploaded = target.upload(&announced, file, sent).await;
+    bar.end();
+    let import = accepted(uploaded?)?;
     let import = wait(&target, &import).await?;
 
     let report = errors(&target, &import, 0).await?;
     let shown = report::parse(&report, SHOWN);
-    if let Some(path) = matches.get_one::<PathBuf>(ERRORS) {
+    if let Some(path) = matches.get_one::<PathBuf>(arguments::ERRORS) {
         write_errors(path, &target, &import, report).await?;
     }
     show(output, import, shown)
@@ -176,7 +171,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
     let get = operation(&["import", "get"])?;
     let id = import["import_id"].as_str().unwrap_or_default().to_owned();
     let request = Request { path: vec![("id".to_owned(), id)], ..Request::new(get) };
-    let bar = bar(None, "read", "{human_pos}/{human_len} rows, {per_sec}");
+    let bar = Progress::new("rows read", Unit::Items);
     let waiting = async {
         let mut silent = 0;
         loop {
@@ -190,10 +185,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
                         return Ok(import);
                     }
                     let done = ["created", "updated", "failed"].iter().filter_map(|name| import[*name].as_u64()).sum();
-                    if let Some(total) = import["total_rows"].as_u64() {
-                        bar.set_length(total);
-                    }
-                    bar.set_position(done);
+                    bar.set(done, import["total_rows"].as_u64().unwrap_or_default());
                 }
             }
             tokio::time::sleep(PERIOD).await;
@@ -208,7 +200,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
         ended = waiting => ended,
         failed = working => failed,
     };
-    bar.finish_and_clear();
+    bar.end();
     ended
 }
 
@@ -266,13 +258,6 @@ fn show(output: Output, mut import: Value, shown: Vec<Value>) -> Result<(), Fail
         output.line(&import, &summary)?;
     }
     failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason)))
-}
-
-/// A bar on standard error, if that is a terminal.
-fn bar(length: Option<u64>, verb: &str, counts: &str) -> ProgressBar {
-    let template = format!("{verb} {{wide_bar}} {counts}");
-    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(length.or(Some(0)), ProgressDrawTarget::stderr()).with_style(style)
 }
 
 #[cfg(test)]

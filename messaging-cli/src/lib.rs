@@ -21,12 +21,23 @@ pub mod command;
 mod completions;
 mod dev;
 mod dev_file;
+mod doctor;
+mod domain_wait;
+mod event_log;
+mod example;
 mod failure;
 mod files;
 mod import;
+mod import_from;
 mod listen;
+mod listing;
+mod login;
+mod man;
 mod members;
 mod output;
+mod profile;
+mod progress;
+mod raw;
 mod reply;
 mod request;
 mod resources;
@@ -34,6 +45,8 @@ mod send;
 mod serve;
 mod target;
 mod templates;
+mod terminal;
+mod user_files;
 mod watch;
 
 use std::ffi::OsString;
@@ -47,7 +60,13 @@ use crate::output::Output;
 /// Carries out a command line and says how the process shall end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<_> = arguments.into_iter().collect();
-    let matches = match command::root_for(&arguments).try_get_matches_from(arguments) {
+    let root = command::root_for(&arguments);
+    if let Some(endpoint) = example::wanted(&root, &arguments) {
+        let printed = output::raw(format!("{:#}\n", example::of(endpoint)).as_bytes());
+        return printed.map_or_else(|failure| ExitCode::from(failure.exit_code()), |()| ExitCode::SUCCESS);
+    }
+    let arguments = command::operation::with_joined_booleans(&root, arguments);
+    let matches = match root.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return output::usage(&error),
     };
@@ -65,10 +84,15 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("dev", matches)) => dev::run(matches, output),
+        Some(("doctor", matches)) => doctor::run(matches, output),
         Some(("backup", matches)) => backup::back_up(matches, output),
         Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
+        Some((import_from::WORD, matches)) => import_from::run(matches, output),
         Some(("completions", matches)) => completions::run(matches, command::root()),
+        Some(("man", matches)) => man::run(matches, command::root(), output),
+        Some(("login", matches)) => login::run(matches, output),
+        Some(("api", matches)) => raw::run(matches, output),
         _ => api::run(matches, output),
     }
 }

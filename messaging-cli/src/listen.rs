@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command};
-use http::{Method, StatusCode};
+use http::Method;
 use messaging_core::domain::signature::{SigningKey, new_secret, signed_headers};
 use messaging_core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch as _, FetchRequest, Protocol};
@@ -16,11 +16,11 @@ use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::command::operation;
+use crate::event_log::{self, EventLog, Place};
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::request::Request;
 use crate::target::Target;
+use crate::user_files;
 
 /// The words of the command.
 pub(crate) const WORDS: &[&str] = &["webhook", "listen"];
@@ -29,17 +29,11 @@ const FORWARD: &str = "forward";
 const SECRET: &str = "secret";
 const EVENTS: &str = "events";
 
-/// How long a poll waits for events, in seconds.
-const WAIT: u32 = 25;
-
-/// Events in one answer.
-const LIMIT: u32 = 200;
+/// The file that keeps the secret, among those of the user.
+const SECRET_FILE: &str = "webhook-listen.secret";
 
 /// How long the program may take, as a webhook's receiver may.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-
-/// A server that cannot be reached is tried again after this: whoever builds a program restarts servers.
-const AGAIN: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read.
 
@@ -63,7 +57,7 @@ pub(crate) fn command() -> Command {
             Arg::new(SECRET)
                 .long("secret")
                 .value_name("whsec_…")
-                .help("What requests are signed with [default: a new one, which is shown]"),
+                .help("What requests are signed with [default: one that is made at the first start and kept]"),
         )
         .arg(
             Arg::new(EVENTS)
@@ -78,19 +72,19 @@ pub(crate) fn command() -> Command {
 
 /// Carries it out; ends with Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let endpoint = operation::endpoint(&["webhook", "events"]).expect("part of the contract");
     let forward = arguments::text(matches, FORWARD).map(|url| Forward::new(url, matches)).transpose()?;
-    let target = Target::choose(matches, endpoint.access).await?;
+    let target = Target::choose(matches, event_log::endpoint().access).await?;
     let types: Vec<String> = matches.get_many(EVENTS).into_iter().flatten().cloned().collect();
-    let listener = Listener { target, output, forward, types };
+    let log = EventLog::new(target, Place::now());
+    let listener = Listener { log, output, forward, types };
     tokio::select! {
-        ended = listener.run(|| Request::new(endpoint)) => ended,
+        ended = listener.run() => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
 
 struct Listener {
-    target: Target,
+    log: EventLog,
     output: Output,
     forward: Option<Forward>,
     /// Types that are wanted; none: all.
@@ -98,41 +92,15 @@ struct Listener {
 }
 
 impl Listener {
-    async fn run(self, poll: impl Fn() -> Request) -> Result<(), Failure> {
-        let mut place = ("since", SystemClock.now().to_string());
+    async fn run(mut self) -> Result<(), Failure> {
         let mut is_first = true;
         loop {
-            let mut request = poll();
-            let (name, text) = &place;
-            request.query.push(((*name).to_owned(), text.clone()));
-            request.query.push(("limit".to_owned(), LIMIT.to_string()));
-            // The first answer tells at once that everything works.
-            request.query.push(("wait".to_owned(), if is_first { 0 } else { WAIT }.to_string()));
-            let reply = match self.target.call(&request).await {
-                Ok(reply) if reply.status == StatusCode::TOO_MANY_REQUESTS => {
-                    let seconds = reply.retry_after.and_then(|text| text.parse().ok()).unwrap_or(1);
-                    tokio::time::sleep(Duration::from_secs(seconds)).await;
-                    continue;
-                }
-                Ok(reply) if reply.status.is_success() => reply,
-                Ok(reply) => return Err(Failure::Refused(reply)),
-                Err(Failure::Unreachable(reason)) if !is_first => {
-                    output::note(&format!("{reason}; trying again"));
-                    tokio::time::sleep(AGAIN).await;
-                    continue;
-                }
-                Err(failure) => return Err(failure),
-            };
-            let page: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            let Some(cursor) = page["next_cursor"].as_str() else {
-                return Err(Failure::Unreachable("the server answered something that is not the API".to_owned()));
-            };
-            place = ("after", cursor.to_owned());
+            let events = self.log.next().await?;
             if is_first {
                 self.introduce();
                 is_first = false;
             }
-            for event in page["data"].as_array().into_iter().flatten() {
+            for event in &events {
                 self.pass_on(event).await?;
             }
         }
@@ -176,6 +144,18 @@ impl Listener {
     }
 }
 
+/// The secret of earlier starts, or a new one that is kept for later ones: the program that is being built need not be
+/// told a new one each time.
+fn kept_secret() -> Result<String, Failure> {
+    let path = user_files::path(SECRET_FILE)?;
+    if let Some(kept) = user_files::read(&path)?.filter(|kept| SigningKey::parse(kept.trim()).is_ok()) {
+        return Ok(kept.trim().to_owned());
+    }
+    let secret = new_secret(&SystemEntropy::default()).into_inner();
+    user_files::write(&path, &format!("{secret}\n"))?;
+    Ok(secret)
+}
+
 /// The program that events are sent to.
 struct Forward {
     url: String,
@@ -188,7 +168,7 @@ impl Forward {
     fn new(url: &str, matches: &ArgMatches) -> Result<Self, Failure> {
         let secret = match arguments::text(matches, SECRET) {
             Some(secret) => secret.to_owned(),
-            None => new_secret(&SystemEntropy::default()).into_inner(),
+            None => kept_secret()?,
         };
         let key = SigningKey::parse(&secret).map_err(|error| Failure::usage(format!("--secret: {error}")))?;
         // It is a program of whoever calls this command, most often on this machine.

@@ -81,13 +81,14 @@ pub(crate) fn of_body(endpoint: &Endpoint) -> Vec<Member> {
 }
 
 /// A schema and the definitions that it refers to.
-struct Schemas {
+pub(crate) struct Schemas {
     root: Value,
     definitions: Map<String, Value>,
 }
 
 impl Schemas {
-    fn new(schema: fn(&mut SchemaGenerator) -> schemars::Schema) -> Self {
+    /// Makes it.
+    pub(crate) fn new(schema: fn(&mut SchemaGenerator) -> schemars::Schema) -> Self {
         let mut generator = SchemaGenerator::default();
         let root = schema(&mut generator).to_value();
         let mut definitions = generator.take_definitions(true);
@@ -120,8 +121,13 @@ impl Schemas {
             .collect()
     }
 
+    /// The schema itself.
+    pub(crate) const fn root(&self) -> &Value {
+        &self.root
+    }
+
     /// Follows references and leaves out the `null` of a nullable member.
-    fn resolve<'a>(&'a self, schema: &'a Value, depth: usize) -> &'a Value {
+    pub(crate) fn resolve<'a>(&'a self, schema: &'a Value, depth: usize) -> &'a Value {
         if depth > MAX_DEPTH {
             return schema;
         }

@@ -6,9 +6,13 @@
 //! is no JSON (an email's source) becomes `{"content_type":…,"body":…}`. Only a command line that cannot be
 //! understood at all prints nothing there.
 
+mod dialog;
+mod importance;
+mod masked;
 mod node;
 mod record;
 mod refusal;
+pub(crate) mod rows;
 mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -86,11 +90,15 @@ impl Output {
             return;
         }
         let mut err = anstream::stderr();
-        let _ = match failure {
+        let told = match failure {
+            Failure::Cut(inner) => inner,
+            other => other,
+        };
+        let _ = match told {
             Failure::Refused(reply) => write!(err, "{}", refusal::text(reply)),
             other => writeln!(err, "{RED}error:{RED:#} {other}"),
         };
-        if self.json && !matches!(failure, Failure::Unsuccessful(_)) {
+        if self.json && !matches!(failure, Failure::Unsuccessful(_) | Failure::TimedOut(_) | Failure::Cut(_)) {
             let document = match failure {
                 Failure::Refused(reply) if reply.is_json() => one_document(reply),
                 Failure::Refused(reply) => error_document(failure.code(), &format!("status {}", reply.status)),
@@ -106,24 +114,41 @@ fn show(node: &Node) -> Result<(), Failure> {
     let width = terminal_width();
     let Node::Object(members) = node else { return raw(format!("{}\n", node.line()).as_bytes()) };
     let Some(Node::List(items)) = node.member("data").filter(|_| node.member("next_cursor").is_some()) else {
-        return raw(table::resource(members, width).as_bytes());
+        raw(table::resource(members, width).as_bytes())?;
+        if masked::is_in(node) {
+            note(MASKED);
+        }
+        return Ok(());
     };
     if items.is_empty() {
         note("nothing");
         return Ok(());
     }
-    if let Some(text) = record::page(items) {
-        return raw(text.as_bytes());
+    if show_items(items)? {
+        note(MASKED);
     }
-    let (text, hidden) = table::page(items, width);
+    if let Some(Node::Text(cursor)) = node.member("next_cursor") {
+        note(&format!("there is more: --cursor {cursor}, or --all"));
+    }
+    Ok(())
+}
+
+/// What stands below the first addresses that are shown in part.
+const MASKED: &str = "addresses are masked; credentials with the scope pii:read see them";
+
+/// Prints the items of a listing for people; answers whether an address among them is masked.
+fn show_items(items: &[Node]) -> Result<bool, Failure> {
+    let has_masked = items.iter().any(masked::is_in);
+    if let Some(text) = record::page(items).or_else(|| dialog::page(items)) {
+        raw(text.as_bytes())?;
+        return Ok(has_masked);
+    }
+    let (text, hidden) = table::page(items, terminal_width());
     raw(text.as_bytes())?;
     if !hidden.is_empty() {
         note(&format!("not shown for want of room: {} (see --json)", hidden.join(", ")));
     }
-    if let Some(Node::Text(cursor)) = node.member("next_cursor") {
-        note(&format!("there is more: --cursor {cursor}"));
-    }
-    Ok(())
+    Ok(has_masked)
 }
 
 /// Prints what clap says about a command line, and gives the exit code: 0 for help, 2 for nonsense.
@@ -136,6 +161,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Says something that is not the answer, on standard error.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Shows a question on standard error; the answer stands on the same line.
+pub(crate) fn prompt(text: &str) {
+    let mut err = anstream::stderr();
+    let _ = write!(err, "{text}");
+    let _ = err.flush();
 }
 
 /// A text from outside, such that it cannot steer the terminal.

@@ -1,17 +1,19 @@
 //! From what was typed to a request of the API. No rule is checked here: the API says what is wrong, all at once.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use http::Method;
 use messaging_engine::ops::{BodyKind, Endpoint};
 use serde_json::{Map, Value};
 
 use crate::arguments;
-use crate::command::operation::Part;
+use crate::command::operation::{HTML, Part};
 use crate::failure::Failure;
+use crate::files;
 use crate::members::{self, Kind, Member};
 use crate::send;
 
@@ -27,6 +29,17 @@ pub(crate) struct Request {
     /// The body; empty for none.
     pub(crate) body: Bytes,
     /// The Idempotency-Key.
+    pub(crate) idempotency_key: Option<String>,
+}
+
+/// One request as the reference writes it.
+pub(crate) struct Raw {
+    pub(crate) method: Method,
+    /// Below the version, with `/` at its beginning and without the query.
+    pub(crate) path: String,
+    /// Without `?`.
+    pub(crate) query: String,
+    pub(crate) body: Bytes,
     pub(crate) idempotency_key: Option<String>,
 }
 
@@ -70,6 +83,9 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
         if let Some(value) = value(matches, &Part::Body.id(&member.name), &member.kind) {
             flags.insert(member.name, value);
         }
+    }
+    if let Some(file) = matches.try_get_one::<PathBuf>(arguments::HTML_FILE).ok().flatten() {
+        flags.insert(HTML.to_owned(), Value::String(files::read(file)?));
     }
     if endpoint.id == send::OPERATION {
         send::add_conveniences(matches, &mut flags)?;
@@ -124,7 +140,7 @@ fn plain(value: Value) -> String {
 }
 
 /// A JSON file, as bytes and as a value; `-` is standard input.
-fn json_file(file: &str) -> Result<(Bytes, Value), Failure> {
+pub(crate) fn json_file(file: &str) -> Result<(Bytes, Value), Failure> {
     let bytes = if file == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes).map_err(|error| unreadable(file, &error))?

@@ -53,7 +53,7 @@ pub(crate) fn extend(command: Command, route: &str) -> Command {
 
 /// What every email needs comes first, the rest by name.
 fn ordered(arg: Arg) -> Arg {
-    const FIRST: &[&str] = &["to", "subject", "text", "html", "attach"];
+    const FIRST: &[&str] = &["to", "subject", "text", "html", "html-file", "attach"];
     if arg.get_help_heading() != Some("Body") {
         return arg;
     }

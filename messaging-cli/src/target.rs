@@ -14,12 +14,12 @@ use messaging_http::standalone::Role;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::arguments::{self, API_KEY, URL, WORKSPACE};
 use crate::failure::Failure;
+use crate::profile::{self, Connection};
 use crate::reply::Reply;
-use crate::request::Request;
+use crate::request::{Raw, Request};
 
-pub(crate) use database::{open, open_existing, open_to_work, refused, settings};
+pub(crate) use database::{existing, open_existing, open_for_links, open_or_begin, open_to_work, refused};
 
 /// Where operations are carried out.
 pub(crate) struct Target {
@@ -48,9 +48,9 @@ impl Target {
     }
 
     async fn choose_as(matches: &ArgMatches, access: Access, role: Role) -> Result<Self, Failure> {
-        let named = arguments::text(matches, WORKSPACE).map(ToOwned::to_owned);
-        let key = arguments::text(matches, API_KEY);
-        let place = match arguments::text(matches, URL) {
+        let Connection { url, token, workspace: named } = profile::connection(matches, database::is_named(matches))?;
+        let key = token.as_deref();
+        let place = match url.as_deref() {
             Some(_) if key.is_none() && access != Access::Public => {
                 return Err(Failure::usage(
                     "a server needs an API key: give --api-key, or set MESSAGING_API_KEY (`messaging admin create-key` \
@@ -67,6 +67,31 @@ impl Target {
             None => Place::Database(database::Database::open(matches, named.as_deref(), access, role).await?),
         };
         Ok(Self { place, named, found: OnceCell::new() })
+    }
+
+    /// A server by its address.
+    pub(crate) fn server(url: &str, token: Option<&str>, workspace: Option<&str>) -> Result<Self, Failure> {
+        let place = Place::Server(Box::new(server::Server::new(url, token, workspace)?));
+        Ok(Self { place, named: workspace.map(ToOwned::to_owned), found: OnceCell::new() })
+    }
+
+    /// Carries out a request that is written as the server gets it, but for the name of the workspace.
+    pub(crate) async fn raw(&self, mut raw: Raw) -> Result<Reply, Failure> {
+        if raw.path.contains(WORKSPACE_PLACE) {
+            raw.path = raw.path.replace(WORKSPACE_PLACE, self.workspace().await?);
+        }
+        match &self.place {
+            Place::Server(server) => server.raw(&raw).await,
+            Place::Database(database) => {
+                let found = ops::all().iter().find_map(|row| Some((row, parameters(row, &raw)?)));
+                let Some((endpoint, path)) = found else {
+                    return Err(Failure::usage(format!("the API has no {} {}", raw.method, raw.path)));
+                };
+                let query = form_urlencoded::parse(raw.query.as_bytes()).into_owned().collect();
+                let Raw { body, idempotency_key, .. } = raw;
+                database.call(&Request { endpoint, path: Vec::new(), query, body, idempotency_key }, &path).await
+            }
+        }
     }
 
     /// Carries out a request. A refusal is an answer as well.
@@ -136,6 +161,26 @@ impl Target {
             }
         }
     }
+}
+
+/// What the path of a request may have in the place of its workspace.
+const WORKSPACE_PLACE: &str = "{workspace_id}";
+
+/// The parameters of a path, if the request is for this operation.
+fn parameters(endpoint: &Endpoint, raw: &Raw) -> Option<Vec<(String, String)>> {
+    let (wanted, given) = (endpoint.path.split('/'), raw.path.split('/'));
+    if (endpoint.method)() != raw.method || wanted.clone().count() != given.clone().count() {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (wanted, given) in wanted.zip(given) {
+        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) if !given.is_empty() => found.push((name.to_owned(), given.to_owned())),
+            None if wanted == given => {}
+            _ => return None,
+        }
+    }
+    Some(found)
 }
 
 fn list_workspaces() -> &'static Endpoint {

@@ -1,20 +1,15 @@
-//! `message watch`: shows what becomes of the workspace's messages while it happens.
-//!
-//! The API has no stream of events, so the newest messages are listed once a second and those that
-//! changed are read. A second costs at most [`MAX_REQUESTS`] requests, below the default rate limit of a
-//! key; when more has changed, the rest waits for its turn and nothing is left out. Opens, clicks and the
-//! like do not change a message: for them the newest messages are read in turn, which takes some seconds.
+//! `message watch`: shows what becomes of the workspace's messages while it happens, from the log of events, or what
+//! becomes of one message until its end.
 
-use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use messaging_engine::ops::Endpoint;
 use serde_json::{Value, json};
-use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::arguments;
 use crate::command::operation;
+use crate::event_log::{self, EventLog, Place};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::reply::Reply;
@@ -25,30 +20,26 @@ use crate::target::Target;
 pub(crate) const WORDS: &[&str] = &["message", "watch"];
 
 const UNTIL_FINAL: &str = "until_final";
+const TIMEOUT: &str = "timeout";
+const SINCE: &str = "since";
+const AFTER: &str = "after";
 
-/// How often the newest messages are listed.
+/// How often one message is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Requests in one period, the listing included.
-const MAX_REQUESTS: usize = 8;
+/// How many times in a row a server that cannot be asked for a moment is asked again.
+const MAX_SILENT: u32 = 40;
 
-/// Messages that are read in turn for events that the listing does not show, and how many in one period.
-const RECENT: usize = 20;
-const RECENT_READS: usize = 2;
+const EXAMPLES: &str = "Without --until-final: the events of all messages from now on, each once, until Ctrl-C, which \
+says how to go on from there. Needs the scope webhooks:read; addresses are masked without pii:read.
 
-/// Messages in one listing.
-const PAGE: usize = 100;
-
-/// Messages that are followed at the same time; the oldest are given up.
-const MAX_FOLLOWED: usize = 10_000;
-
-const EXAMPLES: &str =
-    "Follows the messages of the workspace, old and new, until Ctrl-C. Needs the scope messages:send.
+With --until-final: the events of one message from its first. Ends with 0 when it was sent, with 1 when it bounced, failed,
+was suppressed or cancelled, and with 3 after --timeout. Needs the scope messages:send.
 
 Examples:
   messaging message watch
-  messaging message watch --json | jq -r 'select(.kind == \"bounce\") | .to'
-  messaging message watch --until-final msg_…";
+  messaging message watch --since 2026-01-31T09:00:00Z --json | jq -r 'select(.kind == \"bounce\") | .to'
+  messaging message watch --until-final msg_… --timeout 60 || echo 'not delivered'";
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -56,9 +47,30 @@ pub(crate) fn command() -> Command {
         .about("Show the events of messages as they happen")
         .after_help(EXAMPLES)
         .arg(
-            Arg::new(UNTIL_FINAL).long("until-final").value_name("MESSAGE_ID").help(
+            Arg::new(UNTIL_FINAL).long("until-final").value_name("MESSAGE_ID").conflicts_with_all([SINCE, AFTER]).help(
                 "Show the events of this message only, from its first, and end when it has been sent or given up",
             ),
+        )
+        .arg(
+            Arg::new(TIMEOUT)
+                .long("timeout")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u64).range(1..=31_536_000))
+                .requires(UNTIL_FINAL)
+                .help("Give up waiting for that after so long, with exit code 3"),
+        )
+        .arg(
+            Arg::new(SINCE)
+                .long("since")
+                .value_name("TIME")
+                .help("Begin with the events of this time, RFC 3339; events are kept for 30 days"),
+        )
+        .arg(
+            Arg::new(AFTER)
+                .long("after")
+                .value_name("CURSOR")
+                .conflicts_with(SINCE)
+                .help("Go on where an earlier watch has ended"),
         )
         .args(arguments::target())
         .arg(arguments::json().help("Print each event as a JSON object on a line of its own"))
@@ -66,204 +78,126 @@ pub(crate) fn command() -> Command {
 
 /// Carries it out; ends with Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let list = operation("list")?;
-    let target = Target::choose(matches, list.access).await?;
-    let watcher =
-        Watcher { target, output, list, get: operation("get")?, followed: HashMap::new(), recent: VecDeque::new() };
-    let mut period = tokio::time::interval(PERIOD);
-    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    tokio::select! {
-        ended = watcher.run(arguments::text(matches, UNTIL_FINAL), period) => ended,
+    if let Some(id) = arguments::text(matches, UNTIL_FINAL) {
+        let get = operation::endpoint(&["message", "get"]).expect("part of the contract");
+        let target = Target::choose(matches, get.access).await?;
+        let timeout = matches.get_one::<u64>(TIMEOUT).copied();
+        let one = OneMessage { target, output, get, id, status: String::new(), shown: 0 };
+        return tokio::select! {
+            ended = one.until_final(timeout) => ended,
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        };
+    }
+    let place = match (arguments::text(matches, AFTER), arguments::text(matches, SINCE)) {
+        (Some(cursor), _) => Place::After(cursor.to_owned()),
+        (None, Some(time)) => Place::Since(time.to_owned()),
+        (None, None) => Place::now(),
+    };
+    let target = Target::choose(matches, event_log::endpoint().access).await?;
+    let mut log = EventLog::new(target, place);
+    let ended = tokio::select! {
+        ended = watch(&mut log, output) => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
+    };
+    if let Some(cursor) = log.cursor() {
+        output::note(&format!("to go on from here: messaging message watch --after {cursor}"));
+    }
+    ended
+}
+
+/// Shows events for as long as they come.
+async fn watch(log: &mut EventLog, output: Output) -> Result<(), Failure> {
+    let mut is_first = true;
+    loop {
+        let events = log.next().await?;
+        if is_first {
+            output::note("watching; Ctrl-C ends it");
+            is_first = false;
+        }
+        // Nothing waits in between, so what was read is shown, whenever somebody ends the command.
+        for event in &events {
+            let data = &event["data"];
+            let (document, line) = shown(data, &event["type"], &event["timestamp"], &data["meta"]);
+            output.line(&document, &line)?;
+        }
     }
 }
 
-fn operation(verb: &str) -> Result<&'static Endpoint, Failure> {
-    operation::endpoint(&["message", verb]).ok_or_else(|| Failure::usage("this version has no messages to watch"))
-}
-
-struct Watcher {
+/// One message that is looked at until its end.
+struct OneMessage<'a> {
     target: Target,
     output: Output,
-    list: &'static Endpoint,
     get: &'static Endpoint,
-    followed: HashMap<String, Followed>,
-    /// Messages that are read in turn.
-    recent: VecDeque<String>,
+    id: &'a str,
+    /// As it was last seen.
+    status: String,
+    /// Events that are shown already.
+    shown: usize,
 }
 
-/// What is known of a message.
-#[derive(Debug, Clone, Default)]
-struct Followed {
-    /// `updated_at` when it was read last.
-    updated_at: String,
-    /// Events shown; `None` while only those after `updated_at` are news.
-    shown: Option<usize>,
-    /// The recipient, as the listing shows it.
-    to: String,
-    /// When it was accepted; the oldest are given up first.
-    created_at: String,
-}
+impl OneMessage<'_> {
+    async fn until_final(mut self, timeout: Option<u64>) -> Result<(), Failure> {
+        let Some(seconds) = timeout else { return self.follow().await };
+        if let Ok(ended) = tokio::time::timeout(Duration::from_secs(seconds), self.follow()).await {
+            return ended;
+        }
+        let status = if self.status.is_empty() { "unknown" } else { &self.status };
+        Err(Failure::TimedOut(format!("not final after {seconds} s: the status is {status}")))
+    }
 
-impl Watcher {
-    async fn run(mut self, only: Option<&str>, mut period: Interval) -> Result<(), Failure> {
-        if let Some(id) = only {
-            loop {
-                period.tick().await;
-                let message = self.read(id).await?;
-                self.show_news(id, &message)?;
-                if is_final(&message) {
-                    return Ok(());
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let mut silent = 0;
+        loop {
+            match self.read().await {
+                // The server starts again, say; the message goes on by itself.
+                Err(Failure::Unreachable(_)) if silent < MAX_SILENT && !self.status.is_empty() => silent += 1,
+                message => {
+                    silent = 0;
+                    let message = message?;
+                    self.show_news(&message)?;
+                    if let Some(end) = end(&message) {
+                        return end;
+                    }
                 }
             }
-        }
-        let mut changed = VecDeque::new();
-        let mut is_first = true;
-        loop {
-            period.tick().await;
-            let mut budget = MAX_REQUESTS;
-            self.list_changes(&mut changed, is_first, &mut budget).await?;
-            if is_first {
-                output::note("watching; Ctrl-C ends it");
-                is_first = false;
-            }
-            while budget > 0
-                && let Some(id) = changed.pop_front()
-            {
-                budget -= 1;
-                let message = self.read(&id).await?;
-                self.show_news(&id, &message)?;
-            }
-            for _ in 0..RECENT_READS.min(budget) {
-                let Some(id) = self.recent.pop_front() else { break };
-                let message = self.read(&id).await?;
-                self.skip_old_events(&id, &message);
-                self.show_news(&id, &message)?;
-                self.recent.push_back(id);
-            }
+            tokio::time::sleep(PERIOD).await;
         }
     }
 
-    /// Lists the newest messages, page after page until one that is known, and notes which have changed.
-    /// The first time everything is known.
-    async fn list_changes(
-        &mut self,
-        changed: &mut VecDeque<String>,
-        is_first: bool,
-        budget: &mut usize,
-    ) -> Result<(), Failure> {
-        let mut cursor: Option<String> = None;
-        // Newest first in the listing, oldest first on the screen.
-        let mut found = Vec::new();
-        loop {
-            *budget -= 1;
-            let mut request = Request::new(self.list);
-            request.query.push(("limit".to_owned(), PAGE.to_string()));
-            request.query.extend(cursor.take().map(|cursor| ("cursor".to_owned(), cursor)));
-            let page = accepted(self.target.call(&request).await?)?;
-            let mut reached_known = is_first;
-            for message in page["data"].as_array().into_iter().flatten() {
-                let (Some(id), Some(updated_at)) = (message["message_id"].as_str(), message["updated_at"].as_str())
-                else {
-                    continue;
-                };
-                reached_known |= self.followed.contains_key(id);
-                let entry = self.followed.entry(id.to_owned()).or_insert_with(|| Followed {
-                    updated_at: if is_first { updated_at.to_owned() } else { String::new() },
-                    shown: (!is_first).then_some(0),
-                    to: message["to"].as_str().unwrap_or_default().to_owned(),
-                    created_at: message["created_at"].as_str().unwrap_or_default().to_owned(),
-                });
-                if entry.updated_at != updated_at {
-                    found.push(id.to_owned());
-                } else if is_sent(message) && !self.recent.iter().any(|known| known == id) {
-                    self.recent.push_back(id.to_owned());
-                }
-            }
-            cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
-            if reached_known || cursor.is_none() || *budget <= 1 {
-                break;
-            }
-        }
-        for id in found.into_iter().rev() {
-            if !changed.contains(&id) {
-                changed.push_back(id);
-            }
-        }
-        self.give_up_oldest();
-        self.keep_newest_recent();
-        Ok(())
-    }
-
-    async fn read(&self, id: &str) -> Result<Value, Failure> {
+    async fn read(&self) -> Result<Value, Failure> {
         let mut request = Request::new(self.get);
-        let name = self.get.path.split(['{', '}']).nth(1).unwrap_or("id");
-        request.path.push((name.to_owned(), id.to_owned()));
+        request.path.push(("id".to_owned(), self.id.to_owned()));
         accepted(self.target.call(&request).await?)
     }
 
-    /// Shows the events of a message that were not shown yet.
-    fn show_news(&mut self, id: &str, message: &Value) -> Result<(), Failure> {
-        let known =
-            self.followed.entry(id.to_owned()).or_insert_with(|| Followed { shown: Some(0), ..Followed::default() });
+    /// Shows the events that were not shown yet.
+    fn show_news(&mut self, message: &Value) -> Result<(), Failure> {
+        message["status"].as_str().unwrap_or_default().clone_into(&mut self.status);
         let events = message["events"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let is_news = |at: usize, event: &Value| match known.shown {
-            Some(shown) => at >= shown,
-            None => event["at"].as_str().is_some_and(|time| time > known.updated_at.as_str()),
-        };
-        let news: Vec<_> =
-            events.iter().enumerate().filter(|(at, event)| is_news(*at, event)).map(|(_, e)| e).collect();
-        let to = known.to.clone();
-        known.shown = Some(events.len());
-        message["updated_at"].as_str().unwrap_or_default().clone_into(&mut known.updated_at);
-        for event in news {
-            let (document, line) = shown(id, &to, message, event);
+        for event in events.iter().skip(self.shown) {
+            let (document, line) = shown(message, &event["kind"], &event["at"], &event["meta"]);
             self.output.line(&document, &line)?;
         }
+        self.shown = events.len();
         Ok(())
-    }
-
-    /// Of a message that was there before, and has not changed, what has happened so far is no news.
-    fn skip_old_events(&mut self, id: &str, message: &Value) {
-        if let Some(known) = self.followed.get_mut(id)
-            && known.shown.is_none()
-            && message["updated_at"] == known.updated_at.as_str()
-        {
-            known.shown = message["events"].as_array().map(Vec::len);
-        }
-    }
-
-    fn keep_newest_recent(&mut self) {
-        let created_at = |id: &String| self.followed.get(id).map(|known| known.created_at.as_str());
-        while self.recent.len() > RECENT {
-            let oldest = (0..self.recent.len()).min_by_key(|at| created_at(&self.recent[*at]));
-            self.recent.remove(oldest.unwrap_or_default());
-        }
-    }
-
-    fn give_up_oldest(&mut self) {
-        if self.followed.len() > MAX_FOLLOWED {
-            let mut times: Vec<_> = self.followed.values().map(|known| known.created_at.clone()).collect();
-            times.sort_unstable();
-            let first_kept = times.swap_remove(times.len() / 2);
-            self.followed.retain(|_, known| known.created_at >= first_kept);
-        }
     }
 }
 
-/// An event for scripts and for people.
-fn shown(id: &str, to: &str, message: &Value, event: &Value) -> (Value, String) {
+/// An event of a message for scripts and for people.
+fn shown(message: &Value, kind: &Value, at: &Value, meta: &Value) -> (Value, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let recipient = event["meta"]["recipient"].as_str().unwrap_or(to).to_owned();
+    let id = &message["message_id"];
+    let recipient = meta["recipient"].as_str().or_else(|| message["to"].as_str()).unwrap_or_default();
     let tags: Vec<_> = message["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let label = message["subject"].as_str().map_or_else(|| tags.join(","), ToOwned::to_owned);
     let document = json!({
-        "at": event["at"], "kind": event["kind"], "message_id": id, "to": recipient, "status": message["status"],
-        "channel": message["channel"], "tags": message["tags"], "meta": event["meta"],
+        "at": at, "kind": kind, "message_id": id, "to": recipient, "status": message["status"],
+        "channel": message["channel"], "tags": message["tags"], "meta": meta,
     });
-    let mut line = format!("{}  {:<10}  {recipient:<30}  {label:<20}  {id}", text(&event["at"]), text(&event["kind"]));
+    let (at, kind, id) = (text(at), text(kind), text(id));
+    let mut line = format!("{at}  {kind:<10}  {recipient:<30}  {label:<20}  {id}");
     for member in ["response", "reason", "url", "message"] {
-        if let Some(more) = event["meta"][member].as_str() {
+        if let Some(more) = meta[member].as_str() {
             line.push_str("  ");
             line.push_str(more);
             break;
@@ -272,14 +206,16 @@ fn shown(id: &str, to: &str, message: &Value, event: &Value) -> (Value, String) 
     (document, line.replace(char::is_control, " "))
 }
 
-/// Whether the recipient has it: now it can be opened.
-fn is_sent(message: &Value) -> bool {
-    matches!(message["status"].as_str(), Some("sent" | "delivered" | "complained"))
-}
-
-/// Whether nothing more is expected: sent or delivered, or given up (contract section 4.2).
-fn is_final(message: &Value) -> bool {
-    !matches!(message["status"].as_str(), Some("queued" | "sending" | "deferred"))
+/// How the command ends with the message, if nothing more is expected of that (contract section 4.2).
+fn end(message: &Value) -> Option<Result<(), Failure>> {
+    match message["status"].as_str() {
+        Some("queued" | "sending" | "deferred") => None,
+        Some(status @ ("bounced" | "failed" | "suppressed" | "cancelled")) => {
+            let why = message["explanation"].as_str().map(|why| format!(": {}", output::plain_text(why)));
+            Some(Err(Failure::Unsuccessful(format!("the message is {status}{}", why.unwrap_or_default()))))
+        }
+        _ => Some(Ok(())),
+    }
 }
 
 fn accepted(reply: Reply) -> Result<Value, Failure> {

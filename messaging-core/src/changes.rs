@@ -8,6 +8,7 @@ mod campaigns;
 mod contacts;
 mod jobs;
 mod messages;
+mod observation;
 mod replies;
 mod webhooks;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::domain::account::{Member, Session, User, Workspace};
+use crate::domain::account::{Member, Session, Ticket, User, Workspace};
 use crate::domain::api_key::ApiKey;
 use crate::domain::attachment::MessageBlob;
 use crate::domain::attempt::MessageAttempt;
@@ -30,6 +31,7 @@ use crate::domain::digest::Digest;
 use crate::domain::fence::Fence;
 use crate::domain::import::Import;
 use crate::domain::import::report::RowErrors;
+use crate::domain::inbound_message::InboundKey;
 use crate::domain::lane::Lane;
 use crate::domain::link_token::{CopyKey, UrlKey};
 use crate::domain::list::ContactList;
@@ -60,6 +62,7 @@ pub use self::jobs::{JobHandle, JobPlace, NewJob, PutBack, Reschedule};
 pub use self::messages::{
     AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
 };
+pub use self::observation::{AttemptSubject, EventSubject, ImportObservation, MessageObservation, Observation};
 pub use self::replies::{Reply, ReplyKey};
 pub use self::webhooks::UpdateDelivery;
 pub use crate::revision::Expect;
@@ -127,6 +130,12 @@ pub enum Write {
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
     DeleteSession(Digest),
+    /// Notes when a session was used; nothing where it is gone or was used later.
+    TouchSession(Digest, Timestamp),
+    /// Keeps a ticket.
+    PutTicket(Ticket),
+    /// Uses a ticket up. A conflict when it is gone already.
+    TakeTicket(Digest),
     /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
     CountSignIn(SignInAttempt),
     /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
@@ -221,6 +230,8 @@ pub enum Write {
     ExpectMessage(WorkspaceId, MessageId, u32),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
+    /// Changes nothing: what the commit makes true, for the log and the metrics of the process that commits.
+    Observe(Box<Observation>),
     /// Adds an event, which is appended with it, to the log of its workspace.
     LogEvent(LogEvent),
     /// Wants the events of a workspace logged until a time.
@@ -260,15 +271,19 @@ pub enum Write {
     /// Keeps a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets without
     /// contacts are not kept.
     PutAudience(Box<AudienceRow>),
+    /// Notes that something that came in over a channel of a workspace has its effect with this commit, and when that is;
+    /// forgets some of what is older than [`InboundKey::KEPT`]. A conflict when it is noted already.
+    NoteInbound(WorkspaceId, Channel, InboundKey, Timestamp),
     /// Notes digests of addresses that a campaign has taken, so that whoever has them as well is a duplicate; not more
     /// than those of a piece at a time.
     TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),
     /// Forgets the digests of addresses that a campaign has taken, because its audience is complete.
     ForgetAddresses(WorkspaceId, CampaignId),
     /// Notes digests of addresses of recipients of a piece that other recipients have taken, in place of what was noted of
-    /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) leaves them out.
+    /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) and
+    /// [`Audiences::addresses_left_in`](crate::ports::store::Audiences::addresses_left_in) leave them out.
     LeaveOutAddresses(WorkspaceId, CampaignId, u64, Vec<(u16, u64)>),
-    /// Forgets which addresses are left out, because no message of the campaign is made any more.
+    /// Forgets which addresses are left out, because no message of the campaign is attempted any more.
     ForgetLeftOut(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
     InsertWaiting(WorkspaceId, CampaignId, Vec<NewWaiting>),
@@ -365,6 +380,8 @@ impl Write {
         !matches!(
             self,
             Self::DeleteSession(..)
+                | Self::TouchSession(..)
+                | Self::TakeTicket(..)
                 | Self::DeleteMember(..)
                 | Self::TouchApiKey(..)
                 | Self::PutInstallationName(..)
@@ -393,8 +410,10 @@ impl Write {
                 | Self::EraseCopy(..)
                 | Self::UnlistCopy(..)
                 | Self::PutProviderLink(..)
+                | Self::NoteInbound(..)
                 | Self::ExpectMessage(..)
                 | Self::AppendEvent(..)
+                | Self::Observe(..)
                 | Self::LogEvent(..)
                 | Self::FollowEvents(..)
                 | Self::AppendAttempt(..)

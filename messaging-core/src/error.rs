@@ -3,16 +3,16 @@
 use std::fmt;
 
 use crate::ids::ContactId;
-use crate::violation::Violations;
+use crate::violation::{Position, Violations};
 
 /// What a rule refuses. `messaging-engine` turns it into the answer of contract section 1.4.
 ///
 /// No variant carries a rejected value, an address, a key or a body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
-    /// The body is not a JSON object.
+    /// The body is not a JSON object; where it stops being JSON, if it is none.
     #[error("the body is not a JSON object")]
-    NotAnObject,
+    NotAnObject(Option<JsonFault>),
     /// Members break their rules.
     #[error("{}", .0.summary())]
     Invalid(Violations),
@@ -35,11 +35,33 @@ pub enum DomainError {
     SenderDomainNotVerified,
 }
 
+/// Where a text stops being JSON, and why: in words that quote nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{rule} at line {}, column {}", position.line, position.column)]
+pub struct JsonFault {
+    rule: String,
+    /// The line, and the byte within it; both count from 1.
+    pub position: Position,
+}
+
+impl JsonFault {
+    /// What the parser found; `None` of a fault that is not of the syntax.
+    pub fn of(error: &serde_json::Error) -> Option<Self> {
+        if !error.is_syntax() && !error.is_eof() {
+            return None;
+        }
+        let text = error.to_string();
+        let (rule, _) = text.rsplit_once(" at line ")?;
+        let position = Position { line: error.line(), column: error.column() };
+        Some(Self { rule: rule.to_owned(), position })
+    }
+}
+
 impl DomainError {
     /// The code of contract section 1.4.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NotAnObject => "invalid_json",
+            Self::NotAnObject(_) => "invalid_json",
             Self::Invalid(_) => "validation_failed",
             Self::IdentifierConflict { .. } => "identifier_conflict",
             Self::LinkExpired => "link_expired",
@@ -61,12 +83,39 @@ pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
+        write_one(f, self.0)?;
         let mut cause = self.0.source();
         while let Some(error) = cause {
-            write!(f, ": {error}")?;
+            f.write_str(": ")?;
+            write_one(f, error)?;
             cause = error.source();
         }
         Ok(())
+    }
+}
+
+/// Errors of JSON repeat the text that was not expected, which may be anybody's: of those only the place is told.
+fn write_one(f: &mut fmt::Formatter<'_>, error: &(dyn std::error::Error + 'static)) -> fmt::Result {
+    match error.downcast_ref::<serde_json::Error>() {
+        Some(json) => write!(f, "malformed JSON at line {}, column {}", json.line(), json.column()),
+        None => write!(f, "{error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot be read")]
+    struct Unreadable(#[source] serde_json::Error);
+
+    #[test]
+    fn a_chain_does_not_repeat_what_json_held() {
+        let error = serde_json::from_str::<u32>(r#""ann@example.org""#).unwrap_err();
+        assert!(error.to_string().contains("ann@"), "{error}");
+        let error = Unreadable(error);
+        let told = Chain(&error).to_string();
+        assert!(!told.contains("ann@") && told.contains("line 1"), "{told}");
     }
 }

@@ -149,6 +149,8 @@ ids! {
     JobId = "job";
     /// Stored bytes outside a row; never shown outside.
     BlobId = "blb";
+    /// A session of a person.
+    SessionId = "ses";
     /// A request; shown in `X-Request-Id`.
     RequestId = "req";
 }

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::domain::limits::MAX_PAGE_SIZE;
-use crate::error::DomainError;
+use crate::error::{DomainError, JsonFault};
 use crate::input::schema_check::{Place, SchemaCheck};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
@@ -109,10 +109,11 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
         input.check(&mut violations);
         return Ok((input, violations));
     }
-    let Ok(Value::Object(object)) = serde_json::from_slice::<Value>(bytes) else {
-        return Err(DomainError::NotAnObject);
-    };
-    explain(object, Place::Body, unknown)
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => explain(object, Place::Body, unknown),
+        Ok(_) => Err(DomainError::NotAnObject(None)),
+        Err(error) => Err(DomainError::NotAnObject(JsonFault::of(&error))),
+    }
 }
 
 /// Checks a body that a program made by the rules of one that was sent: what is left without its broken members, and
@@ -136,7 +137,7 @@ fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError
     }
     match serde_json::to_value(&input) {
         Ok(Value::Object(object)) => explain(object, place, UnknownMembers::default()),
-        _ => Err(DomainError::NotAnObject),
+        _ => Err(DomainError::NotAnObject(None)),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod blobs;
 pub mod clock;
 pub mod fetch;
+pub mod host_probe;
 pub mod inbound;
 pub mod resolver;
 pub mod settling;
@@ -14,6 +15,7 @@ pub mod uploads;
 pub use blobs::BlobStore;
 pub use clock::{Clock, Entropy};
 pub use fetch::Fetch;
+pub use host_probe::HostProbe;
 pub use resolver::Resolver;
 pub use settling::settle_blobs;
 pub use store::Store;

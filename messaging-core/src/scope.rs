@@ -48,8 +48,10 @@ scopes! {
     AutomationsRead = "automations:read";
     /// The same with changes, activate, pause, trigger.
     AutomationsWrite = "automations:write";
-    /// Send, read and list messages.
+    /// Send, read, list and cancel messages.
     MessagesSend = "messages:send";
+    /// Read and list messages, but not what they say.
+    MessagesRead = "messages:read";
     /// Ingest product events.
     EventsWrite = "events:write";
     /// Webhooks and their deliveries.
@@ -69,14 +71,27 @@ scopes! {
 }
 
 impl Scope {
-    /// Whether holding `self` opens what asks for `wanted`: `*` opens all, `X:write` includes `X:read`.
+    /// Whether holding `self` opens what asks for `wanted`: `*` opens all, `X:write` includes `X:read`, and
+    /// `messages:send` includes `messages:read`.
     pub fn covers(self, wanted: Self) -> bool {
         self == Self::All
             || self == wanted
+            || (self, wanted) == (Self::MessagesSend, Self::MessagesRead)
             || self
                 .as_str()
                 .strip_suffix(":write")
                 .is_some_and(|subject| wanted.as_str().strip_suffix(":read") == Some(subject))
+    }
+}
+
+impl Scope {
+    /// The scope that a refusal names where this one is missing. Callers compare the text, and reading messages asked for
+    /// `messages:send` before it had a scope of its own.
+    pub const fn in_refusal(self) -> Self {
+        match self {
+            Self::MessagesRead => Self::MessagesSend,
+            named => named,
+        }
     }
 }
 
@@ -190,6 +205,8 @@ mod tests {
         assert!(!Scope::ContactsRead.covers(Scope::ContactsWrite));
         assert!(!Scope::ContactsWrite.covers(Scope::TemplatesRead));
         assert!(!Scope::EventsWrite.covers(Scope::MessagesSend));
+        assert!(Scope::MessagesSend.covers(Scope::MessagesRead));
+        assert!(!Scope::MessagesRead.covers(Scope::MessagesSend));
         for scope in Scope::ALL {
             assert!(Scope::All.covers(*scope) && scope.covers(*scope));
             assert_eq!(*scope == Scope::All, scope.covers(Scope::All));
@@ -207,6 +224,7 @@ mod tests {
                 "templates:read",
                 "campaigns:read",
                 "automations:read",
+                "messages:read",
                 "webhooks:read",
                 "domains:read",
                 "analytics:read"

@@ -4,6 +4,7 @@
 //! Where an operation does the same, it is called as [`Caller::Operator`]; the rest is here because the
 //! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
 
+mod accounts;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, Write};
@@ -13,6 +14,7 @@ use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::password;
@@ -38,6 +40,7 @@ use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
 use crate::services::dkim::{ALGORITHMS, NewKeys};
 
+pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
 /// Who signs in to what `messaging dev` sets up.
@@ -49,26 +52,6 @@ const DEV_WORKSPACE: &str = "Dev";
 const PASSWORD_LENGTH: usize = 20;
 /// Without characters that look alike: somebody types it.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-
-/// A user as the `admin` commands show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct UserReport {
-    /// Its id.
-    pub id: UserId,
-    /// The sign-in name, lower case.
-    pub email: String,
-    /// A display name.
-    pub name: Option<String>,
-    /// When it was created.
-    pub created_at: Timestamp,
-}
-
-impl UserReport {
-    fn of(user: User) -> Self {
-        Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
-    }
-}
 
 /// The installation as the `admin` commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +67,12 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
     let mut violations = Violations::new();
     if !name.is_ascii() || EmailAddress::parse(&format!("a@{name}")).is_err() {
         violations.add("/name", FieldCode::InvalidFormat, "is not a domain name");
+    } else if !is_fully_qualified(&name) {
+        violations.add(
+            "/name",
+            FieldCode::InvalidFormat,
+            "is no name that others could look up, such as mx.example.org",
+        );
     }
     violations.into_result()?;
     app.until_committed(|| async {
@@ -173,7 +162,7 @@ pub async fn create_user(
         violations.add("/email", FieldCode::InvalidFormat, "is not an email address");
     }
     if let Some(password) = &password {
-        check_length(&mut violations, "/password", password, password::MIN_LENGTH, password::MAX_LENGTH);
+        check_password(&mut violations, password);
     }
     if let Some(name) = &name {
         check_length(&mut violations, "/name", name, 1, MAX_NAME);
@@ -418,6 +407,11 @@ async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>) ->
     domain.dkim = app.seal_dkim_keys(keys, domain.id, now);
     verification::publish(&mut domain, now);
     Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
+}
+
+fn check_password(violations: &mut Violations, password: &str) {
+    check_length(violations, "/password", password, 1, password::MAX_LENGTH);
+    password::check_new(violations, "/password", password);
 }
 
 fn check_length(violations: &mut Violations, pointer: &str, text: &str, least: u64, most: u64) {

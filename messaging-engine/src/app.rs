@@ -9,6 +9,7 @@ pub(crate) mod cache;
 pub(crate) mod caches;
 pub(crate) mod campaign_pace;
 mod capacity;
+pub mod checks;
 pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
 mod concurrency_limiter;
@@ -19,9 +20,11 @@ pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
 pub(crate) mod memory_budget;
+pub(crate) mod metrics;
 mod news;
 mod provider_sink;
 pub(crate) mod receiving;
+pub(crate) mod role_mail_pace;
 pub(crate) mod running_keys;
 pub(crate) mod segment_turns;
 mod settings;
@@ -31,9 +34,8 @@ pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use messaging_core::domain::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
@@ -59,6 +61,7 @@ pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
 use campaign_pace::CampaignPace;
+use checks::KnownChecks;
 use compiled_templates::CompiledVersions;
 use compiled_texts::CompiledTexts;
 use concurrency_limiter::ConcurrencyLimiter;
@@ -69,7 +72,9 @@ use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
 use memory_budget::MemoryBudget;
+use metrics::Metrics;
 use receiving::Receiving;
+use role_mail_pace::RoleMailPace;
 use running_keys::RunningKeys;
 use segment_turns::SegmentTurns;
 pub use settings::Settings;
@@ -107,6 +112,8 @@ pub(crate) struct Shared {
     pub(crate) dkim_keys: HeavyWork,
     pub(crate) signers: Signers,
     pub(crate) domain_looks: DomainLooks,
+    /// What the checks of the operator found last.
+    pub(crate) checks: KnownChecks,
     pub(crate) segment_turns: SegmentTurns,
     pub(crate) template_work: HeavyWork,
     pub(crate) compiled_templates: CompiledVersions,
@@ -118,10 +125,15 @@ pub(crate) struct Shared {
     pub(crate) account_pauses: Arc<AccountPauses>,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
+    /// Mail to the operator that was handed on of late.
+    pub(crate) role_mail_pace: RoleMailPace,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
-    /// Attempts that ended without anybody knowing whether the message arrived.
-    pub(crate) ambiguous_attempts: AtomicU64,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Until when what is known of the queue is good enough.
+    pub(crate) queue_look: tokio::sync::Mutex<Option<Instant>>,
+    /// Whether the application only tries something out, of which the log says nothing.
+    pub(crate) is_trial: bool,
     /// Room for contents of messages in work.
     pub(crate) content_memory: Arc<MemoryBudget>,
     /// Room for attachments of messages in work.
@@ -246,12 +258,12 @@ impl App {
     /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
     /// counted when they are found.
     pub fn ambiguous_attempts(&self) -> u64 {
-        self.0.ambiguous_attempts.load(Ordering::Relaxed)
+        self.0.metrics.ambiguous.get()
     }
 
     /// Counts ambiguous attempts.
     pub(crate) fn count_ambiguous(&self, attempts: u64) {
-        self.0.ambiguous_attempts.fetch_add(attempts, Ordering::Relaxed);
+        self.0.metrics.ambiguous.inc_by(attempts);
     }
 
     /// Seals and opens the cursors of listings.
@@ -302,6 +314,13 @@ impl App {
     /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
     pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
         &self.0.file_memory
+    }
+
+    /// How often something has waited for memory or another bounded resource.
+    pub(crate) fn memory_waits(&self) -> u64 {
+        let shared = &self.0;
+        let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns];
+        shared.content_memory.waits() + shared.file_memory.waits() + fair.map(FairSemaphore::waits).iter().sum::<u64>()
     }
 
     /// Waits for the turn to commit a part of a long list.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use messaging_core::domain::account::User;
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::digest::Digest;
-use messaging_core::ids::{Id, WorkspaceId};
+use messaging_core::ids::{Id, SessionId, WorkspaceId};
 use messaging_core::scope::{Access, Role, Scope};
 use messaging_core::time::Timestamp;
 
@@ -32,6 +32,8 @@ pub enum Caller {
 /// A person with a session.
 #[derive(Debug, Clone)]
 pub struct SignedIn {
+    /// The session.
+    pub id: SessionId,
     /// Names the session.
     pub token_digest: Digest,
     /// Until when it lasts.
@@ -138,7 +140,7 @@ fn admit_key(key: &ApiKey, access: Access, in_path: Option<&str>) -> Result<Opti
         Access::Administration => &[Scope::All],
     };
     match wanted.iter().find(|scope| !key.covers(**scope)) {
-        Some(missing) => Err(Error::ScopeRequired(*missing)),
+        Some(missing) => Err(Error::ScopeRequired(missing.in_refusal())),
         None => Ok(Some(key.workspace_id)),
     }
 }

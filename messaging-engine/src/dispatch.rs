@@ -1,6 +1,7 @@
 //! The one way to carry out an operation: [`App::admit`], then [`Admitted::run`]. The HTTP server, the command line
 //! on a database, [`App::run`] and the tests all come through here.
 
+mod inbound;
 mod run;
 
 use messaging_core::domain::message_input::MessageInput;
@@ -71,6 +72,20 @@ impl App {
     /// ```
     pub async fn send(&self, message: MessageInput, caller: &Caller) -> Result<AcceptedMessage, Error> {
         self.run(SendMessage).body(message).by(caller).await
+    }
+
+    /// The same, once for each Idempotency-Key, where there is one: see [`Run::idempotency_key`].
+    pub async fn send_once(
+        &self,
+        message: MessageInput,
+        idempotency_key: Option<String>,
+        caller: &Caller,
+    ) -> Result<AcceptedMessage, Error> {
+        let run = self.run(SendMessage).body(message);
+        match idempotency_key {
+            Some(key) => run.idempotency_key(key).by(caller).await,
+            None => run.by(caller).await,
+        }
     }
 
     /// Carries out a call with values.

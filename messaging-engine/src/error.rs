@@ -4,11 +4,14 @@
 //! become an answer. No variant carries a rejected value, an address, a key or a body. The cause of
 //! an internal error is logged by whoever answers the request and never leaves the process.
 
+use std::fmt;
+
 use http::StatusCode;
 use messaging_core::DomainError;
 use messaging_core::domain::automation::state::NotPossible;
 use messaging_core::domain::campaign::refusal::Refusal;
-use messaging_core::ids::ContactId;
+use messaging_core::error::JsonFault;
+use messaging_core::ids::{ContactId, DomainId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::scope::Scope;
 use messaging_core::violation::Violations;
@@ -18,9 +21,9 @@ use serde_json::{Value, json};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The body is not a JSON object.
-    #[error("the body is not a JSON object")]
-    InvalidJson,
+    /// The body is not a JSON object; where it stops being JSON, if it is none.
+    #[error("{}", .0.as_ref().map_or_else(|| "the body is not a JSON object".to_owned(), |fault| format!("the body is not JSON: {fault}")))]
+    InvalidJson(Option<JsonFault>),
     /// The cursor belongs to another path or other filters, or is none of ours.
     #[error("the cursor does not belong to this listing")]
     InvalidCursor,
@@ -52,7 +55,7 @@ pub enum Error {
     #[error("no such resource")]
     NotFound,
     /// No operation has this path.
-    #[error("no operation has this path")]
+    #[error("no operation has this path; paths begin with /v1, and GET /v1/openapi.json lists them")]
     RouteNotFound,
     /// The path exists, the method does not.
     #[error("this path does not take this method")]
@@ -67,6 +70,14 @@ pub enum Error {
         status: &'static str,
         /// The states from which the operation is possible.
         allowed: &'static [&'static str],
+    },
+    /// A setting of the server keeps it from doing this.
+    #[error("not possible before the setting {setting} is right: {cure}")]
+    SettingNeeded {
+        /// The setting, as its key of the configuration file.
+        setting: &'static str,
+        /// What to do, a fragment.
+        cure: &'static str,
     },
     /// An identifier belongs to another contact.
     #[error("another contact has this identifier")]
@@ -107,7 +118,7 @@ pub enum Error {
         limit: usize,
     },
     /// The body is not declared as JSON.
-    #[error("send the body as application/json")]
+    #[error("send the body as JSON, with the header Content-Type: application/json")]
     UnsupportedMediaType,
     /// Fields, query parameters or headers break their rules.
     #[error("{}", .0.summary())]
@@ -115,6 +126,9 @@ pub enum Error {
     /// The Idempotency-Key was used with another request.
     #[error("this Idempotency-Key was used with another request")]
     IdempotencyKeyReused,
+    /// The sender of a message does not belong to a verified domain of the workspace.
+    #[error("{0}")]
+    SenderNotVerified(Box<UnverifiedSender>),
     /// The request is well formed but cannot be carried out.
     #[error("{}", .0.message())]
     Unprocessable(Unprocessable),
@@ -139,6 +153,52 @@ pub enum Error {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
+}
+
+/// A domain that a message was to be from and that may not send, and what changes that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnverifiedSender {
+    /// Workspace that was to send the message.
+    pub workspace_id: WorkspaceId,
+    /// The domain: the one that was added and is responsible, else that of the sender's address.
+    pub domain: String,
+    /// The domain's id, if it was added.
+    pub id: Option<DomainId>,
+    /// Whether the domain is verified and only does not cover the address.
+    pub is_other: bool,
+}
+
+impl UnverifiedSender {
+    /// The operation that comes next, and its path.
+    fn next_step(&self) -> (&'static str, String) {
+        let domains = format!("/workspaces/{}/sending-domains", self.workspace_id);
+        match self.id {
+            _ if self.is_other => ("listSendingDomains", domains),
+            Some(id) => ("verifySendingDomain", format!("{domains}/{id}/verify")),
+            None => ("createSendingDomain", domains),
+        }
+    }
+
+    fn details(&self) -> Value {
+        let (operation, path) = self.next_step();
+        json!({"domain": self.domain, "operation": operation, "path": path})
+    }
+}
+
+impl fmt::Display for UnverifiedSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { domain, .. } = self;
+        let (_, path) = self.next_step();
+        match self.id {
+            _ if self.is_other => write!(f, "the sender is not of the sending domain {domain} that was named"),
+            Some(_) => write!(
+                f,
+                "the sending domain {domain} is not verified: publish the records that GET {} shows, then POST {path}",
+                path.replace("/verify", "/records")
+            ),
+            None => write!(f, "{domain} is not a sending domain of this workspace: add it with POST {path}"),
+        }
+    }
 }
 
 /// The causes of 422 that have a code of their own.
@@ -204,7 +264,9 @@ impl Unprocessable {
     const fn message(self) -> &'static str {
         match self {
             Self::SenderMissing => "give from_email, or verify exactly one sending domain",
-            Self::SenderDomainNotVerified => "the sender's domain is not a verified sending domain of this workspace",
+            Self::SenderDomainNotVerified => {
+                "the sender's domain is not a verified sending domain of this workspace; GET …/sending-domains shows which are"
+            }
             Self::ChannelNotConfigured => "the channel has no usable provider; set one with PUT …/channels/{channel}",
             Self::ContactAddressMissing => "the contact has no address for this channel",
             Self::ScheduleTimeRequired => "give at, or send_now",
@@ -212,7 +274,10 @@ impl Unprocessable {
             Self::AudienceEmpty => "the audience names no list and no segment",
             Self::SizeMismatch => "the file is not as long as size_bytes said; the link still works",
             Self::ChecksumMismatch => "the file does not have the sha256 that was announced; the link still works",
-            Self::UrlNotAllowed => "this address may not be called: https, a public host, no user in it",
+            Self::UrlNotAllowed => {
+                "this address may not be called: https, a public host, no user in it; for webhooks on this machine there is \
+                 `messaging webhook listen`, and a server started with --allow-private-targets calls private addresses too"
+            }
             Self::UrlFetchFailed => "the address gave no page that could be read within the limits",
         }
     }
@@ -233,7 +298,7 @@ impl Error {
     /// The status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::InvalidJson | Self::InvalidCursor | Self::InvalidIdempotencyKey => StatusCode::BAD_REQUEST,
+            Self::InvalidJson(_) | Self::InvalidCursor | Self::InvalidIdempotencyKey => StatusCode::BAD_REQUEST,
             Self::MissingCredentials | Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
             Self::ScopeRequired(_)
             | Self::WorkspaceForbidden
@@ -243,6 +308,7 @@ impl Error {
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::InvalidState { .. }
+            | Self::SettingNeeded { .. }
             | Self::IdentifierConflict { .. }
             | Self::AlreadyExists
             | Self::InUse { .. }
@@ -251,9 +317,11 @@ impl Error {
             Self::LinkExpired => StatusCode::GONE,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Validation(_) | Self::AutomationInvalid(_) | Self::IdempotencyKeyReused | Self::Unprocessable(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::Validation(_)
+            | Self::AutomationInvalid(_)
+            | Self::IdempotencyKeyReused
+            | Self::SenderNotVerified(_)
+            | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
@@ -264,7 +332,7 @@ impl Error {
     /// The code of the answer; never changes, never carries data.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::InvalidJson => "invalid_json",
+            Self::InvalidJson(_) => "invalid_json",
             Self::InvalidCursor => "invalid_cursor",
             Self::InvalidIdempotencyKey => "invalid_idempotency_key",
             Self::MissingCredentials => "missing_credentials",
@@ -277,7 +345,7 @@ impl Error {
             Self::NotFound => "not_found",
             Self::RouteNotFound => "route_not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
-            Self::InvalidState { .. } => "invalid_state",
+            Self::InvalidState { .. } | Self::SettingNeeded { .. } => "invalid_state",
             Self::IdentifierConflict { .. } => "identifier_conflict",
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",
@@ -289,6 +357,7 @@ impl Error {
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::Validation(_) => "validation_failed",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::SenderNotVerified(_) => Unprocessable::SenderDomainNotVerified.code(),
             Self::Unprocessable(cause) => cause.code(),
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal(_) => "internal_error",
@@ -303,7 +372,10 @@ impl Error {
             Self::Validation(violations) | Self::AutomationInvalid(violations) => {
                 Some(json!({"errors": violations.as_slice()}))
             }
+            Self::InvalidJson(fault) => fault.as_ref().map(|fault| json!(fault.position)),
+            Self::SenderNotVerified(sender) => Some(sender.details()),
             Self::InvalidState { status, allowed } => Some(json!({"status": status, "allowed": allowed})),
+            Self::SettingNeeded { setting, .. } => Some(json!({"setting": setting})),
             Self::IdentifierConflict { pointer, contact_id } => {
                 Some(json!({"pointer": pointer, "contact_id": contact_id}))
             }
@@ -341,7 +413,7 @@ impl Error {
 impl From<DomainError> for Error {
     fn from(error: DomainError) -> Self {
         match error {
-            DomainError::NotAnObject => Self::InvalidJson,
+            DomainError::NotAnObject(fault) => Self::InvalidJson(fault),
             DomainError::Invalid(violations) => Self::Validation(violations),
             DomainError::IdentifierConflict { pointer, contact_id } => Self::IdentifierConflict { pointer, contact_id },
             DomainError::LinkExpired => Self::LinkExpired,

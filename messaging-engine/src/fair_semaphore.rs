@@ -11,6 +11,7 @@
 //! are bounded in number; when there are too many, the owner with most of them loses its latest.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use messaging_core::domain::caller_network::CallerNetwork;
@@ -83,6 +84,7 @@ pub struct FairSemaphore(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     bounds: Bounds,
+    waits: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -124,7 +126,7 @@ impl FairSemaphore {
     /// A semaphore with all permits free.
     pub fn new(bounds: Bounds) -> Self {
         let state = State { free: bounds.permits, held: HashMap::new(), waiting: VecDeque::new(), next: 0 };
-        Self(Arc::new(Shared { bounds, state: Mutex::new(state) }))
+        Self(Arc::new(Shared { bounds, waits: AtomicU64::new(0), state: Mutex::new(state) }))
     }
 
     /// Permits that are held at the moment.
@@ -147,6 +149,11 @@ impl FairSemaphore {
         Ok(Permit { shared: Arc::clone(&self.0), shares, permits })
     }
 
+    /// How often somebody has waited for permits.
+    pub fn waits(&self) -> u64 {
+        self.0.waits.load(Ordering::Relaxed)
+    }
+
     /// Takes permits when it is the request's turn. Dropping the future gives up its place.
     pub async fn acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
         let permits = permits.min(self.0.bounds.permits);
@@ -162,6 +169,7 @@ impl FairSemaphore {
             state.make_room(&shares, &self.0.bounds)?;
             let number = state.next;
             state.next += 1;
+            self.0.waits.fetch_add(1, Ordering::Relaxed);
             state.waiting.push_back(Waiter { number, shares, permits, overtaken: 0, grant });
             number
         };

@@ -53,6 +53,7 @@ pub mod jobs;
 pub mod ops;
 pub mod services;
 pub mod simulation;
+pub mod spans;
 #[doc(hidden)]
 pub mod vault;
 pub mod work;

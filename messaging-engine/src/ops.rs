@@ -37,6 +37,7 @@ pub mod reserved;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
+mod session_cookie;
 pub mod sessions;
 pub mod suppressions;
 pub mod system;
@@ -47,12 +48,13 @@ pub mod workspaces;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use context::{Context, Request};
+pub use context::{Context, Quota, Request};
 pub use endpoint::Endpoint;
 pub use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
 pub use page::Page;
 pub use reserved::reserved;
+pub use session_cookie::SessionCookie;
 
 /// Every operation, in the order of the contract.
 // Inlined into another crate, the rows would have every operation compiled there once more.
@@ -66,10 +68,15 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sessions::Login>(),
         Endpoint::of::<sessions::Logout>(),
         Endpoint::of::<sessions::GetMe>(),
+        Endpoint::of::<sessions::tickets::Redeem>(),
+        Endpoint::of::<sessions::own::SetPassword>(),
+        Endpoint::of::<sessions::own::ListSessions>(),
+        Endpoint::of::<sessions::own::DeleteSession>(),
         Endpoint::of::<members::ListMembers>(),
         Endpoint::of::<members::CreateMember>(),
         Endpoint::of::<members::UpdateMember>(),
         Endpoint::of::<members::DeleteMember>(),
+        Endpoint::of::<sessions::tickets::CreateTicket>(),
         // Section 3.
         Endpoint::of::<health::GetHealth>(),
         Endpoint::of::<workspaces::ListWorkspaces>(),
@@ -77,6 +84,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<workspaces::UpdateWorkspace>(),
         // Section 4.
         Endpoint::of::<messages::SendMessage>(),
+        Endpoint::of::<messages::batch::SendMessages>(),
         Endpoint::of::<messages::GetMessage>(),
         Endpoint::of::<messages::ListMessages>(),
         Endpoint::of::<attempts::ListAttempts>(),

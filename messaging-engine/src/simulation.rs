@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::provider::VIBER_BOT;
 use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
@@ -73,8 +74,10 @@ async fn perform(
         .entropy(Arc::new(SeededEntropy::new(SEED)))
         .fetch(Arc::new(NobodyCalled))
         .transports(Channel::ALL.map(carrier))
+        .transport(Channel::Viber, VIBER_BOT, Arc::clone(&outbox) as Arc<dyn Transport>)
         .settings(from.settings().clone().message_retry_jitter(0))
         .rest(REST)
+        .trial()
         .build()
         .await
         .map_err(Error::internal)?;

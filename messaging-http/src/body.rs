@@ -123,12 +123,18 @@ impl BodyBudget {
         Self { bytes: semaphore(bytes), long: semaphore(LONG_AT_ONCE) }
     }
 
+    /// How often a request has waited for memory or for its turn.
+    pub(crate) fn waits(&self) -> u64 {
+        self.bytes.waits() + self.long.waits()
+    }
+
     /// Bytes taken at the moment.
     pub(crate) fn used(&self) -> u64 {
         self.bytes.held()
     }
 
-    async fn hold(&self, length: u64, sender: Sender) -> Result<Option<Permit>, Error> {
+    /// Takes memory for a body that is read elsewhere; nothing for a small one.
+    pub(crate) async fn hold(&self, length: u64, sender: Sender) -> Result<Option<Permit>, Error> {
         if length <= SMALL {
             return Ok(None);
         }

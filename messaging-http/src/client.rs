@@ -217,14 +217,14 @@ fn legacy_builder() -> legacy::Builder {
 
 /// Whose certificates are believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
+pub(crate) enum Trust {
     /// Nobody's: TLS is not spoken.
     Nobody,
     /// Those that the machine believes.
     Machine,
 }
 
-fn connector(trust: Trust) -> Result<HttpsConnector<HttpConnector>, ClientError> {
+pub(crate) fn connector(trust: Trust) -> Result<HttpsConnector<HttpConnector>, ClientError> {
     let mut connector = HttpConnector::new();
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_nodelay(true);

@@ -1,31 +1,25 @@
 //! The reference page: the OpenAPI document as plain HTML, with nothing loaded from anywhere.
 
+mod schema;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use self::schema::{kind, members, resolve};
+use crate::openapi::examples::{self, Example};
+
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-const STYLE: &str = "\
-:root{color-scheme:light dark;--line:#8884;--soft:#8881;--accent:#2563eb}\
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem}\
-h1{margin:.5rem 0}h2{border-bottom:1px solid var(--line);margin-top:2.5rem;text-transform:capitalize}\
-nav a{display:inline-block;margin-right:1rem}a{color:var(--accent)}\
-details{border:1px solid var(--line);border-radius:6px;margin:.5rem 0;padding:.25rem .75rem}\
-summary{cursor:pointer;padding:.25rem 0}summary span{opacity:.8}\
-code,pre{font:14px/1.5 ui-monospace,monospace}\
-pre{background:var(--soft);border-radius:6px;overflow-x:auto;padding:.75rem}\
-.method{display:inline-block;font-weight:700;min-width:4.5rem;text-transform:uppercase}\
-table{border-collapse:collapse;width:100%}td,th{border-top:1px solid var(--line);padding:.25rem .5rem;text-align:left;vertical-align:top}\
-h4{margin:.75rem 0 .25rem}";
+const STYLE: &str = include_str!("docs_page/style.css");
 
-/// Schemas are shown this deep; recursion would never end.
-const MAX_DEPTH: usize = 8;
+/// Searching and opening; without it the page shows the same, closed.
+const SCRIPT: &str = include_str!("docs_page/search.js");
 
 /// The page of a document.
 pub(crate) fn render(document: &Value) -> String {
-    let mut page = String::with_capacity(64 * 1024);
+    let mut page = String::with_capacity(1024 * 1024);
     let title = text(&document["info"]["title"]);
     let _ = write!(
         page,
@@ -38,19 +32,33 @@ pub(crate) fn render(document: &Value) -> String {
         base = text(&document["servers"][0]["url"]),
     );
     let groups = by_tag(document);
-    let tags: Vec<_> =
-        document["tags"].as_array().into_iter().flatten().filter_map(|tag| tag["name"].as_str()).collect();
+    let tags: Vec<_> = document["tags"].as_array().into_iter().flatten().collect();
     for tag in &tags {
-        let _ = write!(page, "<a href=\"#{0}\">{0}</a>", escape(tag));
+        let _ = write!(page, "<a href=\"#{0}\">{0}</a>", text(&tag["name"]));
     }
-    page.push_str("</nav>");
+    page.push_str(
+        "<a href=\"#errors\">errors</a></nav>\
+         <input id=\"search\" type=\"search\" hidden placeholder=\"Search operations, paths and members\" aria-label=\"Search\">",
+    );
+    let recorded = examples::recorded();
     for tag in &tags {
-        let _ = write!(page, "<h2 id=\"{0}\">{0}</h2>", escape(tag));
-        for (path, method, operation) in groups.get(tag).into_iter().flatten() {
-            write_operation(&mut page, document, path, method, operation);
+        let name = text(&tag["name"]);
+        let _ = write!(page, "<section><h2 id=\"{name}\">{name}</h2><p>{}</p>", prose(&tag["description"]));
+        for (path, method, operation) in groups.get(tag["name"].as_str().unwrap_or_default()).into_iter().flatten() {
+            let id = operation["operationId"].as_str().unwrap_or_default();
+            write_operation(
+                &mut page,
+                document,
+                path,
+                method,
+                operation,
+                recorded.get(id).unwrap_or(&Example::default()),
+            );
         }
+        page.push_str("</section>");
     }
-    page.push_str("</body></html>\n");
+    write_errors(&mut page, document);
+    let _ = writeln!(page, "<script>{SCRIPT}</script></body></html>");
     page
 }
 
@@ -69,35 +77,37 @@ fn by_tag(document: &Value) -> BTreeMap<&str, Vec<Row<'_>>> {
     groups
 }
 
-fn write_operation(page: &mut String, document: &Value, path: &str, method: &str, operation: &Value) {
-    let _ = write!(
-        page,
-        "<details id=\"{id}\"><summary><span class=\"method\">{method}</span><code>{}</code> <span>{}</span></summary>\
-         <p>{}</p>",
-        escape(path),
-        text(&operation["summary"]),
-        prose(&operation["description"]),
-        id = text(&operation["operationId"]),
-    );
+fn write_operation(
+    page: &mut String,
+    document: &Value,
+    path: &str,
+    method: &str,
+    operation: &Value,
+    example: &Example<'_>,
+) {
+    let mut inside = String::new();
+    let _ = write!(inside, "<p>{}", prose(&operation["description"]));
     if let Some(command) = operation["x-command"].as_str() {
-        let _ = write!(page, "<p>Command: <code>{}</code></p>", escape(command));
+        let _ = write!(inside, " Command: <code>{}</code>.", escape(command));
     }
-    write_parameters(page, document, &operation["parameters"]);
+    inside.push_str("</p><div class=\"columns\"><div>");
+    write_parameters(&mut inside, document, &operation["parameters"]);
     if let Some(body) = operation.get("requestBody") {
         let optional = if body["required"] == true { "" } else { " (may be left out)" };
-        let _ = write!(page, "<h4>Body{optional}</h4>");
-        write_schema(page, document, &body["content"]["application/json"]["schema"]);
+        let _ = write!(inside, "<h4>Body{optional}</h4>");
+        let order = example.request.map_or("", |request| request.get());
+        write_schema(&mut inside, document, &body["content"]["application/json"]["schema"], order, true);
     }
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
         if !status.starts_with('2') {
             continue;
         }
-        let _ = write!(page, "<h4>Answer {} {}</h4>", escape(status), text(&response["description"]));
+        let _ = write!(inside, "<h4>Answer {} {}</h4>", escape(status), text(&response["description"]));
         for (media, content) in response["content"].as_object().into_iter().flatten() {
             if let Some(schema) = content.get("schema") {
-                write_schema(page, document, schema);
+                write_schema(&mut inside, document, schema, example.answer.map_or("", |answer| answer.get()), false);
             } else {
-                let _ = write!(page, "<p><code>{}</code></p>", escape(media));
+                let _ = write!(inside, "<p><code>{}</code></p>", escape(media));
             }
         }
     }
@@ -106,9 +116,71 @@ fn write_operation(page: &mut String, document: &Value, path: &str, method: &str
         .into_iter()
         .flat_map(Map::keys)
         .filter(|status| !status.starts_with('2'))
-        .map(String::as_str)
+        .map(|status| format!("<a href=\"#error-{0}\">{0}</a>", escape(status)))
         .collect();
-    let _ = write!(page, "<p>May also answer {}.</p></details>", refused.join(", "));
+    let _ = write!(inside, "<p>May also answer {}.</p></div><div>", refused.join(", "));
+    for (title, example) in [("Request", example.request), ("Answer", example.answer)] {
+        if let Some(example) = example {
+            let _ = write!(inside, "<h4>{title}</h4><pre>{}</pre>", escape(&examples::text(example)));
+        }
+    }
+    inside.push_str("</div></div>");
+    let id = text(&operation["operationId"]);
+    let summary = text(&operation["summary"]);
+    let words = format!("{id} {method} {path} {summary} {}", member_names(&inside)).to_lowercase();
+    let _ = write!(
+        page,
+        "<details class=\"operation\" id=\"{id}\" data-words=\"{}\"><summary><a class=\"link\" href=\"#{id}\" \
+         title=\"Link to this operation\">#</a><span class=\"method\">{method}</span><code>{}</code> \
+         <span>{summary}</span></summary>{inside}</details>",
+        escape(&words),
+        escape(path),
+    );
+}
+
+/// The names that a part of the page has in its tables, to be searched for.
+fn member_names(html: &str) -> String {
+    let names = html.split("<td><code>").skip(1).filter_map(|rest| rest.split('<').next());
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// What each status means, with the codes it comes with.
+fn write_errors(page: &mut String, document: &Value) {
+    page.push_str(
+        "<section><h2 id=\"errors\">errors</h2><p>A refusal is <code>{\"error\":{\"code\",\"message\",\"request_id\",\
+         \"details\"}}</code>. Codes never change; messages may.</p><table>",
+    );
+    for response in document["components"]["responses"].as_object().into_iter().flat_map(Map::values) {
+        let status = text(&response["x-status"]);
+        let _ = write!(
+            page,
+            "<tr id=\"error-{status}\"><td><code>{status}</code></td><td>{}</td></tr>",
+            prose(&response["description"])
+        );
+    }
+    page.push_str("</table></section>");
+}
+
+/// The members of a schema as a table. Required ones are marked in bodies; answers always have all of theirs.
+fn write_schema(page: &mut String, document: &Value, schema: &Value, example: &str, is_body: bool) {
+    let rows = members(document, schema, example);
+    if rows.is_empty() {
+        let _ = write!(page, "<p><code>{}</code></p>", escape(&kind(document, schema)));
+        return;
+    }
+    page.push_str("<table>");
+    for row in rows {
+        let mark =
+            if is_body && row.is_required { " <span class=\"required\" title=\"required\">*</span>" } else { "" };
+        let _ = write!(
+            page,
+            "<tr><td><code>{}</code>{mark}</td><td><code>{}</code></td><td>{}</td></tr>",
+            escape(&row.path),
+            escape(&row.kind),
+            prose(&Value::String(row.about)),
+        );
+    }
+    page.push_str("</table>");
 }
 
 fn write_parameters(page: &mut String, document: &Value, parameters: &Value) {
@@ -130,88 +202,6 @@ fn write_parameters(page: &mut String, document: &Value, parameters: &Value) {
         );
     }
     page.push_str("</table>");
-}
-
-fn write_schema(page: &mut String, document: &Value, schema: &Value) {
-    let mut lines = String::new();
-    outline(&mut lines, document, schema, 0);
-    let _ = write!(page, "<pre>{}</pre>", escape(lines.trim_end()));
-}
-
-/// Writes a schema as an indented outline: one line per member.
-fn outline(lines: &mut String, document: &Value, schema: &Value, depth: usize) {
-    let schema = unwrap_list(document, schema);
-    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let Some(members) = schema["properties"].as_object().filter(|_| depth < MAX_DEPTH) else {
-        if depth == 0 {
-            let _ = writeln!(lines, "{}", kind(document, schema));
-        }
-        return;
-    };
-    for (name, member) in members {
-        let resolved = resolve(document, member);
-        let about = member["description"].as_str().or_else(|| resolved["description"].as_str()).unwrap_or_default();
-        let about = about.lines().next().unwrap_or_default();
-        let mark = if required.contains(&name.as_str()) { "*" } else { "" };
-        let _ = writeln!(lines, "{}{name}{mark}: {}   {about}", "  ".repeat(depth), kind(document, member));
-        outline(lines, document, member, depth + 1);
-    }
-}
-
-/// The schema whose members are worth showing: that of an item for a list, the other one of a nullable.
-fn unwrap_list<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-    let schema = resolve(document, schema);
-    if let Some(items) = schema.get("items") {
-        return unwrap_list(document, items);
-    }
-    match one_of(schema) {
-        Some(choices) if choices.len() == 1 => unwrap_list(document, choices[0]),
-        _ => schema,
-    }
-}
-
-/// The choices of an `anyOf` or `oneOf`, null aside.
-fn one_of(schema: &Value) -> Option<Vec<&Value>> {
-    let choices = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
-    Some(choices.iter().filter(|choice| choice["type"] != "null").collect())
-}
-
-/// A schema in a word or two.
-fn kind(document: &Value, schema: &Value) -> String {
-    let schema = resolve(document, schema);
-    if let Some(choices) = schema["enum"].as_array() {
-        return choices.iter().map(short).collect::<Vec<_>>().join(" | ");
-    }
-    if let Some(only) = schema.get("const") {
-        return short(only);
-    }
-    if let Some(choices) = one_of(schema) {
-        let mut kinds: Vec<_> = choices.iter().map(|choice| kind(document, choice)).collect();
-        kinds.dedup();
-        return kinds.join(" | ");
-    }
-    let names: Vec<_> = match &schema["type"] {
-        Value::String(only) => vec![only.as_str()],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => vec!["any"],
-    };
-    let names = names.into_iter().map(|name| match (name, schema["format"].as_str()) {
-        ("array", _) => format!("[{}]", kind(document, &schema["items"])),
-        ("string", Some(format)) => format.to_owned(),
-        (name, _) => name.to_owned(),
-    });
-    names.collect::<Vec<_>>().join(" | ")
-}
-
-fn short(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
-}
-
-fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    match value["$ref"].as_str().and_then(|target| document.pointer(target.strip_prefix('#')?)) {
-        Some(target) => target,
-        None => value,
-    }
 }
 
 fn text(value: &Value) -> String {
@@ -241,7 +231,7 @@ mod tests {
         for endpoint in messaging_engine::ops::all() {
             assert!(page.contains(&format!("id=\"{}\"", endpoint.id)), "{}", endpoint.id);
         }
-        for loading in ["<script", "src=", "@import", "url(", "<link"] {
+        for loading in ["<script src", " src=", "@import", "url(", "<link", "fetch("] {
             assert!(!page.contains(loading), "{loading}");
         }
     }

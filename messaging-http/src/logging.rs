@@ -4,7 +4,10 @@
 //! times a second. The queue is bounded: when the terminal or disk is too slow, lines are dropped and
 //! counted, and the server is not slowed down.
 
+mod error;
+
 use std::io::{self, IsTerminal as _, Write};
+use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,9 +15,15 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
+use tracing::Subscriber;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
+
+pub use error::LogError;
 
 /// Bytes that may wait to be written.
 const CAPACITY: usize = 4 << 20;
@@ -36,35 +45,63 @@ pub enum LogFormat {
     Json,
 }
 
-/// Logging could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    /// The filter does not parse.
-    #[error("the log filter is malformed; try `info` or `info,messaging_http=debug`")]
-    Filter(#[source] tracing_subscriber::filter::ParseError),
-    /// The thread that writes could not be started.
-    #[error("failed to start the thread that writes the log")]
-    Thread(#[source] io::Error),
-    /// The process logs already, in a way of its own.
-    #[error("the process logs already")]
-    Taken(#[source] tracing_subscriber::util::TryInitError),
-}
-
-/// Starts logging to standard error, for the whole process. Lines are written until the guard is dropped.
+/// Starts logging to standard error, for the whole process. Lines are written until the guard is dropped. Lines of
+/// libraries are left out at every level, and so are the texts of panics that were put together.
 pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     let filter = EnvFilter::try_new(filter).map_err(LogError::Filter)?;
-    let (lines, guard) = writer(io::stderr()).map_err(LogError::Thread)?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false)
-        .with_ansi(format == LogFormat::Text && io::stderr().is_terminal())
-        .with_writer(lines);
-    match format {
-        LogFormat::Text => subscriber.finish().try_init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).finish().try_init(),
+    #[cfg_attr(not(feature = "otlp"), expect(unused_mut, reason = "it is given the traces"))]
+    let (out, mut guard) = writer(io::stderr()).map_err(LogError::Thread)?;
+    let is_colored = format == LogFormat::Text && io::stderr().is_terminal();
+    #[cfg(feature = "otlp")]
+    let traces = has_collector().then(crate::otlp::Traces::start).transpose()?;
+    let subscriber = tracing_subscriber::registry().with(lines(filter, format, is_colored, out));
+    #[cfg(feature = "otlp")]
+    let subscriber = subscriber.with(traces.as_ref().map(crate::otlp::Traces::layer));
+    subscriber.try_init().map_err(LogError::Taken)?;
+    panic::set_hook(Box::new(report_panic));
+    #[cfg(not(feature = "otlp"))]
+    if has_collector() {
+        tracing::warn!("OTEL_EXPORTER_OTLP_ENDPOINT is given, but this program was built without the feature `otlp`");
     }
-    .map_err(LogError::Taken)?;
+    #[cfg(feature = "otlp")]
+    {
+        guard.traces = traces;
+    }
     Ok(guard)
+}
+
+/// Whether the variables of OpenTelemetry name a collector.
+fn has_collector() -> bool {
+    let names = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// What writes a line for each event that the filter lets through.
+fn lines<S, W>(filter: EnvFilter, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_target(false).with_ansi(is_colored).with_writer(out);
+    let layer = match format {
+        LogFormat::Text => layer.boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    };
+    layer.with_filter(filter.and(filter_fn(|metadata| metadata.is_event() && is_ours(metadata.target()))))
+}
+
+/// Whether a line comes from this program. Libraries print what they carry, from headers and paths of requests to the
+/// words of peers, so no filter lets their lines through.
+fn is_ours(target: &str) -> bool {
+    target == "messaging" || target.starts_with("messaging_") || target.starts_with("messaging::")
+}
+
+/// Reports a panic. A text that was put together may hold what the program worked on, so only one that stands in the
+/// source is told.
+fn report_panic(panic: &PanicHookInfo<'_>) {
+    let location = panic.location().map(tracing::field::display);
+    let text = panic.payload().downcast_ref::<&'static str>().copied();
+    tracing::error!(location, text, "a thread panicked");
 }
 
 /// How many log lines this process has dropped.
@@ -77,6 +114,8 @@ pub(crate) fn dropped_lines() -> u64 {
 pub struct LogGuard {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
+    #[cfg(feature = "otlp")]
+    traces: Option<crate::otlp::Traces>,
 }
 
 impl Drop for LogGuard {
@@ -114,7 +153,13 @@ fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)>
     let thread = thread::Builder::new().name("log".to_owned()).stack_size(128 * 1024).spawn(move || {
         write_lines(&theirs, &mut out);
     })?;
-    Ok((Lines(Arc::clone(&queue)), LogGuard { queue, thread: Some(thread) }))
+    let guard = LogGuard {
+        queue: Arc::clone(&queue),
+        thread: Some(thread),
+        #[cfg(feature = "otlp")]
+        traces: None,
+    };
+    Ok((Lines(queue), guard))
 }
 
 fn write_lines(queue: &Queue, out: &mut impl Write) {
@@ -196,6 +241,43 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_filter_lets_lines_of_libraries_through_nor_spans_into_lines() {
+        for filter in ["trace", "hyper=trace,h2=trace,messaging_http=trace", "info,[{to=ann@example.org}]=trace"] {
+            for format in [LogFormat::Text, LogFormat::Json] {
+                let kept = Kept::default();
+                let out = kept.clone();
+                let layer = lines(EnvFilter::try_new(filter).unwrap(), format, false, move || out.clone());
+                tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+                    let _span = tracing::info_span!(target: "messaging_http::trace", "request", to = "ann@example.org")
+                        .entered();
+                    tracing::info!(target: "messaging_http::access", status = 200, "ours");
+                    tracing::error!(target: "hyper::proto", to = "ann@example.org", "theirs");
+                    tracing::trace!(target: "h2::codec", to = "ann@example.org", "theirs");
+                    tracing::warn!(target: "messagingx", to = "ann@example.org", "theirs");
+                });
+                let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+                assert!(text.contains("ours") && text.contains("200"), "{filter} {format:?}: {text}");
+                assert!(!text.contains("theirs") && !text.contains("ann@"), "{filter} {format:?}: {text}");
+            }
         }
     }
 

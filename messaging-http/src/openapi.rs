@@ -4,18 +4,24 @@
 //! a member that may be left out in a request is always there in an answer. The one for requests is
 //! then named `…Input`.
 
+pub(crate) mod examples;
+mod links;
+mod parameters;
+mod responses;
+mod schemas;
+mod tags;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use messaging_core::scope::{Access, Role};
-use messaging_engine::ops::{self, BodyKind, Endpoint, OutputKind};
+use messaging_engine::ops::{self, BodyKind, Endpoint};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::router::BASE;
+use self::schemas::{SCHEMAS, rename, sort};
 
-/// Where references to schemas point.
-const SCHEMAS: &str = "#/components/schemas/";
+use crate::router::BASE;
 
 /// The document as it is served and kept in `docs/openapi.json`.
 pub fn text() -> String {
@@ -41,7 +47,7 @@ pub(crate) fn document_at(prefix: &str) -> Value {
     let mut paths = BTreeMap::<&str, BTreeMap<String, Value>>::new();
     let mut tags = Vec::new();
     for endpoint in ops::all() {
-        let tag = tag(endpoint);
+        let tag = tags::of(endpoint);
         if !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -69,30 +75,78 @@ pub(crate) fn document_at(prefix: &str) -> Value {
             }
         }
     }
-    schemas.extend(error_schemas());
+    schemas.extend(responses::schemas());
     sort(&mut schemas);
-    json!({
+    add_links(&mut paths, &schemas);
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "messaging",
             "version": "1",
-            "description": "Transactional and campaign messaging. Every path is answered under `/v1` and `/api/v1` alike.",
+            "summary": "Self-hosted transactional email, campaigns, automations and six channels.",
+            "description": DESCRIPTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": format!("{prefix}{BASE}")}],
-        "tags": tags.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "tags": tags.iter().map(|name| json!({"name": name, "description": tags::description(name)})).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "parameters": shared_parameters(),
-            "responses": shared_responses(),
+            "parameters": parameters::shared(),
+            "responses": responses::shared(),
             "securitySchemes": {"bearer": {
                 "type": "http",
                 "scheme": "bearer",
                 "description": "An API key (`mk_live_…`) or a session token (`ms_…`).",
             }},
         },
-    })
+    });
+    schemas::plain_enums(&mut document);
+    schemas::free_objects(&mut document);
+    add_examples(&mut document["paths"]);
+    document
+}
+
+/// What holds for all operations.
+const DESCRIPTION: &str = "Every path is answered under `/v1` and `/api/v1` alike. Requests and answers are JSON; an unknown \
+member is refused, unless the request has `Prefer: handling=lenient`. Listings answer `{\"data\":[…],\"next_cursor\":…}`, \
+newest first. Every answer has `X-Request-Id`; those to a credential have `RateLimit` and `RateLimit-Policy`. A write with an \
+`Idempotency-Key` can be repeated safely for 24 hours.";
+
+/// Adds links to the answers of creations.
+fn add_links(paths: &mut Value, schemas: &Map<String, Value>) {
+    let all = ops::all();
+    for endpoint in all {
+        let method = (endpoint.method)().as_str().to_lowercase();
+        let answers = &mut paths[endpoint.path][&method]["responses"];
+        for status in [Some(endpoint.success), endpoint.other_success].into_iter().flatten() {
+            let answer = &mut answers[status.as_str()];
+            let schema = &answer["content"]["application/json"]["schema"];
+            let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix(SCHEMAS));
+            let Some(members) = name.and_then(|name| schemas.get(name)?["properties"].as_object()) else { continue };
+            let links = links::of(endpoint, all, members);
+            if !links.is_empty() {
+                answer["links"] = links.into();
+            }
+        }
+    }
+}
+
+/// Adds the recorded examples.
+fn add_examples(paths: &mut Value) {
+    let recorded = examples::recorded();
+    for endpoint in ops::all() {
+        let Some(example) = recorded.get(endpoint.id) else { continue };
+        let method = (endpoint.method)().as_str().to_lowercase();
+        let operation = &mut paths[endpoint.path][&method];
+        if let Some(request) = example.request {
+            operation["requestBody"]["content"]["application/json"]["example"] = examples::value(request);
+        }
+        if let Some(answer) = example.answer {
+            let success = &mut operation["responses"][endpoint.success.as_str()];
+            success["content"]["application/json"]["example"] = examples::value(answer);
+        }
+    }
 }
 
 fn generator(contract: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator {
@@ -103,13 +157,15 @@ fn generator(contract: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator 
 }
 
 fn operation(endpoint: &Endpoint, inputs: &mut SchemaGenerator, outputs: &mut SchemaGenerator) -> Value {
+    let parameters = parameters::of(endpoint, inputs);
+    let is_listing = parameters.iter().any(|parameter| parameter["name"] == "cursor" || parameter["name"] == "after");
     let mut operation = json!({
         "operationId": endpoint.id,
         "summary": endpoint.summary,
-        "tags": [tag(endpoint)],
+        "tags": [tags::of(endpoint)],
         "description": access_text(endpoint.access),
-        "parameters": parameters(endpoint, inputs),
-        "responses": responses(endpoint, outputs),
+        "parameters": parameters,
+        "responses": responses::of(endpoint, outputs, is_listing),
         "security": [{"bearer": []}],
     });
     if endpoint.access == Access::Public {
@@ -129,11 +185,6 @@ fn operation(endpoint: &Endpoint, inputs: &mut SchemaGenerator, outputs: &mut Sc
         });
     }
     operation
-}
-
-/// The word operations are grouped by: the first of the command's words.
-fn tag(endpoint: &Endpoint) -> &'static str {
-    endpoint.cli.split(' ').next().filter(|word| !word.is_empty()).unwrap_or("service")
 }
 
 /// What a caller needs, in words.
@@ -170,192 +221,6 @@ fn scopes(access: Access) -> Vec<&'static str> {
     }
 }
 
-fn parameters(endpoint: &Endpoint, inputs: &mut SchemaGenerator) -> Vec<Value> {
-    let mut parameters = Vec::new();
-    for (place, schema) in [("path", (endpoint.path_schema)(inputs)), ("query", (endpoint.query_schema)(inputs))] {
-        let schema = schema.to_value();
-        let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            let mut property = property.clone();
-            let mut parameter =
-                json!({"name": name, "in": place, "required": place == "path" || required.contains(&name.as_str())});
-            if let Some(description) = property.as_object_mut().and_then(|members| members.remove("description")) {
-                parameter["description"] = description;
-            }
-            parameter["schema"] = property;
-            parameters.push(parameter);
-        }
-    }
-    let method = (endpoint.method)();
-    if endpoint.access != Access::Public && method != http::Method::GET {
-        parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
-    }
-    if matches!(endpoint.access, Access::Scope(_) | Access::Scopes(..)) && !endpoint.is_in_workspace() {
-        parameters.push(json!({"$ref": "#/components/parameters/WorkspaceId"}));
-    }
-    parameters
-}
-
-fn shared_parameters() -> Value {
-    json!({
-        "IdempotencyKey": {
-            "name": "Idempotency-Key", "in": "header", "required": false,
-            "description": "Makes a repetition of this request answer the same and do nothing, for 24 hours.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$"},
-        },
-        "WorkspaceId": {
-            "name": "X-Workspace-Id", "in": "header", "required": false,
-            "description": "The workspace; needed with a session, which may open several. A key opens one.",
-            "schema": {"type": "string", "pattern": "^wsp_[0-9A-HJKMNP-TV-Z]{26}$"},
-        },
-    })
-}
-
-fn responses(endpoint: &Endpoint, outputs: &mut SchemaGenerator) -> Value {
-    let mut responses = Map::new();
-    let mut success = json!({"description": endpoint.success.canonical_reason().unwrap_or("Success"), "headers": {
-        "X-Request-Id": {"schema": {"type": "string"}},
-    }});
-    match endpoint.output {
-        OutputKind::NoContent => {}
-        OutputKind::Json => {
-            if let Some(schema) = (endpoint.output_schema)(outputs) {
-                success["content"] = json!({"application/json": {"schema": schema}});
-            }
-        }
-        OutputKind::Document(types) => {
-            let types = types.iter().map(|name| ((*name).to_owned(), json!({})));
-            success["content"] = Value::Object(types.collect());
-        }
-    }
-    if let Some(other) = endpoint.other_success {
-        let mut other_success = success.clone();
-        other_success["description"] = json!(other.canonical_reason().unwrap_or("Success"));
-        responses.insert(other.as_str().to_owned(), other_success);
-    }
-    responses.insert(endpoint.success.as_str().to_owned(), success);
-    for (status, name) in failures(endpoint) {
-        responses.insert(status.to_owned(), json!({"$ref": format!("#/components/responses/{name}")}));
-    }
-    Value::Object(responses)
-}
-
-/// Which refusals an operation can give (contract section 1.4).
-fn failures(endpoint: &Endpoint) -> Vec<(&'static str, &'static str)> {
-    let mut failures = Vec::new();
-    if endpoint.body != BodyKind::None {
-        failures.extend([("400", "BadRequest"), ("413", "PayloadTooLarge"), ("415", "UnsupportedMediaType")]);
-    }
-    if endpoint.access != Access::Public {
-        failures.extend([("401", "Unauthorized"), ("403", "Forbidden"), ("429", "TooManyRequests")]);
-    }
-    if endpoint.path.contains('{') {
-        failures.push(("404", "NotFound"));
-    }
-    if (endpoint.method)() != http::Method::GET {
-        failures.push(("409", "Conflict"));
-    }
-    failures.extend([("422", "UnprocessableEntity"), ("500", "InternalError"), ("503", "Unavailable")]);
-    failures
-}
-
-fn shared_responses() -> Value {
-    let response = |description: &str, schema: &str| {
-        json!({
-            "description": description,
-            "content": {"application/json": {"schema": {"$ref": format!("{SCHEMAS}{schema}")}}},
-        })
-    };
-    let mut responses = json!({
-        "BadRequest": response("The body is no JSON object, or a cursor or Idempotency-Key is malformed.", "Error"),
-        "Unauthorized": response("Credentials are missing or not valid.", "Error"),
-        "Forbidden": response("The credentials do not open this.", "Forbidden"),
-        "NotFound": response("No such resource.", "Error"),
-        "Conflict": response("Not possible in the present state.", "Error"),
-        "PayloadTooLarge": response("The body is too long.", "Error"),
-        "UnsupportedMediaType": response("The body is not declared as JSON.", "Error"),
-        "UnprocessableEntity": response("Fields break their rules, or the request cannot be carried out.", "Error"),
-        "TooManyRequests": response("The rate limit of the credentials is used up.", "Error"),
-        "InternalError": response("A bug, or a broken machine.", "Error"),
-        "Unavailable": response("Overloaded, stopping, or the disk takes no writes: nothing was done, unless `details.outcome` is `unknown`. Try again later, with the same Idempotency-Key.", "Error"),
-    });
-    responses["Unauthorized"]["headers"] = json!({"WWW-Authenticate": {"schema": {"const": "Bearer"}}});
-    for name in ["TooManyRequests", "Unavailable"] {
-        responses[name]["headers"] = json!({"Retry-After": {
-            "description": "Seconds to wait.",
-            "schema": {"type": "integer", "minimum": 1},
-        }});
-    }
-    responses
-}
-
-fn error_schemas() -> Vec<(String, Value)> {
-    let error = json!({
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {
-            "type": "object",
-            "required": ["code", "message", "request_id"],
-            "properties": {
-                "code": {"type": "string", "description": "What went wrong; never changes."},
-                "message": {"type": "string", "description": "The same for people; may change."},
-                "request_id": {"type": "string", "description": "The same as the header X-Request-Id."},
-                "details": {"type": "object", "properties": {
-                    "errors": {"type": "array", "maxItems": 100, "items": {"$ref": format!("{SCHEMAS}FieldError")}},
-                }},
-            },
-        }},
-    });
-    let field = json!({
-        "type": "object",
-        "required": ["code", "message"],
-        "properties": {
-            "pointer": {"type": "string", "description": "Where in the body (RFC 6901)."},
-            "parameter": {"type": "string", "description": "Or which query, path or header parameter."},
-            "code": {"type": "string"},
-            "message": {"type": "string"},
-        },
-    });
-    let scope = json!({
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {"type": "string", "pattern": "^scope required: "}},
-    });
-    let forbidden = json!({"oneOf": [
-        {"$ref": format!("{SCHEMAS}Error")},
-        {"$ref": format!("{SCHEMAS}ScopeRequired")},
-    ]});
-    [("Error", error), ("FieldError", field), ("ScopeRequired", scope), ("Forbidden", forbidden)]
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .into()
-}
-
-/// Lets references to the schemas in `twice` point to those for requests.
-fn rename(value: &mut Value, twice: &BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                match member {
-                    Value::String(target) if name == "$ref" => {
-                        if target.strip_prefix(SCHEMAS).is_some_and(|name| twice.contains(name)) {
-                            target.push_str("Input");
-                        }
-                    }
-                    other => rename(other, twice),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, twice)),
-        _ => {}
-    }
-}
-
-/// Puts the schemas in order by name, whatever order maps keep in this build.
-fn sort(schemas: &mut Map<String, Value>) {
-    let sorted: BTreeMap<_, _> = std::mem::take(schemas).into_iter().collect();
-    schemas.extend(sorted);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,6 +239,23 @@ mod tests {
         ids.sort();
         expected.sort();
         assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn every_group_is_described() {
+        for tag in document()["tags"].as_array().unwrap() {
+            assert_ne!(tag["description"], "", "{tag}: add it to `openapi/tags.rs`");
+        }
+    }
+
+    #[test]
+    fn what_is_created_is_linked_to_what_can_be_done_with_it() {
+        let document = document();
+        let send = &document["paths"]["/messages"]["post"]["responses"]["202"]["links"];
+        assert_eq!(send["getMessage"]["parameters"], json!({"id": "$response.body#/message_id"}));
+        let list = &document["paths"]["/workspaces/{workspace_id}/lists"]["post"]["responses"]["201"]["links"];
+        assert_eq!(list["deleteList"]["parameters"]["id"], "$response.body#/id");
+        assert_eq!(list["deleteList"]["parameters"]["workspace_id"], "$request.path.workspace_id");
     }
 
     #[test]

@@ -7,12 +7,11 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, EXPECT, HOST};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT, HOST, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
@@ -24,21 +23,25 @@ use messaging_core::error::Chain;
 use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::scope::Access;
 use messaging_engine::fair_semaphore::Owner;
-use messaging_engine::ops::{self, BodyKind, Endpoint};
+use messaging_engine::ops::{self, BodyKind, Endpoint, Quota, SessionCookie};
+use messaging_engine::spans::TARGET;
 use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, Received, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
 use crate::documents::Documents;
-use crate::metrics::{Facts, Metrics};
-use crate::rate_limit::{RateLimiter, Standing};
+use crate::drop_in::{self, DropIn, Translated};
+use crate::metrics::{Counted, Metrics, UNMATCHED};
+use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{Found, Router, Slot, Target};
 use crate::service_options::ServiceOptions;
+use crate::session_cookie;
 use crate::uploads;
 use crate::visits::{self, Visit};
 
@@ -66,7 +69,6 @@ pub(crate) struct Pipeline {
     pub(crate) trusted_proxies: Vec<IpNet>,
     limiter: RateLimiter,
     documents: Documents,
-    started: f64,
 }
 
 /// What is known of a request besides its answer: for the headers every answer has, the log, the metrics.
@@ -75,6 +77,8 @@ struct Notes {
     slot: Option<Slot>,
     route: Option<&'static str>,
     credential: Option<Credential>,
+    /// Whether the credential is the cookie of a browser.
+    by_cookie: bool,
     standing: Option<Standing>,
     bytes_in: u64,
     /// Whether the body was read to its end.
@@ -127,9 +131,9 @@ impl From<BodyError> for Refusal {
 impl Pipeline {
     pub(crate) fn new(app: App, options: ServiceOptions) -> Self {
         let router = Router::new();
-        let metrics = Metrics::new(router.targets());
         #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit for a long time")]
         let started = app.now().as_millis() as f64 / 1000.0;
+        let metrics = Metrics::new(router.targets(), started);
         Self {
             app,
             router,
@@ -139,7 +143,6 @@ impl Pipeline {
             trusted_proxies: options.trusted_proxies,
             limiter: RateLimiter::default(),
             documents: Documents::new(options.prefix),
-            started,
         }
     }
 
@@ -171,12 +174,22 @@ impl Pipeline {
     ) -> Reply {
         let began = Instant::now();
         let running = Arc::clone(&activity).begin(head.version);
-        let in_flight = self.metrics.in_flight.enter();
+        let in_flight = Counted::enter(&self.metrics.in_flight);
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
 
+        let span = tracing::info_span!(
+            target: TARGET,
+            "request",
+            http.request.method = head.method.as_str(),
+            http.route = tracing::field::Empty,
+            http.response.status_code = tracing::field::Empty
+        );
         let outcome = match form {
-            Ok(()) => self.run(head, body, peer, &request_id, &activity, &mut notes).await,
+            Ok(()) => {
+                let running = self.run(head, body, peer, &request_id, &activity, &mut notes);
+                running.instrument(span.clone()).await
+            }
             Err(refusal) => Err(refusal),
         };
         let is_malformed = matches!(outcome, Err(Refusal::Malformed(_)));
@@ -189,8 +202,13 @@ impl Pipeline {
             reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let status = reply.status();
+        span.record("http.route", notes.route.unwrap_or(UNMATCHED));
+        span.record("http.response.status_code", status.as_u16());
         let log_id = request_id.clone();
         reply.headers_mut().insert(X_REQUEST_ID, request_id);
+        if notes.by_cookie {
+            reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
         if let Some(standing) = notes.standing.take() {
             reply::add_standing(&mut reply, standing);
         }
@@ -216,8 +234,9 @@ impl Pipeline {
         let origin = Origin { client, activity };
         notes.slot = Some(found.slot);
         notes.route = Some(found.target.route());
-        let endpoint = match found.target {
-            Target::Operation(endpoint) => endpoint,
+        let (endpoint, drop_in) = match found.target {
+            Target::Operation(endpoint) => (endpoint, None),
+            Target::DropIn(drop_in) => (DropIn::endpoint(), Some(drop_in)),
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page())),
             Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
@@ -229,7 +248,17 @@ impl Pipeline {
         let caller = if endpoint.access == Access::Public {
             Caller::Anonymous
         } else {
-            self.app.authenticate(bearer(&head.headers)?).await?
+            let cookie = session_cookie::token(&head.headers, self.is_https());
+            notes.by_cookie = cookie.is_some();
+            let token = match cookie {
+                Some(token) => token,
+                None => bearer(&head.headers)?,
+            };
+            match self.app.authenticate(token).await? {
+                // A cookie is no place for an API key.
+                Caller::Key(_) if notes.by_cookie => return Err(Error::InvalidCredentials.into()),
+                caller => caller,
+            }
         };
         notes.credential = Credential::of(&caller);
         // 3: the address. Costs no token.
@@ -237,15 +266,7 @@ impl Pipeline {
             return Err(Error::IpNotAllowed.into());
         }
         // 4: the rate limit.
-        if let (Some(credential), Some(limit)) = (caller.credential(), caller.rate_limit()) {
-            let standing = self.limiter.take(credential, limit, self.app.monotonic());
-            let (granted, retry_after) = (standing.granted, standing.seconds);
-            notes.standing = Some(standing);
-            if !granted {
-                self.metrics.rate_limited.fetch_add(1, Relaxed);
-                return Err(Error::RateLimited { retry_after }.into());
-            }
-        }
+        let tokens = self.take_token(&caller, &mut notes.standing)?;
         // 5 to 7: the workspace, the role, the scope.
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
@@ -266,17 +287,65 @@ impl Pipeline {
         let _turn = self.budget.turn(received.bytes.len(), sender).await?;
 
         // 9 to 13: the operation.
+        let idempotency_key = head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
+        let translated = drop_in.map(|drop_in| drop_in.translate(&received.bytes, &head.headers)).transpose()?;
+        let digested = drop_in.and(idempotency_key).map(drop_in::idempotency_key).transpose()?;
         let request = ops::Request {
             path: found.path,
             path_parameters: found.parameters,
             query: head.uri.query().unwrap_or_default(),
-            body: received.bytes.clone(),
-            idempotency_key: head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
+            body: translated.as_ref().map_or_else(|| received.bytes.clone(), Translated::body),
+            idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
             client: Some(client),
-            lenient: prefers_leniency(&head.headers),
+            user_agent: head.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
+            lenient: drop_in.is_none() && prefers_leniency(&head.headers),
+            quota: tokens.as_ref().map(|tokens| -> &dyn Quota { tokens }),
         };
-        let answer = self.call(endpoint, &admitted, request, request_id).await?;
-        Ok(reply::answer(answer))
+        let outcome = self.call(endpoint, &admitted, request, request_id).await;
+        notes.standing = tokens.as_ref().map(RequestTokens::standing);
+        if let Err(Error::RateLimited { .. }) = outcome {
+            self.metrics.rate_limited.inc();
+        }
+        if let Some((drop_in, translated)) = drop_in.zip(translated) {
+            return Ok(drop_in.answer(&translated, outcome)?);
+        }
+        Ok(self.reply(outcome?, notes))
+    }
+
+    /// The reply for an answer, with the cookie of its session.
+    fn reply(&self, answer: ops::Answer, notes: &Notes) -> Reply {
+        let cookie = match &answer.session_cookie {
+            // Whoever ends a session with its token has no cookie to forget.
+            Some(SessionCookie::Forget) if !notes.by_cookie => None,
+            cookie => cookie.as_ref().and_then(|cookie| session_cookie::header(cookie, self.is_https())),
+        };
+        let mut reply = reply::answer(answer);
+        if let Some(cookie) = cookie {
+            reply.headers_mut().insert(SET_COOKIE, cookie);
+            reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        reply
+    }
+
+    /// Takes a token of a caller who has a limit; of the answer more can be taken.
+    pub(crate) fn take_token(
+        &self,
+        caller: &Caller,
+        standing: &mut Option<Standing>,
+    ) -> Result<Option<RequestTokens<'_>>, Error> {
+        let Some((id, limit)) = caller.credential().zip(caller.rate_limit()) else { return Ok(None) };
+        let tokens = RequestTokens::take(&self.limiter, id, limit, self.app.monotonic());
+        let now = standing.insert(tokens.standing());
+        if !now.granted {
+            self.metrics.rate_limited.inc();
+            return Err(Error::RateLimited { retry_after: now.seconds });
+        }
+        Ok(Some(tokens))
+    }
+
+    /// Whether browsers reach the server by https, whatever stands in between.
+    fn is_https(&self) -> bool {
+        self.app.settings().public_url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     }
 
     /// Answers a link in a message. Whoever has the link may follow it: of the checks only route, size and
@@ -368,16 +437,22 @@ impl Pipeline {
         request_id: &HeaderValue,
     ) -> Result<ops::Answer, Error> {
         // The operation has written nothing it did not commit, so nothing half done can be seen later.
-        let outcome = AssertUnwindSafe(admitted.run(request)).catch_unwind().await;
-        outcome.unwrap_or_else(|panic| {
-            self.metrics.panics.fetch_add(1, Relaxed);
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            let request_id = request_id.to_str().unwrap_or_default();
-            tracing::error!(operation = endpoint.id, request_id, panic = text, "an operation panicked");
+        let request_id = request_id.to_str().unwrap_or_default();
+        self.survive(admitted.run(request), endpoint.id, request_id).await
+    }
+
+    /// What an operation answers, or that it has a bug.
+    pub(crate) async fn survive<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+        operation: &str,
+        request_id: &str,
+    ) -> Result<T, Error> {
+        AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|panic| {
+            self.metrics.panics.inc();
+            // A text that was put together may hold what the request does.
+            let text = panic.downcast_ref::<&str>().copied();
+            tracing::error!(operation, request_id, panic = text, "an operation panicked");
             Err(Error::internal("the operation panicked"))
         })
     }
@@ -392,24 +467,18 @@ impl Pipeline {
             let request_id = request_id.to_str().unwrap_or_default();
             tracing::error!(route = notes.route, request_id, error = %Chain(cause.as_ref()), "a request failed");
         }
-        let is_health = notes.slot.is_some_and(
-            |slot| matches!(self.router.targets()[slot].1, Target::Operation(endpoint) if endpoint.id == HEALTH),
-        );
-        if is_health { reply::unhealthy() } else { reply::refusal(&error, request_id) }
+        match notes.slot.map(|slot| self.router.targets()[slot].1) {
+            Some(Target::Operation(endpoint)) if endpoint.id == HEALTH => reply::unhealthy(),
+            Some(Target::DropIn(drop_in)) => drop_in.refusal(&error),
+            _ => reply::refusal(&error, request_id),
+        }
     }
 
     /// The page for Prometheus.
     pub(crate) async fn metrics_page(&self) -> String {
-        let facts = Facts {
-            started: self.started,
-            jobs: self.app.store().job_count().await.ok(),
-            health: self.app.store().health(),
-            store: self.app.store().gauges(),
-            body_bytes: self.budget.used(),
-            ambiguous_attempts: self.app.ambiguous_attempts(),
-            log_lines_dropped: crate::logging::dropped_lines(),
-        };
-        self.metrics.page(facts)
+        let mut page = self.app.metrics_page(self.budget.waits()).await;
+        page.push_str(&self.metrics.page(self.budget.used(), crate::logging::dropped_lines()));
+        page
     }
 }
 
@@ -462,7 +531,7 @@ fn is_host(value: &[u8]) -> bool {
 }
 
 /// The owner to whose share of memory and places a request is counted.
-fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
+pub(crate) fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
     let user = match caller {
         Caller::Session(session) => Some(Owner::User(session.user.id)),
         Caller::Anonymous | Caller::Key(_) | Caller::Operator(_) => None,
@@ -507,10 +576,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// One line per request: no body, no address, no key, and the template instead of the path.
 fn log(method: &Method, status: StatusCode, reply: &Reply, took: Duration, request_id: &str, notes: &Notes) {
-    tracing::info!(
+    tracing::debug!(
         target: "messaging_http::access",
         method = method.as_str(),
-        route = notes.route.unwrap_or("unmatched"),
+        route = notes.route.unwrap_or(UNMATCHED),
         status = status.as_u16(),
         duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         request_id,

@@ -39,7 +39,7 @@ fn reply(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> 
 pub(crate) fn answer(answer: Answer) -> Reply {
     let mut reply = reply(answer.status, answer.content_type.map(HeaderValue::from_static), answer.body);
     if answer.replayed {
-        reply.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+        add_replayed(&mut reply);
     }
     reply
 }
@@ -48,6 +48,12 @@ pub(crate) fn answer(answer: Answer) -> Reply {
 pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
     let request_id = request_id.to_str().unwrap_or_default();
     let mut reply = json(error.status(), error.to_body(request_id).to_string().into());
+    add_cause(&mut reply, error);
+    reply
+}
+
+/// Adds the headers that a refusal has whatever its body is like.
+pub(crate) fn add_cause(reply: &mut Reply, error: &Error) {
     let headers = reply.headers_mut();
     if error.status() == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -60,7 +66,11 @@ pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
     if let Some(seconds) = error.retry_after() {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    reply
+}
+
+/// Marks the answer to a request that was carried out before.
+pub(crate) fn add_replayed(reply: &mut Reply) {
+    reply.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
 }
 
 /// A body that did not arrive in time. The contract is silent on it; HTTP has a status for it.

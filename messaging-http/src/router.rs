@@ -9,6 +9,7 @@ use messaging_engine::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
 use crate::callbacks::CallbackRoute;
+use crate::drop_in::DropIn;
 use crate::uploads;
 use crate::visits::Visit;
 
@@ -33,6 +34,8 @@ pub(crate) enum Target {
     Upload,
     /// An address that a provider calls.
     Callback(CallbackRoute),
+    /// A send call of another service.
+    DropIn(DropIn),
 }
 
 impl Target {
@@ -45,6 +48,7 @@ impl Target {
             Self::Visit(visit) => visit.route(),
             Self::Upload => uploads::ROUTE,
             Self::Callback(callback) => callback.route(),
+            Self::DropIn(drop_in) => drop_in.route(),
         }
     }
 }
@@ -105,6 +109,10 @@ impl Router {
         for callback in CallbackRoute::ALL {
             at_root.add(callback.route(), callback.method(), targets.len());
             targets.push((callback.method(), Target::Callback(callback)));
+        }
+        for drop_in in DropIn::ALL {
+            at_root.add(drop_in.route(), Method::POST, targets.len());
+            targets.push((Method::POST, Target::DropIn(drop_in)));
         }
         at_root.add(uploads::ROUTE, uploads::METHOD, targets.len());
         targets.push((uploads::METHOD, Target::Upload));
@@ -233,6 +241,16 @@ mod tests {
         check(&Method::PUT, "/callbacks/whatsapp/abc", "allow GET, HEAD, POST");
         check(&Method::POST, "/v1/callbacks/sms/abc", "route_not_found");
         check(&Method::POST, "/callbacks/sms", "route_not_found");
+    }
+
+    #[test]
+    fn send_calls_of_other_services_are_answered_at_the_root_only() {
+        check(&Method::POST, "/emails", "/emails /emails []");
+        check(&Method::POST, "/emails/batch", "/emails/batch /emails/batch []");
+        check(&Method::POST, "/v3/mail/send", "/v3/mail/send /v3/mail/send []");
+        check(&Method::GET, "/emails", "allow POST");
+        check(&Method::POST, "/v1/emails", "route_not_found");
+        check(&Method::GET, "/emails/abc", "route_not_found");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -12,6 +11,7 @@ use hyper_util::server::conn::auto::Builder;
 use ipnet::IpNet;
 use messaging_engine::App;
 use messaging_transport::listen;
+use messaging_transport::submission::SubmissionSink;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -19,9 +19,11 @@ use tokio::time::timeout;
 use crate::connection::activity::Patience;
 use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
+use crate::metrics::Counted;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
+use crate::submission::MailDesk;
 
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: u32 = 1024;
@@ -140,6 +142,11 @@ impl Server {
         self.address
     }
 
+    /// What accepts messages that are submitted as mail, with the keys, limits and budgets of this server.
+    pub fn submission_sink(&self) -> Arc<dyn SubmissionSink> {
+        Arc::new(MailDesk::new(Arc::clone(&self.pipeline)))
+    }
+
     /// Where Prometheus finds its page.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(MetricsListener::local_addr)
@@ -160,14 +167,14 @@ impl Server {
         let accepting = async {
             loop {
                 let (socket, peer) = listen::accept(&listener, || limiter.evict()).await;
-                pipeline.metrics.accepted.fetch_add(1, Relaxed);
+                pipeline.metrics.accepted.inc();
                 // Without a place the socket is closed at once.
                 let Some(place) = limiter.admit(peer.ip()) else { continue };
                 let (builder, shared) = (Arc::clone(&builder), Arc::clone(&pipeline));
                 let connection = connection::serve(socket, place, builder, shared, patience, phase.subscribe());
                 let (pipeline, open) = (Arc::clone(&pipeline), open.clone());
                 tokio::spawn(async move {
-                    let _counted = pipeline.metrics.connections.enter();
+                    let _counted = Counted::enter(&pipeline.metrics.connections);
                     connection.await;
                     drop(open);
                 });

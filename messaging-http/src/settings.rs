@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use messaging_core::domain::address::EmailAddress;
 use messaging_transport::MxOverride;
 
 pub use self::args::SettingsArgs;
@@ -46,6 +47,10 @@ pub struct Settings {
     pub trusted_proxy: Vec<IpNet>,
     /// Where mail comes back to.
     pub smtp_listen: Option<SocketAddr>,
+    /// Where programs submit mail.
+    pub submission_listen: Option<SocketAddr>,
+    /// What the SMTP listeners offer TLS with.
+    pub tls: Option<TlsFiles>,
     /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
     pub disk_reserve: Option<u64>,
     /// What is logged.
@@ -54,6 +59,15 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// Address of the metrics page.
     pub metrics_listen: Option<SocketAddr>,
+}
+
+/// The PEM files of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and its chain.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 impl SettingsArgs {
@@ -103,24 +117,43 @@ impl SettingsArgs {
         if segment_refresh.is_zero() {
             return Err(SettingsError::SegmentRefresh);
         }
+        let is_elsewhere = |address: &String| {
+            EmailAddress::parse(address).is_ok_and(|address| !address.ascii_domain().eq_ignore_ascii_case(&hostname))
+        };
+        if !self.postmaster.as_ref().is_none_or(is_elsewhere) {
+            return Err(SettingsError::Postmaster);
+        }
+        let tls = match (self.tls_cert, self.tls_key) {
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            (None, None) => None,
+            _ => return Err(SettingsError::TlsPair),
+        };
+        let is_open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+        if tls.is_none() && self.submission_listen.as_ref().is_some_and(is_open) {
+            return Err(SettingsError::SubmissionInTheClear);
+        }
+        let mut engine = messaging_engine::Settings::default()
+            .hostname(hostname)
+            .message_retry(message_retry)
+            .message_expiry(message_expiry)
+            .webhook_retry(webhook_retry)
+            .segment_refresh(segment_refresh)
+            .data_region(self.data_region.unwrap_or(defaults.data_region));
+        engine.postmaster = self.postmaster;
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
             data,
             database,
             public_url,
-            engine: messaging_engine::Settings::default()
-                .hostname(hostname)
-                .message_retry(message_retry)
-                .message_expiry(message_expiry)
-                .webhook_retry(webhook_retry)
-                .segment_refresh(segment_refresh)
-                .data_region(self.data_region.unwrap_or(defaults.data_region)),
+            engine,
             dns: self.dns,
             mx_override,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
+            submission_listen: self.submission_listen,
+            tls,
             disk_reserve: self.disk_reserve,
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -202,6 +235,10 @@ mod tests {
             segment_refresh = 5
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
+            submission_listen = "[::]:587"
+            postmaster = "root@example.org"
+            tls_cert = "/etc/cert.pem"
+            tls_key = "/etc/key.pem"
             disk_reserve = 1000000
             data_region = "eu"
             log = "debug"
@@ -217,6 +254,10 @@ mod tests {
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
+        assert_eq!(settings.submission_listen.unwrap().port(), 587);
+        assert_eq!(settings.engine.postmaster.as_deref(), Some("root@example.org"));
+        let tls = TlsFiles { certificate: "/etc/cert.pem".into(), key: "/etc/key.pem".into() };
+        assert_eq!(settings.tls, Some(tls));
         assert_eq!(settings.disk_reserve, Some(1_000_000));
         assert_eq!(settings.log_format, LogFormat::Json);
         assert_eq!(settings.engine.message_expiry, Duration::from_mins(1));
@@ -260,6 +301,12 @@ mod tests {
             ("listen = \"8080\"", "line 1"),
             ("smtp_listen = \"mail.example.org:25\"", "line 1"),
             ("log_format = \"xml\"", "line 1"),
+            ("tls_cert = \"/etc/cert.pem\"", "--tls-key"),
+            ("postmaster = \"root\"", "--postmaster"),
+            ("hostname = \"mx.example.org\"\npostmaster = \"root@MX.example.org\"", "--postmaster"),
+            ("tls_key = \"/etc/key.pem\"", "--tls-cert"),
+            ("submission_listen = \"0.0.0.0:587\"", "--tls-cert"),
+            ("submission_listen = \"[::ffff:0.0.0.0]:587\"", "--tls-cert"),
         ] {
             let problem = from_toml(bad).unwrap_err();
             assert!(problem.contains(word), "{bad}: {problem}");

@@ -3,6 +3,9 @@
 mod background;
 pub mod backup;
 mod data_directory;
+pub mod doctor;
+mod host_probe;
+mod mail;
 mod open;
 mod process;
 pub mod rehearsal;
@@ -12,16 +15,16 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
-use messaging_transport::inbound::{Inbound, InboundOptions};
 
 use self::background::Background;
 pub use self::background::THREAD_STACK;
-use self::data_directory::{LISTEN, METRICS_LISTEN, SMTP_LISTEN};
+use self::data_directory::{LISTEN, METRICS_LISTEN};
+use self::mail::MailListeners;
 pub use self::open::{Role, open};
 pub use self::process::stop_signal;
 pub use self::start_error::StartError;
@@ -34,11 +37,9 @@ pub struct Standalone {
     app: App,
     server: Server,
     background: Background,
-    inbound: Option<Inbound>,
+    mail: MailListeners,
     database: PathBuf,
-    listen_file: PathBuf,
-    smtp_listen_file: PathBuf,
-    metrics_listen_file: PathBuf,
+    data: PathBuf,
 }
 
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
@@ -64,11 +65,9 @@ impl Standalone {
         let failed = |address| move |source| StartError::Listen { address, source };
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
-        let inbound = settings.smtp_listen.map(|address| {
-            Inbound::bind(address, InboundOptions::new(settings.engine.hostname.as_str())).map_err(failed(address))
-        });
-        let inbound = inbound.transpose()?;
+        let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
+        warn_of_names(settings, &app).await?;
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,
             trusted_proxies: settings.trusted_proxy.clone(),
@@ -76,16 +75,12 @@ impl Standalone {
         };
         let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
         let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
-        let listen_file = settings.data.join(LISTEN);
-        let smtp_listen_file = settings.data.join(SMTP_LISTEN);
-        let metrics_listen_file = settings.data.join(METRICS_LISTEN);
         let background = Background::start(&app)?;
+        tell_start(settings, &server, &mail);
         tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
-        if let Some(inbound) = &inbound {
-            tracing::info!(address = %inbound.local_addr(), "listening for returned mail");
-        }
-        let database = settings.database.clone();
-        Ok(Self { app, server, background, inbound, database, listen_file, smtp_listen_file, metrics_listen_file })
+        mail.announce();
+        let (database, data) = (settings.database.clone(), settings.data.clone());
+        Ok(Self { app, server, background, mail, database, data })
     }
 
     /// The application.
@@ -100,7 +95,12 @@ impl Standalone {
 
     /// Where mail comes back to, if anywhere.
     pub fn smtp_addr(&self) -> Option<std::net::SocketAddr> {
-        self.inbound.as_ref().map(Inbound::local_addr)
+        self.mail.smtp_addr()
+    }
+
+    /// Where mail is submitted to, if anywhere.
+    pub fn submission_addr(&self) -> Option<std::net::SocketAddr> {
+        self.mail.submission_addr()
     }
 
     /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
@@ -114,18 +114,16 @@ impl Standalone {
     }
 
     async fn answer_until(self, stop: BoxFuture<'_, ()>) -> Result<(), StartError> {
-        let Self { app, server, background, inbound, database, listen_file, smtp_listen_file, metrics_listen_file } =
-            self;
-        if let Some(inbound) = &inbound {
-            write_address(&smtp_listen_file, inbound.local_addr());
-        }
-        if let Some(metrics) = server.metrics_addr() {
-            write_address(&metrics_listen_file, metrics);
-        }
+        let Self { app, server, background, mail, database, data } = self;
+        let mut files = mail.files(&data);
+        files.extend(server.metrics_addr().map(|address| (data.join(METRICS_LISTEN), address)));
         // Last, so that whoever finds it finds everything else as well.
-        write_address(&listen_file, server.local_addr());
+        files.push((data.join(LISTEN), server.local_addr()));
+        for (file, address) in &files {
+            write_address(file, *address);
+        }
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
-        let mut stopped_for_mail = stopping.subscribe();
+        let mail = mail.run(&app, server.submission_sink(), stopping.subscribe());
         let mut health = app.store().watch_health();
         let broken = async {
             if health.wait_for(|health| health.is_final()).await.is_err() {
@@ -146,17 +144,11 @@ impl Standalone {
             let _ = stopped.wait_for(|stopping| *stopping).await;
             background.stop().await;
         };
-        let returned_mail = async {
-            if let Some(inbound) = inbound {
-                let stop = async { drop(stopped_for_mail.wait_for(|stopping| *stopping).await) };
-                inbound.run(Arc::new(app.clone()), stop).await;
-            }
-        };
-        tokio::join!(server.run(stop), workers, returned_mail);
+        tokio::join!(server.run(stop), workers, mail);
         let end = app.store().health();
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
-        for file in [listen_file, smtp_listen_file, metrics_listen_file] {
+        for (file, _) in files {
             let _ = fs::remove_file(file);
         }
         tracing::info!("stopped");
@@ -166,6 +158,53 @@ impl Standalone {
             _ => Ok(()),
         }
     }
+}
+
+/// One line that says which program starts on what, and what of it is off.
+fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
+    let (smtp, submission) = (mail.smtp_addr(), mail.submission_addr());
+    let off = [
+        ("smtp-listen", smtp.is_none()),
+        ("submission-listen", submission.is_none()),
+        ("metrics-listen", server.metrics_addr().is_none()),
+    ];
+    let off: Vec<_> = off.iter().filter(|(_, is_off)| *is_off).map(|(name, _)| *name).collect();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        database = %settings.database.display(),
+        hostname = settings.engine.hostname,
+        listen = %server.local_addr(),
+        smtp_listen = smtp.map(tracing::field::display),
+        submission_listen = submission.map(tracing::field::display),
+        metrics_listen = server.metrics_addr().map(tracing::field::display),
+        off = off.join(","),
+        "starting"
+    );
+}
+
+/// Says so when others cannot look up the names of this machine or of the installation.
+async fn warn_of_names(settings: &Settings, app: &App) -> Result<(), StartError> {
+    let hostname = settings.engine.hostname.as_str();
+    if is_fully_qualified(hostname) {
+        return Ok(());
+    }
+    tracing::warn!(
+        hostname,
+        "mail leaves under a name that nobody can look up, and many receivers refuse it: give a fully qualified --hostname \
+         such as mx.example.org"
+    );
+    let name = app.store().installation_name().await.map_err(StartError::Name)?;
+    if !name.is_some_and(|name| is_fully_qualified(&name)) {
+        tracing::warn!(
+            "the installation has no fully qualified name for DNS records: {}",
+            if settings.engine.allow_unqualified_name {
+                "those of sending domains cannot be published"
+            } else {
+                "no sending domain can be added before it is started with such a --hostname"
+            }
+        );
+    }
+    Ok(())
 }
 
 fn write_address(file: &Path, address: std::net::SocketAddr) {

@@ -17,6 +17,7 @@ use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, Au
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::ids::{CampaignId, ContactId, Id as _, ListId, SuppressionId, TemplateId, WorkspaceId};
@@ -89,6 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn query(channel: Channel, members_of: Vec<ListId>, filters: Vec<Filter>) -> AudienceQuery {
     AudienceQuery {
         channel,
+        viber: ViberService::Business,
         lists: members_of,
         segments: Vec::new(),
         filters,

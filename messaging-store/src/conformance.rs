@@ -168,11 +168,13 @@ pub async fn all_pages<T>(
 macro_rules! conformance_tests {
     ($open:path) => {
         $crate::conformance_tests! { $open;
-            accounts: users_round_trip, email_is_unique, sessions_begin_and_end, memberships_list_both_ways,
+            accounts: users_round_trip, email_is_unique, sessions_begin_and_end,
+                sessions_are_listed_by_user, tickets_are_taken_once, the_operator_lists_everybody,
+                memberships_list_both_ways,
                 owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
-            audiences: each_verdict_is_found, verdicts_are_those_of_filters_and_rules,
+            audiences: each_verdict_is_found, a_bot_on_viber_sends_to_its_users, verdicts_are_those_of_filters_and_rules,
                 the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
@@ -181,7 +183,8 @@ macro_rules! conformance_tests {
             automation_notes: each_cause_makes_its_notes_in_order, who_is_on_the_way_hears_what_its_version_waits_for,
                 a_paused_automation_hears_for_its_runs_alone, events_of_messages_are_told_but_for_machines,
                 notes_are_taken_once, notes_make_jobs_due, notes_know_how_deep_they_are, moves_of_segments_are_told,
-                a_commit_that_is_refused_tells_nobody;
+                a_commit_that_is_refused_tells_nobody,
+                suppressions_of_attributes_are_told_when_changes_are_followed;
             automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
                 runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
                 entries_change_with_their_revision, entries_of_a_day_are_counted,
@@ -204,7 +207,7 @@ macro_rules! conformance_tests {
                 a_revision_of_sends_is_met_once, stale_sends_are_forgotten, sends_of_other_workspaces_are_not_there;
             channels: settings_come_and_go;
             commit: dropped_changes_leave_nothing, a_failing_write_takes_the_others_with_it,
-                a_revision_is_used_once, absent_means_absent, conflicts_in_a_crowd_hurt_nobody_else,
+                a_revision_is_used_once, absent_means_absent, commits_are_observed_once_and_refusals_never, conflicts_in_a_crowd_hurt_nobody_else,
                 nothing_is_a_fine_commit, a_closed_store_takes_nothing;
             contacts: contacts_round_trip, a_contact_changes_with_its_revision, identifiers_are_unique,
                 contacts_are_put_in_order, identifiers_change_hands_in_one_commit, a_removed_contact_leaves_nothing, every_filter_narrows,
@@ -255,7 +258,7 @@ macro_rules! conformance_tests {
                 unique_ids_dated_in_the_future_are_passed_over,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             provider_links: a_name_leads_to_its_message, a_message_has_the_newest_of_its_names, other_accounts_are_not_there,
-                old_names_go_when_new_ones_come;
+                old_names_go_when_new_ones_come, what_came_in_is_noted_once;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
                 an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
@@ -272,7 +275,7 @@ macro_rules! conformance_tests {
                 a_removed_segment_lets_its_members_go, the_largest_filters_are_evaluated,
                 other_workspaces_are_not_there, kept_members_are_those_who_match;
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
-                a_name_is_found_in_every_workspace,
+                a_name_is_found_in_every_workspace, all_domains_are_listed_by_name,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             sign_ins: failures_of_an_email_count, failures_of_a_network_count, a_crowd_of_attempts_is_counted,
                 old_and_future_failures_are_forgotten;

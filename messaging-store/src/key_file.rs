@@ -48,7 +48,8 @@ pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<SecretKey,
     create(path)
 }
 
-fn read(path: &Path) -> Result<Option<SecretKey>, KeyFileError> {
+/// The key in a file; `None` when there is no such file.
+pub fn read(path: &Path) -> Result<Option<SecretKey>, KeyFileError> {
     let mut bytes = Vec::with_capacity(SecretKey::LENGTH + 1);
     let opened = match File::open(path) {
         Ok(file) => file,

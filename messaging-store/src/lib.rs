@@ -30,6 +30,7 @@ mod temporary;
 
 pub use file_error::FileError;
 pub use sqlite::SqliteStore;
+pub use sqlite::health::disk_space;
 pub use sqlite::open::SqliteOptions;
 pub use sqlite::open_error::OpenError;
 pub use temporary::TemporaryDatabases;

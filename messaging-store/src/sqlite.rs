@@ -30,7 +30,7 @@ mod fault;
 mod file_blobs;
 pub(crate) mod files_of_rows;
 mod flows;
-mod health;
+pub(crate) mod health;
 mod holds;
 mod imports;
 mod installation;
@@ -45,6 +45,7 @@ mod log_repair;
 mod messages;
 mod news;
 mod numbers;
+mod observed;
 mod off_thread;
 pub(crate) mod open;
 pub(crate) mod open_error;
@@ -80,7 +81,9 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics};
+use messaging_core::ports::store::{
+    CommitError, CommitObserver, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics,
+};
 use messaging_core::ports::{BlobStore, Uploads};
 use rusqlite::Connection;
 use tokio::sync::watch;
@@ -93,6 +96,7 @@ use self::due_rows::DueRows;
 use self::fault::Fault;
 use self::file_blobs::FileBlobs;
 use self::health::Health;
+use self::observed::Observed;
 use self::readers::Readers;
 use self::upload_files::UploadFiles;
 use self::uploads::FileUploads;
@@ -109,6 +113,7 @@ pub struct SqliteStore {
     scans: Arc<Readers>,
     checkpoints: Arc<Checkpoints>,
     health: Arc<Health>,
+    observed: Arc<Observed>,
     news: watch::Sender<News>,
     due: DueTables,
     blobs: BlobFiles,
@@ -185,6 +190,10 @@ impl Store for SqliteStore {
 
     fn clock_offset_ms(&self) -> i64 {
         0
+    }
+
+    fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        self.observed.set(observer);
     }
 
     fn gauges(&self) -> StoreGauges {

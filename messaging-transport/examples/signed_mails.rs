@@ -190,5 +190,6 @@ fn file(dice: &Dice) -> AttachedFile {
         filename: dice.pick(FILENAMES).into(),
         content_type: dice.pick(CONTENT_TYPES).into(),
         content: Bytes::from(content),
+        content_id: None,
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Every look-up ends: a server that does not answer is asked twice, four seconds each.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,10 +13,12 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
-use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::op::{Message, Query, ResponseCode};
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
+use messaging_core::domain::domain_name::reversed;
 use messaging_core::ports::resolver::{LookupError, Resolver};
+use tokio::net::UdpSocket;
 
 /// How long one question to one server may take. A resolver that has to walk the tree needs seconds.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -50,6 +52,8 @@ pub enum LookupFailure {
 pub struct Dns {
     cached: TokioResolver,
     fresh: TokioResolver,
+    /// The server that was named to be asked for everything.
+    server: Option<SocketAddr>,
 }
 
 impl Dns {
@@ -61,7 +65,7 @@ impl Dns {
             Some(server) => (single(server), ResolveHosts::Never),
             None => (system(), ResolveHosts::Auto),
         };
-        Self::asking(config, hosts, TIMEOUT)
+        Self { server, ..Self::asking(config, hosts, TIMEOUT) }
     }
 
     fn asking(config: ResolverConfig, hosts: ResolveHosts, timeout: Duration) -> Self {
@@ -75,7 +79,7 @@ impl Dns {
         options.cache_size = 0;
         options.positive_max_ttl = Some(Duration::ZERO);
         options.negative_max_ttl = Some(Duration::ZERO);
-        Self { cached, fresh: build(config, options) }
+        Self { cached, fresh: build(config, options), server: None }
     }
 
     /// The mail exchangers of a domain by preference, lower first, without a final dot and in lower
@@ -120,6 +124,20 @@ impl Resolver for Dns {
     async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
         none_is_empty(addresses(&self.fresh, name).await)
     }
+
+    async fn names(&self, address: IpAddr) -> Result<Vec<String>, LookupError> {
+        let zone = if address.is_ipv4() { "in-addr.arpa" } else { "ip6.arpa" };
+        let name = |data: RData| match data {
+            RData::PTR(name) => Some(plain(&name.0)),
+            _ => None,
+        };
+        let asked = format!("{}.{zone}", reversed(address));
+        let found = match self.server {
+            Some(server) if address.is_loopback() => ask_once(server, &asked, RecordType::PTR).await,
+            _ => look_up(&self.fresh, &asked, RecordType::PTR).await,
+        };
+        none_is_empty(found.map(|records| records.into_iter().filter_map(name).collect()))
+    }
 }
 
 /// The servers of the system, without its search list: every name here is complete.
@@ -149,6 +167,45 @@ fn build(config: ResolverConfig, options: ResolverOpts) -> TokioResolver {
         .with_options(options)
         .build()
         .expect("only TLS could be misconfigured, and it is not used")
+}
+
+/// The records of one type by a single question over UDP. The library answers for the names of loopback addresses by itself
+/// (RFC 6761 section 6.3); a server that was named to be asked for everything is asked for these as well.
+async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
+    let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
+    name.set_fqdn(true);
+    let mut question = Message::query();
+    question.metadata.recursion_desired = true;
+    question.add_query(Query::query(name, kind));
+    let failed = |error: &dyn std::fmt::Display| LookupFailure::Temporary(error.to_string());
+    let octets = question.to_vec().map_err(|error| failed(&error))?;
+    let ask = async {
+        let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind((own, 0)).await?;
+        // Only this server is heard.
+        socket.connect(server).await?;
+        socket.send(&octets).await?;
+        let mut buffer = [0; 4096];
+        loop {
+            let length = socket.recv(&mut buffer).await?;
+            match Message::from_vec(&buffer[..length]) {
+                Ok(answer) if answer.metadata.id == question.metadata.id => return Ok::<_, std::io::Error>(answer),
+                _ => {}
+            }
+        }
+    };
+    let answer = match tokio::time::timeout(TIMEOUT, ask).await {
+        Ok(answer) => answer.map_err(|error| failed(&error))?,
+        Err(_) => return Err(failed(&"no answer in time")),
+    };
+    match answer.metadata.response_code {
+        ResponseCode::NoError => {}
+        ResponseCode::NXDomain => return Err(LookupFailure::NoSuchDomain),
+        code => return Err(failed(&format_args!("the server answered {code}"))),
+    }
+    let records: Vec<_> =
+        answer.answers.into_iter().filter(|record| record.record_type() == kind).map(|record| record.data).collect();
+    if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(records) }
 }
 
 /// The records of one type, at least one.

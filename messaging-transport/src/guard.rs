@@ -140,7 +140,7 @@ fn is_this_machine(name: &str) -> bool {
 
 /// Whether an address belongs to somebody on the public internet, by the registries of special addresses
 /// (RFC 6890 and what was entered since).
-pub(crate) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -12,6 +12,7 @@
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
+//! * [`submission`] receives messages of programs that speak only SMTP.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
 //!
@@ -62,8 +63,10 @@ mod http_provider;
 pub mod inbound;
 mod jwt;
 pub mod listen;
+mod mail;
 pub mod mime;
 mod pace;
+pub mod probe;
 mod provider;
 pub mod push;
 pub mod relay;
@@ -71,6 +74,8 @@ mod sandbox;
 #[cfg(feature = "smpp")]
 mod smpp;
 pub mod smtp;
+pub mod smtp_server;
+pub mod submission;
 mod telegram;
 #[cfg(feature = "fakes")]
 pub mod testing;

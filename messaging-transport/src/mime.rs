@@ -23,7 +23,7 @@ use messaging_core::ports::transport::{AttachedFile, Email};
 
 pub use self::body::MAX_LINE;
 use self::body::TextPart;
-use self::header::Headers;
+use self::header::{Disposition, Headers};
 use crate::dkim;
 
 /// The longest `Message-ID` that leaves its line within [`MAX_LINE`].
@@ -83,15 +83,18 @@ pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
     write_fields(&mut out, email)?;
 
     let boundaries = Boundaries::of(&email.message_id);
-    if email.attachments.is_empty() {
-        write_texts(&mut out, &texts, &boundaries);
+    // A file that the HTML shows is part of it; without HTML nothing shows it.
+    let is_shown = |file: &&AttachedFile| email.html.is_some() && file.content_id.is_some();
+    let (shown, attached): (Vec<_>, Vec<_>) = email.attachments.iter().partition(is_shown);
+    if attached.is_empty() {
+        write_texts(&mut out, &texts, &shown, &boundaries);
     } else {
         write_multipart(&mut out, "mixed", &boundaries.mixed);
         open_part(&mut out, &boundaries.mixed);
-        write_texts(&mut out, &texts, &boundaries);
-        for file in &email.attachments {
+        write_texts(&mut out, &texts, &shown, &boundaries);
+        for file in attached {
             open_part(&mut out, &boundaries.mixed);
-            write_file(&mut out, file);
+            write_file(&mut out, file, Disposition::Attachment);
         }
         close_parts(&mut out, &boundaries.mixed);
     }
@@ -152,23 +155,44 @@ fn text_parts(email: &Email) -> Vec<TextPart<'_>> {
     parts
 }
 
-fn write_texts(out: &mut Vec<u8>, texts: &[TextPart<'_>], boundaries: &Boundaries) {
+/// Writes the texts, the last of which, the HTML, shows the files of `shown`.
+fn write_texts(out: &mut Vec<u8>, texts: &[TextPart<'_>], shown: &[&AttachedFile], boundaries: &Boundaries) {
     if let [only] = texts {
-        only.write(out);
+        write_related(out, only, shown, boundaries);
         return;
     }
     write_multipart(out, "alternative", &boundaries.alternative);
-    for part in texts {
+    for (index, part) in texts.iter().enumerate() {
         open_part(out, &boundaries.alternative);
-        part.write(out);
+        let of_part = if index + 1 == texts.len() { shown } else { &[] };
+        write_related(out, part, of_part, boundaries);
     }
     close_parts(out, &boundaries.alternative);
 }
 
-fn write_file(out: &mut Vec<u8>, file: &AttachedFile) {
+/// Writes a text with the files that it shows (RFC 2387).
+fn write_related(out: &mut Vec<u8>, text: &TextPart<'_>, shown: &[&AttachedFile], boundaries: &Boundaries) {
+    if shown.is_empty() {
+        text.write(out);
+        return;
+    }
+    write_multipart(out, "related; type=\"text/html\"", &boundaries.related);
+    open_part(out, &boundaries.related);
+    text.write(out);
+    for file in shown {
+        open_part(out, &boundaries.related);
+        write_file(out, file, Disposition::Inline);
+    }
+    close_parts(out, &boundaries.related);
+}
+
+fn write_file(out: &mut Vec<u8>, file: &AttachedFile, disposition: Disposition) {
     let mut headers = Headers(out);
     headers.verbatim("Content-Type", media_type(&file.content_type));
-    headers.disposition(&file.filename);
+    headers.disposition(disposition, &file.filename);
+    if let Some(id) = file.content_id.as_deref().filter(|id| is_bracketable(id)) {
+        headers.verbatim("Content-ID", &format!("<{id}>"));
+    }
     headers.verbatim("Content-Transfer-Encoding", "base64");
     out.extend_from_slice(b"\r\n");
     body::write_base64(out, &file.content);
@@ -191,6 +215,11 @@ fn media_type(given: &str) -> &str {
     if well_formed { given.trim() } else { "application/octet-stream" }
 }
 
+/// Whether it may stand between the angle brackets of `Message-ID` and `Content-ID`.
+fn is_bracketable(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_MESSAGE_ID && id.bytes().all(|b| b.is_ascii_graphic() && !b"<>".contains(&b))
+}
+
 fn check_name(index: usize, name: &str) -> Result<(), MimeError> {
     if name.is_empty() || name.len() > MAX_HEADER_NAME || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
         return Err(MimeError::HeaderName { index });
@@ -201,17 +230,15 @@ fn check_name(index: usize, name: &str) -> Result<(), MimeError> {
 }
 
 fn check_message_id(id: &str) -> Result<(), MimeError> {
-    let well_formed = !id.is_empty()
-        && id.len() <= MAX_MESSAGE_ID
-        && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte));
-    if well_formed { Ok(()) } else { Err(MimeError::MessageId) }
+    if is_bracketable(id) { Ok(()) } else { Err(MimeError::MessageId) }
 }
 
-/// Both boundaries hold `=_`, which neither base64 nor quoted-printable can produce; a plain text with
+/// The boundaries hold `=_`, which neither base64 nor quoted-printable can produce; a plain text with
 /// that in it is encoded (see [`body`]). So no part can close its neighbour, whatever its content.
 struct Boundaries {
     mixed: String,
     alternative: String,
+    related: String,
 }
 
 impl Boundaries {
@@ -220,7 +247,8 @@ impl Boundaries {
         let hash = message_id
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Self { mixed: format!("=_mixed_{hash:016x}"), alternative: format!("=_alternative_{hash:016x}") }
+        let boundary = |kind| format!("=_{kind}_{hash:016x}");
+        Self { mixed: boundary("mixed"), alternative: boundary("alternative"), related: boundary("related") }
     }
 }
 

@@ -217,6 +217,13 @@ impl Transport for Push {
         Ok(())
     }
 
+    fn account_of(&self, settings: &Map<String, Value>, address: &str) -> Option<&'static str> {
+        let routes = settings.get(ROUTES)?.as_object()?;
+        // Of an address without settings nothing is known of an account either.
+        let provider = PushProvider::of(address);
+        (provider == self.own || routes.contains_key(provider.name())).then(|| provider.name())
+    }
+
     fn own_settings(&self) -> Map<String, Value> {
         match self.own {
             PushProvider::Webpush => webpush::new_key_pair(),

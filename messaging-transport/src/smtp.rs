@@ -16,7 +16,7 @@ mod recipient;
 mod reply;
 mod session;
 mod timeouts;
-mod tls;
+pub(crate) mod tls;
 mod transaction;
 mod transcript;
 mod wire;

@@ -37,4 +37,4 @@ pub use memory::MemoryTransport;
 #[cfg(feature = "testing")]
 pub use reply::outcome;
 #[cfg(feature = "testing")]
-pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
+pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, certify};

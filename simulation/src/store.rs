@@ -12,7 +12,9 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
-use messaging_core::ports::store::{CommitError, News, Priority, StoreError, StoreGauges, StoreHealth, Topics};
+use messaging_core::ports::store::{
+    CommitError, CommitObserver, News, Priority, StoreError, StoreGauges, StoreHealth, Topics,
+};
 use messaging_core::ports::{BlobStore, Store, Uploads};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use tokio::sync::watch;
@@ -394,6 +396,9 @@ impl Store for FaultyStore {
     fn clock_offset_ms(&self) -> i64 {
         -self.life.clock_ahead_ms
     }
+
+    // Nobody asks for the metrics of a simulation.
+    fn observe(&self, _: Arc<dyn CommitObserver>) {}
 
     fn gauges(&self) -> StoreGauges {
         StoreGauges::default()

@@ -14,6 +14,7 @@ const INDENT: usize = 18;
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("MESSAGING_URL", "The server that API commands talk to, as --url"),
     ("MESSAGING_API_KEY", "The API key for it, as --api-key"),
+    ("MESSAGING_PROFILE", "The server and key that `messaging login` has saved, as --profile"),
     ("MESSAGING_DATA", "The data directory of dev, serve, admin, and of API commands without a server, as --data"),
     ("MESSAGING_DATABASE", "The database, as --database"),
     ("MESSAGING_SECRET_KEY_FILE", "The key of the secrets in the database, as --secret-key-file"),
@@ -38,7 +39,7 @@ const EXAMPLES: &[(&str, &str)] = &[
 const EXIT_CODES: &str = "0 done · 1 refused by the API · 2 wrong usage · 3 cannot reach server or database";
 
 /// The template of the first page. Only the options at its end are filled in by clap.
-pub(super) fn top(root: &Command, nouns: &[Word], last: &Command) -> StyledStr {
+pub(super) fn top(root: &Command, nouns: &[Word], others: &[Command]) -> StyledStr {
     let heading = AnsiColor::Green.on_default().bold().underline();
     let word = Style::new().bold();
     let mut page = String::from("{about-with-newline}\n{usage-heading} messaging <COMMAND>\n");
@@ -57,12 +58,13 @@ pub(super) fn top(root: &Command, nouns: &[Word], last: &Command) -> StyledStr {
         "API, one command for each operation",
         &nouns.iter().map(|noun| (noun.name.to_owned(), noun.verbs())).collect::<Vec<_>>(),
     );
-    section("Shell", &[described(last)]);
+    section("Tools", &others.iter().map(described).collect::<Vec<_>>());
     page.push('\n');
     let _ = writeln!(page, "{heading}Options:{heading:#}\n{{options}}\n");
     let _ = writeln!(page, "{heading}Environment:{heading:#}");
+    let widest = ENVIRONMENT.iter().map(|(name, _)| name.len()).max().unwrap_or_default() + 2;
     for (name, about) in ENVIRONMENT {
-        let _ = writeln!(page, "  {word}{name:<21}{word:#}{about}");
+        let _ = writeln!(page, "  {word}{name:<widest$}{word:#}{about}");
     }
     let _ = writeln!(page, "\n{heading}Examples:{heading:#}");
     for (about, example) in EXAMPLES {

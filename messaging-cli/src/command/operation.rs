@@ -1,6 +1,9 @@
 //! One row of the operations as a clap command.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command};
@@ -10,6 +13,7 @@ use messaging_engine::ops::{self, BodyKind, Endpoint};
 use serde_json::{Number, Value};
 
 use crate::arguments;
+use crate::files;
 use crate::members::{self, Kind, Member};
 
 /// The operation whose words a command line named.
@@ -40,6 +44,20 @@ impl Part {
 /// Members of bodies that are given without a flag, with the words of their commands.
 const POSITIONAL: &[(&str, &str)] = &[("channel test", "to")];
 
+/// The member of a query that says where a page begins.
+pub(crate) const CURSOR: &str = "cursor";
+
+/// The member of a body that holds HTML.
+pub(crate) const HTML: &str = "html";
+
+/// Members that hold texts which people keep in files.
+const TEXTS_OF_FILES: &[&str] = &[HTML, "mjml", "text"];
+
+/// Whether an operation lists in pages.
+pub(crate) fn is_listing(endpoint: &Endpoint) -> bool {
+    (endpoint.method)() == http::Method::GET && members::of_query(endpoint).iter().any(|member| member.name == CURSOR)
+}
+
 /// The command of an operation.
 pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
     let mut command = Command::new(word).about(endpoint.summary).after_help(after_help(endpoint));
@@ -49,7 +67,11 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
     let noun = endpoint.cli.split(' ').next().unwrap_or_default();
     let mut longs = HashSet::new();
     for member in members::of_query(endpoint) {
+        let is_cursor = is_listing(endpoint) && member.name == CURSOR;
         command = command.arg(flag(Part::Query, &member, noun, &mut longs));
+        if is_cursor {
+            command = command.arg(arguments::all().conflicts_with(Part::Query.id(CURSOR)));
+        }
     }
     for member in members::of_body(endpoint) {
         let is_positional = POSITIONAL.contains(&(endpoint.cli, member.name.as_str()));
@@ -58,9 +80,15 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
         } else {
             flag(Part::Body, &member, noun, &mut longs)
         });
+        if member.name == HTML {
+            command = command.arg(arguments::html_file().conflicts_with(Part::Body.id(HTML)));
+        }
     }
     if endpoint.body != BodyKind::None {
-        command = command.arg(json_body());
+        command = command.arg(json_body()).arg(arguments::example());
+    }
+    if (endpoint.method)() == http::Method::DELETE {
+        command = command.arg(arguments::yes());
     }
     if (endpoint.method)() != http::Method::GET {
         command = command.arg(idempotency_key());
@@ -115,6 +143,9 @@ fn flag(part: Part, member: &Member, noun: &str, longs: &mut HashSet<String>) ->
         arg = arg.visible_alias(singular);
     }
     match &member.kind {
+        Kind::Text if part == Part::Body && TEXTS_OF_FILES.contains(&member.name.as_str()) => {
+            arg.value_name("TEXT").allow_hyphen_values(true).value_parser(ValueParser::new(text_or_file))
+        }
         Kind::Text => arg.value_name("TEXT").allow_hyphen_values(true),
         Kind::Time => arg.value_name("TIME"),
         Kind::Choice(choices) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(choices)),
@@ -125,6 +156,7 @@ fn flag(part: Part, member: &Member, noun: &str, longs: &mut HashSet<String>) ->
         Kind::Boolean => arg
             .value_name("BOOL")
             .num_args(0..=1)
+            // Where it follows without a sign it was joined before, see `boolean_flags`.
             .require_equals(true)
             .default_missing_value("true")
             .value_parser(clap::value_parser!(bool)),
@@ -169,6 +201,9 @@ fn help(member: &Member) -> String {
         }
         help.push_str(text);
     };
+    if TEXTS_OF_FILES.contains(&member.name.as_str()) || member.kind == Kind::Json {
+        add("(`@FILE` reads it from a file)");
+    }
     if member.required {
         add("[required]");
     }
@@ -202,8 +237,63 @@ fn number(text: &str, whole: bool) -> Result<Value, String> {
     Ok(Value::Number(number))
 }
 
+/// A JSON value, or after an `@` the file that holds it. No JSON begins with that sign.
 fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))
+    let text = match text.strip_prefix('@') {
+        Some(file) => Cow::Owned(read_file(file)?),
+        None => Cow::Borrowed(text),
+    };
+    serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}"))
+}
+
+/// A text, or after an `@` the file that holds it; a text that begins with that sign is written with two.
+fn text_or_file(text: &str) -> Result<String, String> {
+    match text.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+        Some(file) => read_file(file),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn read_file(file: &str) -> Result<String, String> {
+    files::read(Path::new(file)).map_err(|error| error.to_string())
+}
+
+/// The flags of a command tree that are booleans, `--name`.
+fn boolean_flags(command: &Command, found: &mut HashSet<String>) {
+    let booleans =
+        command.get_arguments().filter(|arg| arg.is_require_equals_set() && arg.get_num_args() == Some((0..=1).into()));
+    found.extend(booleans.filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")));
+    for next in command.get_subcommands() {
+        boolean_flags(next, found);
+    }
+}
+
+/// A command line in which `--flag false` is written as `--flag=false`, where the flag is a boolean: for the parser the
+/// word after a flag whose value may be left out is an argument of its own.
+pub(crate) fn with_joined_booleans(command: &Command, line: Vec<OsString>) -> Vec<OsString> {
+    let is_value = |word: &OsString| word == "true" || word == "false";
+    if !line.iter().any(is_value) {
+        return line;
+    }
+    let mut booleans = HashSet::new();
+    boolean_flags(command, &mut booleans);
+    let mut joined: Vec<OsString> = Vec::with_capacity(line.len());
+    let mut is_over = false;
+    for word in line {
+        let is_flag = |last: &OsString| last.to_str().is_some_and(|last| booleans.contains(last));
+        if !is_over
+            && is_value(&word)
+            && let Some(last) = joined.last_mut().filter(|last| is_flag(last))
+        {
+            last.push("=");
+            last.push(word);
+            continue;
+        }
+        is_over |= word == "--";
+        joined.push(word);
+    }
+    joined
 }
 
 /// What the caller needs, in words.

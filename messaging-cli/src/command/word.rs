@@ -4,7 +4,7 @@ use clap::Command;
 use messaging_engine::ops::Endpoint;
 
 use super::operation;
-use crate::send;
+use crate::{domain_wait, send};
 
 /// A word of the operations' commands and what follows it.
 pub(super) struct Word {
@@ -40,6 +40,8 @@ impl Word {
                 let command = operation::command(self.name, endpoint);
                 if endpoint.id == send::OPERATION {
                     send::extend(command, &operation::route(endpoint))
+                } else if domain_wait::is_ours(endpoint) {
+                    domain_wait::extend(command)
                 } else {
                     command
                 }

@@ -3,6 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
+use super::importance;
 use super::node::Node;
 use super::record::record;
 
@@ -25,24 +26,43 @@ pub(super) fn page(rows: &[Node], width: Option<usize>) -> (String, Vec<String>)
     };
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let mut shown = Vec::new();
-    let mut hidden = Vec::new();
-    let mut used = 0;
-    for column in columns {
-        let widest = rows.iter().map(|row| cell(row, &column).chars().count()).max().unwrap_or(0);
-        let needed = widest.max(column.len()) + GAP;
-        if width.is_some_and(|width| !shown.is_empty() && used + needed > width) {
-            hidden.push(column);
-        } else {
-            used += needed;
-            shown.push(column);
-        }
-    }
+    let needed = |column: &String| {
+        let widest = rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);
+        widest.max(column.chars().count()) + GAP
+    };
+    let (shown, hidden) = fitting(rows, columns, width, needed);
     table.set_header(shown.iter().map(|column| column.to_uppercase()));
     for row in rows {
         table.add_row(shown.iter().map(|column| cell(row, column)));
     }
     (trimmed(&mut table), hidden)
+}
+
+/// The columns that have room, and those that do not: the least important go first, one always stays.
+fn fitting(
+    rows: &[Node],
+    columns: Vec<String>,
+    width: Option<usize>,
+    needed: impl Fn(&String) -> usize,
+) -> (Vec<String>, Vec<String>) {
+    let Some(width) = width else { return (columns, Vec::new()) };
+    let ranks = importance::ranks(rows, &columns);
+    let widths: Vec<_> = columns.iter().map(needed).collect();
+    let mut is_shown = vec![true; columns.len()];
+    // The gap after the last column may go over the edge.
+    let mut used: usize = widths.iter().sum::<usize>().saturating_sub(GAP);
+    let mut by_rank: Vec<_> = (0..columns.len()).collect();
+    by_rank.sort_by_key(|at| ranks[*at]);
+    for least in by_rank.into_iter().skip(1).rev() {
+        if used <= width {
+            break;
+        }
+        is_shown[least] = false;
+        used -= widths[least];
+    }
+    let (shown, hidden): (Vec<_>, Vec<_>) = columns.into_iter().zip(is_shown).partition(|(_, is_shown)| *is_shown);
+    let names = |columns: Vec<(String, bool)>| columns.into_iter().map(|(name, _)| name).collect();
+    (names(shown), names(hidden))
 }
 
 /// A resource as pairs; lists of objects follow as tables of their own, DNS records as blocks.

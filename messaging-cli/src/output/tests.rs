@@ -46,10 +46,10 @@ fn a_page_is_a_table_without_columns_that_say_nothing() {
 #[test]
 fn columns_without_room_are_named() {
     insta::assert_snapshot!(page(KEYS, Some(40)), @r"
-    ID      NAME         RATE_LIMIT
-    key_1   backend      600
-    key_22  Überschrift  10
-    hidden: scopes
+    ID      NAME
+    key_1   backend
+    key_22  Überschrift
+    hidden: scopes rate_limit
     ");
 }
 
@@ -173,5 +173,70 @@ fn a_resource_shows_its_dns_records_below() {
       TXT  bounce.acme.com  failed
         v=spf1 ~all
         (Add the include.)
+    ");
+}
+
+const MESSAGES: &str = r#"{"data":[{"message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","channel":"email","status":"bounced",
+    "to":"a***@example.com","subject":"Order 17","tags":["order"],"created_at":"2026-01-31T09:15:00.000Z",
+    "explanation":"The mailbox does not exist"}],"next_cursor":null}"#;
+
+#[test]
+fn the_least_important_columns_go_first() {
+    insta::assert_snapshot!(page(MESSAGES, Some(95)), @r"
+    MESSAGE_ID                      STATUS   TO                SUBJECT   CREATED_AT
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced  a***@example.com  Order 17  2026-01-31T09:15:00.000Z
+    hidden: channel tags explanation
+    ");
+    insta::assert_snapshot!(page(MESSAGES, Some(60)), @r"
+    MESSAGE_ID                      STATUS   TO
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced  a***@example.com
+    hidden: channel subject tags created_at explanation
+    ");
+    insta::assert_snapshot!(page(MESSAGES, Some(10)), @r"
+    MESSAGE_ID
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH
+    hidden: channel status to subject tags created_at explanation
+    ");
+}
+
+#[test]
+fn every_column_of_the_orders_is_a_member_of_the_api() {
+    let document = include_str!("../../../docs/openapi.json");
+    for (prefix, order) in importance::ORDERS {
+        for column in *order {
+            assert!(document.contains(&format!("\"{column}\": {{")), "{prefix}: {column}");
+        }
+    }
+}
+
+#[test]
+fn masked_addresses_are_noticed() {
+    let is_masked = |text: &str| masked::is_in(&node(&format!("[{{\"to\":\"{text}\"}}]")));
+    for text in ["a***@example.com", "***@example.com", "+*******4567", "550 <a***@example.com> unknown"] {
+        assert!(is_masked(text), "{text}");
+    }
+    for text in ["ann@example.com", "+491701234567", "***", "+*", "2 *** 3"] {
+        assert!(!is_masked(text), "{text}");
+    }
+}
+
+#[test]
+fn a_dialog_is_lines() {
+    let node = node(
+        r#"[{"attempt":2,"at":"2026-01-31T09:15:02.000Z","mx":"mx.example.net","remote_addr":"192.0.2.1:25","tls":"TLSv1.3",
+        "outcome":"bounced","transcript":["* connected to 192.0.2.1:25","< 220 mx.example.net","> EHLO mail.example.com",
+        "< 250-mx.example.net","< 550 5.1.1 no \u001b[31mred user"]},
+        {"attempt":1,"at":"2026-01-31T09:15:00.000Z","mx":null,"remote_addr":null,"tls":null,"outcome":"deferred","transcript":[]}]"#,
+    );
+    let Node::List(rows) = node else { panic!("no list") };
+    insta::assert_snapshot!(dialog::page(&rows).unwrap(), @r"
+    attempt 2  2026-01-31T09:15:02.000Z  mx.example.net (192.0.2.1:25)  TLSv1.3  bounced
+      *: connected to 192.0.2.1:25
+      S: 220 mx.example.net
+      C: EHLO mail.example.com
+      S: 250-mx.example.net
+      S: 550 5.1.1 no �[31mred user
+
+    attempt 1  2026-01-31T09:15:00.000Z  deferred
     ");
 }

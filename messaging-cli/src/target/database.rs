@@ -56,8 +56,7 @@ impl Database {
         }
         let settings = settings(matches)?;
         if !settings.database.exists() {
-            let path = settings.database.display();
-            return Err(Failure::Unreachable(format!("there is no database {path}: {WHERE}")));
+            return Err(Failure::Unreachable(format!("{}; {WHERE}", missing(&settings, matches))));
         }
         let (app, is_alone) = match open_as(&settings, role).await {
             Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings).await?, false),
@@ -161,15 +160,32 @@ pub(super) fn is_named(matches: &ArgMatches) -> bool {
         || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue)
 }
 
-/// Opens the application on the database that the arguments name, without doing its work. Makes what is
-/// not there: this is how an installation begins.
-pub(crate) async fn open(matches: &ArgMatches) -> Result<App, Failure> {
-    open_with(&settings(matches)?).await
-}
-
-/// The same, where a database is to be there already.
+/// Opens the application on the database that the arguments name, without doing its work.
 pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> {
     open_with(&existing(matches)?).await
+}
+
+/// The same, or begins an installation in a data directory that somebody has made for it: one that is there and empty.
+/// A path that was mistyped is neither.
+pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> {
+    let settings = settings(matches)?;
+    let is_made_for_it = || std::fs::read_dir(&settings.data).is_ok_and(|mut entries| entries.next().is_none());
+    if settings.database.exists() || settings.database.starts_with(&settings.data) && is_made_for_it() {
+        return open_with(&settings).await;
+    }
+    Err(Failure::Unreachable(missing(&settings, matches)))
+}
+
+/// The application as [`open_existing`] opens it, with links that begin with this address unless the arguments say
+/// otherwise: that of the server which works on the database, if one does.
+pub(crate) async fn open_for_links(matches: &ArgMatches, public_url: Option<&str>) -> Result<App, Failure> {
+    let settings = existing(matches)?;
+    let listening = || std::fs::read_to_string(settings.data.join("listen")).ok().map(|text| text.trim().to_owned());
+    let base = match public_url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None => format!("http://{}", listening().unwrap_or_else(|| settings.listen.to_string())),
+    };
+    Ok(standalone::open(&settings, Role::Command, &base).await?)
 }
 
 /// The same for a command that does the database's work where no server does; answers whether that is so.
@@ -182,12 +198,28 @@ pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Fa
 }
 
 /// The settings of a database that is there.
-fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
+pub(crate) fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
     let settings = settings(matches)?;
     if settings.database.exists() {
         return Ok(settings);
     }
-    Err(Failure::Unreachable(format!("there is no database {}", settings.database.display())))
+    Err(Failure::Unreachable(missing(&settings, matches)))
+}
+
+/// Says that a database is missing, and what made it be looked for there.
+fn missing(settings: &Settings, matches: &ArgMatches) -> String {
+    let path = settings.database.display();
+    let source = |id| matches.value_source(id);
+    let named = match (source(DATABASE), source(DATA)) {
+        (Some(ValueSource::EnvVariable), _) => "MESSAGING_DATABASE names it".to_owned(),
+        (Some(_), _) => "--database names it".to_owned(),
+        (None, Some(ValueSource::EnvVariable)) => {
+            format!("MESSAGING_DATA is {}; is that right?", settings.data.display())
+        }
+        (None, Some(ValueSource::CommandLine)) => format!("--data is {}; is that right?", settings.data.display()),
+        _ => "--data was not given, and neither was MESSAGING_DATA".to_owned(),
+    };
+    format!("there is no database {path}: {named} (`messaging serve` makes one where it starts; this command does not)")
 }
 
 async fn open_with(settings: &Settings) -> Result<App, Failure> {
@@ -206,7 +238,10 @@ pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         secret_key_file: arguments::secret_key_path(matches),
         ..SettingsArgs::default()
     };
-    given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))
+    let mut settings = given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))?;
+    // As the server that `dev` runs there.
+    settings.engine = settings.engine.allow_unqualified_name(dev_file::is_there(&arguments::data_directory(matches)));
+    Ok(settings)
 }
 
 /// What an error of the application means for the command.

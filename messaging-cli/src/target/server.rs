@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use http::HeaderMap;
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
 use messaging_core::error::Chain;
 use messaging_engine::ops;
 use messaging_http::client::{Refusal, Success};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::reply::Reply;
-use crate::request::Request;
+use crate::request::{Raw, Request};
 
 /// A server and the credentials for it.
 pub(super) struct Server {
@@ -32,21 +33,41 @@ impl Server {
         Ok(Self { client, workspace })
     }
 
+    /// Carries out a request that is written down.
+    pub(super) async fn raw(&self, raw: &Raw) -> Result<Reply, Failure> {
+        let target = if raw.query.is_empty() { raw.path.clone() } else { format!("{}?{}", raw.path, raw.query) };
+        let is_in_workspace = raw.path.starts_with("/workspaces/");
+        self.exchange(raw.method.clone(), &target, &raw.body, raw.idempotency_key.as_deref(), is_in_workspace).await
+    }
+
     /// Carries out a request.
     pub(super) async fn call(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
         let mut target = ops::fill_path(request.endpoint.path, path);
         if !request.query.is_empty() {
             target = format!("{target}?{}", request.query_string());
         }
+        let is_in_workspace = request.endpoint.is_in_workspace();
+        let (method, key) = ((request.endpoint.method)(), request.idempotency_key.as_deref());
+        self.exchange(method, &target, &request.body, key, is_in_workspace).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        target: &str,
+        body: &Bytes,
+        idempotency_key: Option<&str>,
+        is_in_workspace: bool,
+    ) -> Result<Reply, Failure> {
         let mut headers = HeaderMap::new();
-        if let Some(workspace) = self.workspace.clone().filter(|_| !request.endpoint.is_in_workspace()) {
+        if let Some(workspace) = self.workspace.clone().filter(|_| !is_in_workspace) {
             headers.insert(HeaderName::from_static("x-workspace-id"), workspace);
         }
-        if let Some(key) = &request.idempotency_key {
+        if let Some(key) = idempotency_key {
             headers.insert(HeaderName::from_static("idempotency-key"), header("--idempotency-key", key)?);
         }
-        let body = Some(request.body.clone()).filter(|body| !body.is_empty());
-        match self.client.request((request.endpoint.method)(), &target, body, headers).await {
+        let body = Some(body.clone()).filter(|body| !body.is_empty());
+        match self.client.request(method, target, body, headers).await {
             Ok(success) => Ok(accepted(success)),
             Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
             Err(error) => Err(failed(error)),

@@ -9,7 +9,7 @@ fn admin(data: &std::path::Path, line: &[&str]) -> Ran {
 #[test]
 fn an_installation_begins_with_a_user_a_workspace_and_a_key() {
     let directory = directory();
-    let data = &directory.path().join("not yet there");
+    let data = directory.path();
     let user = admin(data, &["create-user", "--email", "Ann@Example.com", "--name", "Ann"]).expect(0).json();
     assert_eq!((&user["email"], &user["name"]), (&"ann@example.com".into(), &"Ann".into()), "{user}");
     let made_up = admin(data, &["create-user", "--email", "ann@example.com", "--generate-password"]).expect(0);
@@ -35,6 +35,7 @@ fn an_installation_begins_with_a_user_a_workspace_and_a_key() {
 #[test]
 fn an_installation_gets_another_name() {
     let directory = directory();
+    admin(directory.path(), &["create-user", "--email", "ann@example.com"]).expect(0);
     let set = |name| admin(directory.path(), &["set-name", "--name", name]);
     for name in ["Mail.Example.com", "mail.example.com", "other.example.com"] {
         assert_eq!(set(name).expect(0).json(), serde_json::json!({"name": name.to_ascii_lowercase()}));
@@ -137,4 +138,80 @@ fn a_password_from_standard_input_signs_in() {
     let session = server.command(&line).expect(0).json();
     assert_eq!(session["user"]["email"], "ann@example.com");
     server.command(&["auth", "me", "--api-key", session["token"].as_str().unwrap()]).expect(0);
+}
+
+#[test]
+fn a_mistyped_directory_is_told_and_nothing_is_made() {
+    let directory = directory();
+    let nowhere = directory.path().join("mesaging-data");
+    let data = nowhere.to_str().unwrap();
+    let lines: &[&[&str]] = &[
+        &["admin", "create-user", "--email", "ann@example.com"],
+        &["admin", "create-workspace", "--name", "Acme", "--owner", "ann@example.com"],
+        &["admin", "list-users"],
+        &["admin", "list-workspaces"],
+        &["admin", "login-link", "--email", "ann@example.com"],
+        &["admin", "set-name", "--name", "mail.example.com"],
+        &["admin", "resume", "--queued", "send"],
+        &["admin", "verify"],
+        &["message", "list"],
+        &["api", "GET", "/health"],
+        &["backup", "/nonexistent/file"],
+    ];
+    for line in lines {
+        let ran = run(line.iter().copied().chain(["--data", data])).expect(3);
+        assert!(ran.stderr.contains(data) && ran.stderr.contains("--data"), "{line:?}: {ran:?}");
+        assert!(!nowhere.exists(), "{line:?}");
+        let ran = crate::support::run_in(*line, &[("MESSAGING_DATA", nowhere.as_os_str())], "").expect(3);
+        assert!(ran.stderr.contains("MESSAGING_DATA"), "{line:?}: {ran:?}");
+    }
+    // A directory that is something else already.
+    std::fs::write(directory.path().join("notes.txt"), "").unwrap();
+    admin(directory.path(), &["create-user", "--email", "ann@example.com"]).expect(3);
+    assert!(!directory.path().join("messaging.db").exists());
+}
+
+#[test]
+fn users_and_workspaces_are_listed_page_by_page_or_all() {
+    let directory = directory();
+    let data = directory.path();
+    for name in ["ann", "ben", "eva"] {
+        admin(data, &["create-user", "--email", &format!("{name}@example.com")]).expect(0);
+        admin(data, &["create-workspace", "--name", name, "--owner", &format!("{name}@example.com")]).expect(0);
+    }
+    let emails = |page: &serde_json::Value| {
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| row["email"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = admin(data, &["list-users", "--limit", "2"]).expect(0).json();
+    assert_eq!(emails(&first), ["eva@example.com", "ben@example.com"]);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = admin(data, &["list-users", "--limit", "2", "--cursor", cursor]).expect(0).json();
+    assert_eq!(
+        (emails(&second), &second["next_cursor"]),
+        (vec!["ann@example.com".to_owned()], &serde_json::Value::Null)
+    );
+    assert_eq!(emails(&admin(data, &["list-users", "--all"]).expect(0).json()).len(), 3);
+    let workspaces = admin(data, &["list-workspaces"]).expect(0).json();
+    assert_eq!(workspaces["data"][0]["name"], "eva");
+    let table = run(["admin", "list-workspaces", "--all", "--data", data.to_str().unwrap()]).expect(0).stdout;
+    assert!(table.starts_with("ID") && table.contains("ann") && table.contains("eva"), "{table}");
+}
+
+#[test]
+fn a_login_link_signs_in_once() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let link = admin(directory.path(), &["login-link", "--email", "admin@localhost"]).expect(0).json();
+    let url = link["url"].as_str().unwrap();
+    let ticket = url.strip_prefix(&format!("http://{}/console#ticket=", server.address)).unwrap();
+    let redeem = ["auth", "redeem", "--ticket", ticket, "--json"];
+    let session = server.command(&redeem).expect(0).json();
+    assert_eq!(session["user"]["email"], "admin@localhost");
+    server.command(&["auth", "me", "--api-key", session["token"].as_str().unwrap()]).expect(0);
+    assert_eq!(server.command(&redeem).expect(1).json()["error"]["code"], "link_expired");
+    let public = ["login-link", "--email", "admin@localhost", "--public-url", "https://mail.example.com/"];
+    let link = admin(directory.path(), &public).expect(0).json();
+    assert!(link["url"].as_str().unwrap().starts_with("https://mail.example.com/console#ticket="), "{link}");
+    admin(directory.path(), &["login-link", "--email", "nobody@example.com"]).expect(1);
 }

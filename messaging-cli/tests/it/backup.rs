@@ -141,9 +141,11 @@ impl Site {
         system
     }
 
-    /// What left so far: connections to the mail server, and calls of the webhook.
+    /// What left so far: mails begun at the mail server, and calls of the webhook. The checks of `/system` connect there too,
+    /// and begin none.
     fn left(&self) -> (usize, usize) {
-        (self.sink.connections(), self.receiver.requests().len())
+        let begun = self.sink.commands().iter().filter(|command| command.starts_with("MAIL")).count();
+        (begun, self.receiver.requests().len())
     }
 
     /// Returns when the workers of a server have worked since: they read a file.
@@ -310,7 +312,7 @@ fn a_database_without_its_number_is_fenced_and_a_moved_directory_is_not() {
         let server = site.start("serve", name);
         let system = site.system(&server);
         assert_eq!(system["fenced"].is_object(), fenced, "{name}: {system}");
-        assert_eq!(system["checks"], json!([]));
+        assert!(system["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{system}");
         assert!(system["disk"]["free_bytes"].as_u64().is_some_and(|free| free > 0), "{system}");
         // Keys, however much they may do, are no owners.
         let (status, answer) = server.request("GET", "/v1/system", &site.key, &Value::Null);

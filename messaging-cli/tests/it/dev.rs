@@ -95,3 +95,22 @@ fn the_database_of_a_running_server_can_be_used_without_it() {
     server.kill();
     run(["message", "get", &id, "--data", data]).expect(0);
 }
+
+#[test]
+fn dev_says_only_what_there_is() {
+    let directory = directory();
+    let mut server = Server::dev(directory.path());
+    let printed = server.printed();
+    for absent in ["console", "sign in as", "\nmessaging "] {
+        assert!(!printed.contains(absent), "{absent:?}: {printed}");
+    }
+    assert!(printed.contains("nothing leaves this machine"), "{printed}");
+    let program = env!("CARGO_BIN_EXE_messaging");
+    assert!(printed.contains(&format!("{program} sandbox list")), "the program as it was called: {printed}");
+    server.command(&["channel", "set", "email", "--provider", "builtin"]).expect(0);
+    assert_eq!(server.stop(), Some(0));
+    let mut server = Server::dev(directory.path());
+    let printed = server.printed();
+    assert!(!printed.contains("nothing leaves") && !printed.contains("sandbox list"), "{printed}");
+    assert!(printed.contains("it goes out"), "{printed}");
+}

@@ -78,6 +78,19 @@ async fn a_domain_sends_once_its_records_are_published() {
 
     dns.txt("bounce.acme.test", &[text(&created, "/spf/record")]);
     dns.addresses("links.acme.test", &[address]);
+    // The record includes the name of the server, which must let it send.
+    let wrong = verify();
+    assert_eq!(statuses(&wrong), "pending verified verified failed verified verified verified");
+    assert!(text(&wrong, "/spf/detail").contains("mx.service.test, which has no SPF record itself"), "{wrong}");
+    // Whoever waits is told so when the time is over, and when it is right.
+    let waited = run(&["domain", "verify", id, "--wait", "--timeout", "0"]).expect(1);
+    assert_eq!(statuses(&waited.json()), statuses(&wrong));
+    assert!(waited.stderr.contains("acme.test is pending: TXT bounce.acme.test:"), "{}", waited.stderr);
+    run(&["domain", "verify", id, "--timeout", "x"]).expect(2);
+    dns.txt("mx.service.test", &["v=spf1 a -all"]);
+    dns.addresses("mx.service.test", &[address]);
+    let waited = run(&["domain", "verify", id, "--wait", "--timeout", "60"]).expect(0).json();
+    assert_eq!(text(&waited, "/status"), "verified");
     assert_eq!(statuses(&verify()), "verified verified verified verified verified verified verified");
     send().expect(0);
 
@@ -93,4 +106,34 @@ async fn a_domain_sends_once_its_records_are_published() {
 fn what_cannot_be_a_resolver_is_refused() {
     let refused = crate::support::run(["serve", "--dns", "resolver.example.org"]).expect(2);
     assert!(refused.stderr.contains("--dns"), "{}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_a_name_that_can_be_looked_up_adds_no_domain() {
+    let (dns, data) = (TestDns::start().await, directory());
+    let resolver = dns.addr().to_string();
+    let at = ["--data", data.path().to_str().unwrap(), "--json"];
+    let serve = |hostname: &str| Server::start("serve", data.path(), &["--dns", &resolver, "--hostname", hostname]);
+    let server = serve("vm");
+    let admin = |line: &[&str]| crate::support::run([&["admin"][..], line, &at].concat()).expect(0).json();
+    admin(&["create-user", "--email", "ann@example.com"]);
+    let workspace = admin(&["create-workspace", "--name", "Acme", "--owner", "ann@example.com"]);
+    let workspace = text(&workspace, "/id");
+    let key = admin(&["create-key", "--workspace", workspace, "--name", "all", "--scopes", "*"]);
+    let add = |server: &Server| {
+        let path = format!("/v1/workspaces/{workspace}/sending-domains");
+        server.request("POST", &path, text(&key, "/key"), &serde_json::json!({"domain": "acme.test"}))
+    };
+    let (status, refused) = add(&server);
+    assert_eq!((status, text(&refused, "/error/code")), (409, "invalid_state"));
+    assert_eq!(refused["error"]["details"], serde_json::json!({"setting": "hostname"}));
+    assert_eq!(server.stop(), Some(0));
+    // Neither does a command on the stopped installation.
+    let create = [&["domain", "create", "--domain", "acme.test", "--workspace", workspace][..], &at].concat();
+    let refused = crate::support::run(&create).expect(1).json();
+    assert_eq!(refused["error"]["details"], serde_json::json!({"setting": "hostname"}));
+    // Started with a name it has one.
+    let server = serve("mx.service.test");
+    let (status, created) = add(&server);
+    assert_eq!((status, text(&created, "/spf/record")), (201, "v=spf1 include:mx.service.test ~all"));
 }

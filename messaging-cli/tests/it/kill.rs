@@ -9,6 +9,7 @@ mod bulk;
 mod campaign;
 mod imports;
 mod mail;
+mod submission;
 mod webhooks;
 
 use std::collections::{HashMap, HashSet};

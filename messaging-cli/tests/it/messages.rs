@@ -87,11 +87,109 @@ fn watch_shows_new_events_and_ends_with_an_interrupt() {
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     let new = server.command(&send).expect(0).json();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    for kind in ["queued", "sent", "delivered"] {
+    for kind in ["sent", "delivered"] {
         let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!((&event["message_id"], &event["kind"]), (&new["message_id"], &Value::from(kind)), "{event}");
         assert_eq!(event["to"], "ann@example.com");
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
     assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
+}
+
+/// Starts `message watch --json`, and waits until it says that it is watching.
+fn watch(server: &Server, more: &[&str]) -> (std::process::Child, BufReader<std::process::ChildStderr>) {
+    let dev = server.dev_json();
+    let mut child = program()
+        .args(["message", "watch", "--json"])
+        .args(more)
+        .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())
+        .env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("watching"), "{line}");
+    (child, said)
+}
+
+/// Ends it as Ctrl-C does; answers the cursor that it names.
+fn interrupt(mut child: std::process::Child, mut said: BufReader<std::process::ChildStderr>) -> String {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
+    let mut last = String::new();
+    said.read_line(&mut last).unwrap();
+    last.trim().rsplit(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn watch_goes_on_where_it_ended() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let send = |to: &str| {
+        let sent = server.command(&["message", "send", "--to", to, "--subject", "Hi", "--text", "Hi", "--json"]);
+        let id = sent.expect(0).json()["message_id"].as_str().unwrap().to_owned();
+        server.command(&["message", "watch", "--until-final", &id]).expect(0);
+    };
+    let (mut child, said) = watch(&server, &[]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    send("ann@example.com");
+    let mut next = || -> (Value, Value) {
+        let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        (event["to"].clone(), event["kind"].clone())
+    };
+    assert_eq!(next(), ("ann@example.com".into(), "sent".into()));
+    assert_eq!(next(), ("ann@example.com".into(), "delivered".into()));
+    let cursor = interrupt(child, said);
+    // While nobody watches.
+    send("ben@example.com");
+    let (mut child, said) = watch(&server, &["--after", &cursor]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    send("eva@example.com");
+    let seen: Vec<_> = (0..4)
+        .map(|_| serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap())
+        .map(|event| format!("{} {}", event["to"].as_str().unwrap(), event["kind"].as_str().unwrap()))
+        .collect();
+    let expected =
+        ["ben@example.com sent", "ben@example.com delivered", "eva@example.com sent", "eva@example.com delivered"];
+    assert_eq!(seen, expected, "nothing is missed and nothing comes twice");
+    interrupt(child, said);
+}
+
+#[test]
+fn until_final_ends_with_the_message() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let send = |more: &[&str]| {
+        let line = [&["message", "send", "--subject", "Hi", "--text", "Hi", "--json"], more].concat();
+        server.command(&line).expect(0).json()["message_id"].as_str().unwrap().to_owned()
+    };
+    for (to, code) in [("delivered", 0), ("bounce", 1), ("softbounce", 1)] {
+        let id = send(&["--to", &format!("{to}@simulator.invalid")]);
+        let ran = server.command(&["message", "watch", "--until-final", &id, "--json"]).expect(code);
+        let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+        assert!(last["kind"].is_string(), "{to}: only events are on standard output: {last}");
+    }
+    let id = send(&["--to", "deferred@simulator.invalid"]);
+    let ran = server.command(&["message", "watch", "--until-final", &id, "--timeout", "1"]).expect(3);
+    assert!(ran.stderr.contains("not final"), "{ran:?}");
+    server.command(&["message", "watch", "--timeout", "1"]).expect(2);
+}
+
+#[test]
+fn masked_addresses_name_the_scope_that_shows_them() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let workspace = server.dev_json()["workspace_id"].as_str().unwrap().to_owned();
+    let data = directory.path().to_str().unwrap();
+    let line = ["admin", "create-key", "--workspace", &workspace, "--name", "x", "--scopes", "messages:send"];
+    let key = crate::support::run(line.into_iter().chain(["--json", "--data", data])).expect(0).json();
+    server.command(&["message", "send", "--to", "ann@example.com", "--subject", "Hi", "--text", "Hi"]).expect(0);
+    let masked = server.command(&["message", "list", "--api-key", key["key"].as_str().unwrap()]).expect(0);
+    assert!(masked.stdout.contains("a***@example.com"), "{masked:?}");
+    assert!(masked.stderr.contains("pii:read"), "{masked:?}");
+    let clear = server.command(&["message", "list"]).expect(0);
+    assert!(!clear.stderr.contains("pii:read"), "{clear:?}");
 }

@@ -23,8 +23,18 @@ pub(crate) fn program() -> Command {
             command.env_remove(name);
         }
     }
-    command.stdin(Stdio::null());
+    // Nor with what that person has saved.
+    command.env("XDG_CONFIG_HOME", "/nonexistent").stdin(Stdio::null());
     command
+}
+
+/// Runs a command line with further environment variables and something on standard input.
+pub(crate) fn run_in<S: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    environment: &[(&str, &OsStr)],
+    input: &str,
+) -> Ran {
+    Ran::of(program().args(arguments).envs(environment.iter().copied()), input)
 }
 
 /// Runs a command line to its end.
@@ -108,6 +118,20 @@ impl Server {
 
     /// The same with further environment variables.
     pub(crate) fn start_in(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)]) -> Self {
+        Self::launch(command, data, more, environment, Stdio::inherit())
+    }
+
+    /// The same, with a log of everything at every level in a file, and spans for a collector.
+    pub(crate) fn traced(command: &str, data: &Path, more: &[&str], log: &Path, collector: &str) -> Self {
+        let levels: [(&str, &OsStr); 3] = [
+            ("MESSAGING_LOG", "trace".as_ref()),
+            ("MESSAGING_LOG_FORMAT", "json".as_ref()),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.as_ref()),
+        ];
+        Self::launch(command, data, more, &levels, fs::File::create(log).unwrap().into())
+    }
+
+    fn launch(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)], log: Stdio) -> Self {
         let listen = data.join("listen");
         // What an earlier run left there is not ours.
         let _ = fs::remove_file(&listen);
@@ -118,7 +142,7 @@ impl Server {
             .env("MESSAGING_LOG", "warn")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(log)
             .spawn()
             .unwrap();
         let address = wait_for(|| {
@@ -137,7 +161,7 @@ impl Server {
 
     /// What the server printed when it was ready. Can be asked once.
     pub(crate) fn printed(&mut self) -> String {
-        let mut bytes = [0; 4096];
+        let mut bytes = [0; 16 << 10];
         // It is printed in one piece.
         let length = self.child.stdout.take().unwrap().read(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
@@ -221,23 +245,9 @@ impl Server {
     }
 
     fn send(&self, method: &str, path: &str, key: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<(u16, Value)> {
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let mut stream = TcpStream::connect(self.address).ok()?;
-        stream.set_read_timeout(Some(DEADLINE)).ok()?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
-             {headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
-            self.address,
-            body.len()
-        )
-        .ok()?;
-        stream.write_all(body).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
+        let authorization = format!("Bearer {key}");
+        let headers: Vec<_> = [("Authorization", authorization.as_str())].iter().chain(headers).copied().collect();
+        exchange(self.address, method, path, &headers, body)
     }
 
     /// Runs an API command against the server.
@@ -255,6 +265,36 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Posts to any server on this machine; the status, if an answer came.
+pub(crate) fn post(address: SocketAddr, path: &str, body: &Value) -> Option<u16> {
+    exchange(address, "POST", path, &[], body.to_string().as_bytes()).map(|(status, _)| status)
+}
+
+fn exchange(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Option<(u16, Value)> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+             {headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    )
+    .ok()?;
+    stream.write_all(body).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, serde_json::from_str(body).unwrap_or(Value::Null)))
 }
 
 fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
@@ -296,12 +336,17 @@ pub(crate) fn run_page(server: &Server, work: &Path, page: &str) -> (String, Str
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
     let page = std::fs::read_to_string(page).unwrap();
     let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let script = blocks.collect::<Vec<_>>().join("\n");
+    run_script(server, work, &blocks.collect::<Vec<_>>().join("\n"))
+}
+
+/// The same with commands of the test's own.
+#[track_caller]
+pub(crate) fn run_script(server: &Server, work: &Path, script: &str) -> (String, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_messaging"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let dev = server.dev_json();
     let ran = Command::new("bash")
-        .args(["-eu", "-c", &script])
+        .args(["-eu", "-c", script])
         .current_dir(work)
         .env("PATH", path)
         .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())

@@ -162,3 +162,32 @@ fn events_are_sent_on_to_a_local_program() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
     assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
 }
+
+#[test]
+fn the_secret_of_listen_is_kept_between_starts() {
+    let (directory, home) = (directory(), directory());
+    let server = Server::dev(directory.path());
+    let dev = server.dev_json();
+    let start = || {
+        let mut child = program()
+            .args(["webhook", "listen", "--forward", "http://127.0.0.1:1/hook"])
+            .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())
+            .env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap())
+            .env("XDG_CONFIG_HOME", home.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+        assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
+        let secret = said.split("signed with ").nth(1).unwrap().split(';').next().unwrap();
+        assert!(secret.starts_with("whsec_"), "{said}");
+        secret.to_owned()
+    };
+    assert_eq!(start(), start());
+    let file = home.path().join("messaging/webhook-listen.secret");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}

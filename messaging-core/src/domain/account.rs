@@ -2,11 +2,13 @@
 //!
 //! Contract sections 2.3 and 3.
 
+use std::net::IpAddr;
+
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::Digest;
-use crate::ids::{UserId, WorkspaceId};
+use crate::ids::{SessionId, UserId, WorkspaceId};
 use crate::scope::Role;
 use crate::time::{self, Timestamp};
 
@@ -31,6 +33,8 @@ pub struct User {
 /// A signed-in session. The token itself is known to its holder alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
+    /// Names it where its holder looks at all of their sessions.
+    pub id: SessionId,
     /// SHA-256 of the token.
     pub token_digest: Digest,
     /// Who signed in.
@@ -41,6 +45,29 @@ pub struct Session {
     /// When it was made.
     pub created_at: Timestamp,
     /// Until when the token works.
+    pub expires_at: Timestamp,
+    /// From where it was opened, where that is known.
+    #[serde(default)]
+    pub ip: Option<IpAddr>,
+    /// The program that it was opened with, as it calls itself; at most 200 characters.
+    #[serde(default)]
+    pub user_agent: Option<String>,
+}
+
+/// What opens one session for somebody without their password. The ticket itself is known to its holder alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// SHA-256 of the ticket.
+    pub digest: Digest,
+    /// Who signs in with it.
+    pub user_id: UserId,
+    /// The user's [`password_version`](User::password_version) when it was made; under another one it is void.
+    pub password_version: u32,
+    /// The workspace whose administrator made it; `None` for one that the operator made.
+    pub workspace_id: Option<WorkspaceId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Until when it works.
     pub expires_at: Timestamp,
 }
 

@@ -157,6 +157,17 @@ pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
     if well_formed { Ok(()) } else { Err(MalformedAddress) }
 }
 
+/// What addresses of a channel look like, for people.
+pub fn form(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Email => "one email address, without a display name",
+        Channel::Sms | Channel::Whatsapp => "a phone number with + and the country's code, such as +14155550123",
+        Channel::Push => "the token of a device",
+        Channel::Telegram => "the number of a chat, or the @name of a channel",
+        Channel::Viber => "a phone number with + and the country's code, or the id of a bot's user",
+    }
+}
+
 /// Adds what is wrong with an address that somebody sent; `rule` says what it should have been.
 ///
 /// The masked form of an address is refused, not malformed: whoever reads a resource without `pii:read` and sends
@@ -172,8 +183,24 @@ pub fn check_sent(
         let rule = "has the form of a masked address; leave it out to keep what is stored";
         violations.add(pointer, FieldCode::NotAllowed, rule);
     } else if check(channel, text).is_err() {
-        violations.add(pointer, FieldCode::InvalidFormat, rule);
+        let pointer = pointer.into();
+        match display_name_rule(channel, text, &pointer) {
+            Some(rule) => violations.add(pointer, FieldCode::InvalidFormat, rule),
+            None => violations.add(pointer, FieldCode::InvalidFormat, rule),
+        }
     }
+}
+
+/// What whoever sends `Acme <shop@acme.com>` is told: where the name goes, or that there is no place for one.
+fn display_name_rule(channel: Channel, text: &str, pointer: &str) -> Option<&'static str> {
+    let (_, address) = text.trim_end().strip_suffix('>')?.rsplit_once('<')?;
+    if channel != Channel::Email || !is_email(address) {
+        return None;
+    }
+    Some(match pointer {
+        "/from_email" => "must be the address alone; the display name goes into from_name",
+        _ => "must be the address alone, without a display name",
+    })
 }
 
 /// Whether a text is what [`mask`] makes of an email address or of a phone number.

@@ -19,6 +19,8 @@ use crate::ids::{BlobId, MessageId, WorkspaceId};
 pub(crate) const MAX_ATTACHMENTS: u64 = 10;
 /// Characters of the media type of an attachment.
 const MAX_CONTENT_TYPE: u64 = 255;
+/// Characters of a content id (contract section 4.1).
+const MAX_CONTENT_ID: u64 = 128;
 /// Decoded, all together (contract section 20).
 pub(crate) const MAX_TOTAL_BYTES: usize = 15 << 20;
 
@@ -36,6 +38,11 @@ pub struct AttachmentInput {
     pub content_type: Option<String>,
     /// The content in padded base64 without line breaks.
     pub content_b64: Base64,
+    /// Makes it part of the HTML, which shows it by `cid:` and this name: 1 to 128 visible ASCII characters without angle
+    /// brackets, each name once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = MAX_CONTENT_ID))]
+    pub content_id: Option<String>,
 }
 
 /// Bytes that travel as base64.
@@ -114,6 +121,9 @@ pub struct StoredFile {
     pub size: u64,
     /// Where the bytes are.
     pub blob: BlobId,
+    /// What the HTML shows it by, if it is part of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
 }
 
 /// The bytes of a file as they are called in the store.
@@ -147,6 +157,11 @@ pub(crate) fn is_media_type(text: &str) -> bool {
         && essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
 }
 
+/// What fits between the angle brackets of `Content-ID` (RFC 2045 section 7) and behind `cid:`.
+pub fn is_content_id(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +172,7 @@ mod tests {
             filename: filename.to_owned(),
             content_type: given.map(str::to_owned),
             content_b64: Base64::Decoded(Bytes::from_static(bytes)),
+            content_id: None,
         };
         assert_eq!(content_type(&file), expected);
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use self::attributes::Attributes;
 use crate::domain::address;
 use crate::domain::channel::Channel;
+use crate::domain::channel_content::ViberService;
 use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -24,6 +25,8 @@ use crate::time::Timestamp;
 const TELEGRAM_ATTRIBUTE: &str = "telegram_chat_id";
 /// The attribute that holds the addresses of the channel push.
 const PUSH_ATTRIBUTE: &str = "push_token";
+/// The attribute that holds the id of a user of a Viber bot.
+const VIBER_ATTRIBUTE: &str = "viber_id";
 
 /// A person of a workspace.
 ///
@@ -170,15 +173,15 @@ impl Contact {
             && *updated_at == other.updated_at
     }
 
-    /// Its addresses for a channel, the first to be tried first (contract section 6.3). What an attribute
-    /// holds is an address only if it has the channel's format.
-    pub fn addresses(&self, channel: Channel) -> Vec<String> {
-        let found: Vec<String> = match channel {
-            Channel::Email => self.email.iter().cloned().collect(),
-            Channel::Sms | Channel::Whatsapp | Channel::Viber => self.phone.iter().cloned().collect(),
-            Channel::Telegram | Channel::Push => return addresses_in(&self.attributes, channel),
+    /// Its addresses for a channel, on Viber for the service that sends there, the first to be tried first (contract
+    /// section 6.3). What an attribute holds is an address only if it has the channel's format.
+    pub fn addresses(&self, channel: Channel, viber: ViberService) -> Vec<String> {
+        let found = match AddressSource::of(channel, viber) {
+            AddressSource::Email => &self.email,
+            AddressSource::Phone => &self.phone,
+            AddressSource::Attributes => return addresses_in(&self.attributes, channel),
         };
-        found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
+        found.iter().filter(|address| address::check(channel, address).is_ok()).cloned().collect()
     }
 
     /// The contact without these push tokens; `None` when it has none of them. Without any token left the attribute
@@ -202,21 +205,48 @@ impl Contact {
         Some(contact)
     }
 
-    /// Its addresses for all channels, as the suppression list spells them.
+    /// Its addresses for all channels, as the suppression list spells them; on Viber those for either service.
     pub fn all_addresses(&self) -> Vec<(Channel, String)> {
-        let of = |channel: Channel| {
+        let of = |(channel, viber): (Channel, ViberService)| {
             let normal = move |address: String| (channel, address::normalize(channel, &address));
-            self.addresses(channel).into_iter().map(normal)
+            self.addresses(channel, viber).into_iter().map(normal)
         };
-        Channel::ALL.into_iter().flat_map(of).collect()
+        let all = Channel::ALL.map(|channel| (channel, ViberService::Business));
+        all.into_iter().chain([(Channel::Viber, ViberService::Bot)]).flat_map(of).collect()
     }
 }
 
-/// The addresses that attributes hold for a channel, the first to be tried first; none for the channels whose
-/// addresses are no attributes.
+/// What of a contact holds the addresses of a channel (contract section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressSource {
+    /// Its email address.
+    Email,
+    /// Its phone number.
+    Phone,
+    /// An attribute; see [`addresses_in`].
+    Attributes,
+}
+
+impl AddressSource {
+    /// That of a channel; on Viber of the service that sends there.
+    pub const fn of(channel: Channel, viber: ViberService) -> Self {
+        match (channel, viber) {
+            (Channel::Email, _) => Self::Email,
+            (Channel::Sms | Channel::Whatsapp, _) | (Channel::Viber, ViberService::Business) => Self::Phone,
+            (Channel::Telegram | Channel::Push, _) | (Channel::Viber, ViberService::Bot) => Self::Attributes,
+        }
+    }
+}
+
+/// The addresses that attributes hold for a channel, on Viber for a bot, the first to be tried first; none for the
+/// channels whose addresses are no attributes. A phone number is no id of a Viber user: businesses send to those.
 pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     let found: Vec<String> = match channel {
-        Channel::Email | Channel::Sms | Channel::Whatsapp | Channel::Viber => Vec::new(),
+        Channel::Email | Channel::Sms | Channel::Whatsapp => Vec::new(),
+        Channel::Viber => {
+            let id = attributes.get(VIBER_ATTRIBUTE).and_then(address_text);
+            id.into_iter().filter(|id| !address::is_e164(id)).collect()
+        }
         Channel::Telegram => attributes.get(TELEGRAM_ATTRIBUTE).and_then(address_text).into_iter().collect(),
         Channel::Push => match attributes.get(PUSH_ATTRIBUTE) {
             Some(Value::Array(tokens)) => tokens.iter().filter_map(address_text).collect(),
@@ -301,7 +331,25 @@ pub(crate) mod tests {
             attributes: attributes.as_object().cloned().unwrap_or_default().into(),
             ..bare()
         };
-        assert_eq!(contact.addresses(channel), expected, "{channel} {attributes}");
+        assert_eq!(contact.addresses(channel, ViberService::Business), expected, "{channel} {attributes}");
+    }
+
+    #[test]
+    fn a_bot_on_viber_sends_to_its_users_and_a_business_to_phone_numbers() {
+        let with = |id: Value| {
+            let attributes = Attributes::from(json!({ "viber_id": id }).as_object().cloned().unwrap());
+            Contact { phone: Some("+14155550123".to_owned()), attributes, ..bare() }
+        };
+        let user = with(json!("01234567890A="));
+        assert_eq!(user.addresses(Channel::Viber, ViberService::Bot), ["01234567890A="]);
+        assert_eq!(user.addresses(Channel::Viber, ViberService::Business), ["+14155550123"]);
+        let on_viber = user.all_addresses().into_iter().filter(|(channel, _)| *channel == Channel::Viber);
+        assert_eq!(on_viber.map(|(_, address)| address).collect::<Vec<_>>(), ["+14155550123", "01234567890A="]);
+        for nonsense in
+            [json!("a b"), json!(""), json!("x".repeat(65)), json!("+14155550123"), json!(["a"]), json!(null)]
+        {
+            assert!(with(nonsense.clone()).addresses(Channel::Viber, ViberService::Bot).is_empty(), "{nonsense}");
+        }
     }
 
     #[test]
@@ -342,7 +390,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_contact_without_an_address_has_none() {
-        assert!(Channel::ALL.iter().all(|channel| bare().addresses(*channel).is_empty()));
+        assert!(Channel::ALL.iter().all(|channel| bare().addresses(*channel, ViberService::Bot).is_empty()));
         assert!(bare().all_addresses().is_empty());
     }
 }

@@ -307,6 +307,7 @@ fn answered(
                 EventKind::Failed,
                 json!({
                     "recipient": named.then_some(address), "reason": reason, "ambiguous": ambiguous, "message": message,
+                    "provider_code": provider_code(answer).filter(|_| !is_email),
                 }),
             );
         }
@@ -351,11 +352,15 @@ pub(super) fn peer_meta(channel: Channel, address: &str, answer: &Answer) -> Map
             "response": response.text,
         })
     } else {
-        let code = answer.of_provider().and_then(|provider| provider.code.as_deref());
-        json!({"recipient": address, "provider_code": code, "response": response.text})
+        json!({"recipient": address, "provider_code": provider_code(answer), "response": response.text})
     };
     let Value::Object(meta) = meta else { return Map::new() };
     meta
+}
+
+/// The provider's own name for what it answered.
+fn provider_code(answer: &Answer) -> Option<&str> {
+    answer.of_provider().and_then(|provider| provider.code.as_deref())
 }
 
 /// The same of a delivery, which on email names the host and no enhanced code.

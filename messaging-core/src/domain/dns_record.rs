@@ -6,19 +6,23 @@
 
 mod dkim;
 mod judge;
+mod spf;
 
 use serde::{Deserialize, Serialize};
 
 use schemars::JsonSchema;
 
+use crate::domain::domain_name::is_fully_qualified;
 use crate::domain::sending_domain::{DkimKey, SendingDomain};
 
 pub use dkim::judge_dkim;
-pub use judge::{judge_dmarc, judge_return_path, judge_spf, judge_tracking};
+pub use judge::{judge_dmarc, judge_return_path, judge_tracking};
+pub use spf::{judge_spf, sentence as spf_problem};
 
 /// What a record is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "DnsRecordPurpose")]
 pub enum Purpose {
     /// The public half of a signing key (RFC 6376).
     Dkim,
@@ -34,6 +38,7 @@ pub enum Purpose {
 
 /// The type of a DNS record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DnsRecordType")]
 pub enum RecordType {
     /// Text.
     #[serde(rename = "TXT")]
@@ -57,22 +62,27 @@ pub struct Wanted {
     pub value: String,
 }
 
+/// Stands in records in place of a name that nobody could look up, so that it cannot be published by mistake. It never
+/// exists (RFC 2606).
+pub const UNNAMED: &str = "hostname-not-set.invalid";
+
 /// What the records of an installation name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
-    /// The name this machine sends mail under; lower case.
+    /// The name of the installation, lower case; [`UNNAMED`] when it has none that is fully qualified.
     pub hostname: String,
     /// The host of tracking and unsubscribe links: a name in lower case, or an address.
     pub public_host: String,
 }
 
 impl Installation {
-    /// Of the host name and the base of public links.
+    /// Of the name of the installation and the base of public links.
     pub fn new(hostname: &str, public_url: &str) -> Self {
         let uri = public_url.parse::<http::Uri>().ok();
         let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        Self { hostname: hostname.to_ascii_lowercase(), public_host: host.to_ascii_lowercase() }
+        let hostname = if is_fully_qualified(hostname) { hostname.to_ascii_lowercase() } else { UNNAMED.to_owned() };
+        Self { hostname, public_host: host.to_ascii_lowercase() }
     }
 
     /// The record of a DKIM key.
@@ -155,6 +165,15 @@ mod tests {
         Mx bounce.acme.com 10 mx.service.example
         Cname links.acme.com track.service.example
         ");
+    }
+
+    #[test]
+    fn a_name_that_nobody_can_look_up_stands_in_no_record() {
+        let ids = (DomainId::from_bytes([1; 16]), WorkspaceId::from_bytes([2; 16]));
+        let domain = SendingDomain::new(ids.0, ids.1, "acme.com", Timestamp::from_millis(0));
+        let here = Installation::new("vm", "http://127.0.0.1");
+        assert_eq!(here.spf(&domain).value, "v=spf1 include:hostname-not-set.invalid ~all");
+        assert_eq!(here.return_path(&domain).value, "10 hostname-not-set.invalid");
     }
 
     #[test]

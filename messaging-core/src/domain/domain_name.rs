@@ -3,6 +3,8 @@
 //! Contract section 14. Where it is silent: names are taken with spaces around them, in any case, in
 //! Unicode or A-labels, with or without a final dot, and kept as DNS spells them.
 
+use std::net::IpAddr;
+
 use crate::domain::address::ascii_domain;
 use crate::domain::free_mail;
 use crate::domain::public_suffix::known_suffix;
@@ -88,9 +90,63 @@ pub fn parse_below(text: &str, domain: &str) -> Result<String, Unsuitable> {
     if below == BOUNCE_LABEL { Err(Unsuitable::BounceDomain) } else { Ok(name) }
 }
 
+/// The last labels of names that mean something on one machine or in one network only (RFC 6761, RFC 6762, and what
+/// systems and clouds call machines by themselves).
+const LOCAL_SUFFIXES: [&str; 6] = ["localhost", "localdomain", "local", "internal", "lan", "invalid"];
+
+/// Whether a host name is one that others could look up: several labels, no address, and not a name of this machine's
+/// own network. A receiver refuses mail of a host whose name it cannot look up (RFC 5321 section 2.3.5).
+pub fn is_fully_qualified(name: &str) -> bool {
+    ascii_domain(name).is_some_and(|name| name.rsplit('.').next().is_some_and(|last| !LOCAL_SUFFIXES.contains(&last)))
+}
+
+/// An address as the labels of a name, the last part first: for PTR below `in-addr.arpa` and `ip6.arpa` (RFC 1035 section
+/// 3.5, RFC 3596 section 2.5) and for blocklists (RFC 5782 section 2).
+pub fn reversed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, d] = address.octets();
+            format!("{d}.{c}.{b}.{a}")
+        }
+        IpAddr::V6(address) => {
+            let nibbles = address.octets().into_iter().flat_map(|octet| [octet >> 4, octet & 15]);
+            nibbles.rev().map(|nibble| format!("{nibble:x}")).collect::<Vec<_>>().join(".")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_reversed_part_by_part() {
+        assert_eq!(reversed("192.0.2.17".parse().unwrap()), "17.2.0.192");
+        assert_eq!(
+            reversed("2001:db8::1".parse().unwrap()),
+            "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2"
+        );
+    }
+
+    #[test]
+    fn a_fully_qualified_name_can_be_looked_up_from_outside() {
+        for name in ["mx.example.org", "a.b.example", "MX.Service.test", "acme.com"] {
+            assert!(is_fully_qualified(name), "{name}");
+        }
+        for name in [
+            "",
+            "vm",
+            "localhost",
+            "localhost.localdomain",
+            "printer.local",
+            "ip-10-0-0-1.ec2.internal",
+            "nas.lan",
+            "192.0.2.1",
+            "a..b",
+        ] {
+            assert!(!is_fully_qualified(name), "{name}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, expected: Result<&str, Unsuitable>) {

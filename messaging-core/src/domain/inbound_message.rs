@@ -2,6 +2,8 @@
 //!
 //! Contract section 10, "Opt-out words".
 
+use std::time::Duration;
+
 use crate::domain::channel::Channel;
 use crate::domain::consequence::BLOCKED;
 use crate::domain::suppression::{SuppressionReason, SuppressionSource};
@@ -30,6 +32,24 @@ pub struct InboundMessage {
     pub from: String,
     /// What it says.
     pub news: InboundNews,
+}
+
+/// Names something that came in, so that it has one effect however often the provider repeats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct InboundKey(pub [u8; 16]);
+
+impl InboundKey {
+    /// How long they are remembered: Meta repeats a call for 7 days, Telegram keeps an update for one.
+    pub const KEPT: Duration = Duration::from_hours(8 * 24);
+
+    /// Of what a provider names so: the first 16 octets of a SHA-256 digest.
+    pub fn of(provider: &str, id: &str) -> Self {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        for part in [provider.as_bytes(), b"\0", id.as_bytes()] {
+            context.update(part);
+        }
+        Self(context.finish().as_ref().first_chunk().copied().unwrap_or_default())
+    }
 }
 
 /// What came from a recipient.

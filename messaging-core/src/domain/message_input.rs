@@ -200,7 +200,7 @@ impl MessageInput {
             }
             None | Some("") => {}
             Some(to) => {
-                let rule = format_args!("not an address of {}", self.channel);
+                let rule = format_args!("not an address of {}: {}", self.channel, address::form(self.channel));
                 address::check_sent(self.channel, to, "/to", rule, violations);
             }
         }

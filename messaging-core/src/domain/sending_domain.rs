@@ -24,6 +24,7 @@ pub enum DomainStatus {
 /// What was found in the place of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "DnsRecordStatus")]
 pub enum RecordStatus {
     /// Nothing, or it was not looked for yet.
     #[default]

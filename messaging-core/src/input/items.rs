@@ -40,7 +40,12 @@ impl<T: Input> Items<T> {
 
     /// How long an item is as JSON.
     pub fn length_of(&self, index: usize) -> usize {
-        self.raw.get(index).map_or(0, |raw| raw.get().len())
+        self.text_of(index).len()
+    }
+
+    /// An item as it was sent; empty where there is none.
+    pub fn text_of(&self, index: usize) -> &str {
+        self.raw.get(index).map_or("", |raw| raw.get())
     }
 
     /// Reads an item as far as it can be read, and what is wrong with it; pointers are relative to it.

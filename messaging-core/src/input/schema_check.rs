@@ -218,7 +218,12 @@ impl<'a> SchemaCheck<'a> {
             let format = schema["format"].as_str().unwrap_or_default();
             self.fault(pointer, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
         } else if schema["pattern"].as_str().is_some_and(|pattern| !pattern_fits(pattern, &text)) {
-            self.fault(pointer, FieldCode::InvalidFormat, &format!("must match {}", schema["pattern"]));
+            let pattern = schema["pattern"].as_str().unwrap_or_default();
+            let rule = match id_prefix(pattern) {
+                Some(prefix) => format!("must be an id that begins with {prefix}, as answers show it"),
+                None => format!("must match {}", schema["pattern"]),
+            };
+            self.fault(pointer, FieldCode::InvalidFormat, &rule);
         } else {
             return Some(Value::String(text));
         }
@@ -444,6 +449,12 @@ fn format_fits(format: &str, text: &str) -> bool {
         "ip-block" => text.parse::<IpBlock>().is_ok(),
         _ => true,
     }
+}
+
+/// What ids begin with that a pattern of ours describes: `con_`.
+fn id_prefix(pattern: &str) -> Option<&str> {
+    let (prefix, rest) = pattern.strip_prefix('^')?.split_once('[')?;
+    (rest == "0-9A-HJKMNP-TV-Z]{26}$").then_some(prefix)
 }
 
 fn pattern_fits(pattern: &str, text: &str) -> bool {

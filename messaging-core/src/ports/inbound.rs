@@ -5,6 +5,7 @@
 //! over a request) and read what it says; what that means is decided here.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::store::StoreError;
@@ -27,6 +28,36 @@ pub struct ReturnAddress {
     /// The one recipient whom it concerns; `None` in mail of earlier versions, and where the address stands in
     /// content that all recipients share.
     pub recipient: Option<RecipientTag>,
+}
+
+/// An address that every mail host has (RFC 2142): `postmaster` or `abuse` of one of the installation's own names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleAddress {
+    /// The address, in lower case.
+    pub address: String,
+    /// The workspace that hands on what comes there.
+    pub workspace_id: WorkspaceId,
+    /// The verified sending domain of that workspace that it is handed on from.
+    pub domain: String,
+}
+
+/// A mail to a [`RoleAddress`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoleMail {
+    /// The address of its envelope; `None` of what nobody may answer to (RFC 5321 section 4.5.5).
+    pub sender: Option<String>,
+    /// Whom its header names to answer to, if that is an address.
+    pub reply_to: Option<String>,
+    /// Its subject.
+    pub subject: Option<String>,
+    /// Whether a program wrote it by itself (RFC 3834).
+    pub is_automatic: bool,
+    /// The addresses whose mail it was handed on from before (`X-Loop`).
+    pub handed_on: Vec<String>,
+    /// The hosts that it went through (`Received`).
+    pub hops: usize,
+    /// All of it, as it arrived.
+    pub source: Bytes,
 }
 
 /// Knows the return addresses, and keeps what reports say. The engine is one.
@@ -65,6 +96,17 @@ pub trait InboundSink: Send + Sync + 'static {
 
     /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
+
+    /// What an address says, if mail to it is handed on to people. By default none is.
+    async fn role_address(&self, _address: &str) -> Result<Option<RoleAddress>, StoreError> {
+        Ok(None)
+    }
+
+    /// Hands a mail on. When it returns, that is durable; the same mail twice has one effect. What could go in a circle is
+    /// taken and not handed on.
+    async fn hand_on(&self, _to: &RoleAddress, _mail: RoleMail) -> Result<(), InboundError> {
+        Ok(())
+    }
 }
 
 /// Keeps what providers say of messages, and what recipients send over their accounts. The engine is one.

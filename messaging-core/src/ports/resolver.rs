@@ -57,6 +57,12 @@ pub trait Resolver: Debug + Send + Sync {
     async fn cname(&self, name: &str) -> Result<Option<String>, LookupError>;
     /// The addresses of a name; empty when there are none.
     async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError>;
+    /// The names of an address (PTR) without a final dot, in lower case; empty when there are none. Needed only for the
+    /// checks of the operator: a resolver that cannot look addresses up says so, as this one does.
+    async fn names(&self, address: IpAddr) -> Result<Vec<String>, LookupError> {
+        let _ = address;
+        Err(LookupError("this resolver looks no addresses up".to_owned()))
+    }
 }
 
 /// There is no answer, which says nothing about the record. A name that does not exist has no records
@@ -84,6 +90,10 @@ impl Resolver for NoResolver {
     }
 
     async fn addresses(&self, _name: &str) -> Result<Vec<IpAddr>, LookupError> {
+        Err(none())
+    }
+
+    async fn names(&self, _address: IpAddr) -> Result<Vec<String>, LookupError> {
         Err(none())
     }
 }

@@ -28,6 +28,7 @@ pub mod keys;
 pub mod lists;
 pub mod messages;
 pub mod news;
+pub mod observer;
 pub mod product_events;
 pub mod provider_links;
 pub mod replies;
@@ -72,6 +73,7 @@ pub use keys::ApiKeys;
 pub use lists::Lists;
 pub use messages::Messages;
 pub use news::{News, Topic, Topics};
+pub use observer::{CommitBatch, CommitObserver};
 pub use product_events::ProductEvents;
 pub use provider_links::ProviderLinks;
 pub use replies::Replies;
@@ -193,6 +195,9 @@ pub trait Store:
     /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
     /// due times and dates are comparable. A store within the process has its clock: 0.
     fn clock_offset_ms(&self) -> i64;
+
+    /// Tells an observer of every commit through this handle from now on, in place of an earlier one.
+    fn observe(&self, observer: Arc<dyn CommitObserver>);
 
     /// Sizes, for metrics.
     fn gauges(&self) -> StoreGauges;

@@ -129,6 +129,12 @@ pub trait Transport: Debug + Send + Sync {
         Map::new()
     }
 
+    /// Which of several accounts in its settings an address is sent through, by the name that people know; `None` where
+    /// the settings are those of one account. What a provider says of an account concerns that one alone.
+    fn account_of(&self, _settings: &Map<String, Value>, _address: &str) -> Option<&'static str> {
+        None
+    }
+
     /// Reads a request to the callback address of a workspace's channel, or of one of its messages: proves that it
     /// comes from the provider and says what it reports. Changes nothing. What cannot be read, of a proved request, is
     /// no fault: it is answered and reports nothing.

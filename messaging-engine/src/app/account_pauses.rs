@@ -1,9 +1,12 @@
 //! Accounts at providers that are left alone for a while: they asked for a pause, or refuse us.
 //!
-//! An account is a channel of a workspace under its present settings; other settings are another account. An account
+//! An account is a channel of a workspace under its present settings, or one of those that these hold
+//! ([`Transport::account_of`]); other settings are another account. An account
 //! that asked for a pause is left alone until it is over. One that refuses us (a wrong key, an unpaid bill) is tried
 //! by one message every five minutes, and at once under new settings: every other message waits without an attempt,
 //! because each of them would meet the same refusal and might get the account blocked.
+//!
+//! [`Transport::account_of`]: messaging_core::ports::Transport::account_of
 //!
 //! This is memory of the process that sends. After a restart the first message finds out anew.
 
@@ -23,8 +26,27 @@ use crate::app::caches::Provider;
 /// While a probe is under way the others look again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// A channel of a workspace.
-pub(crate) type Account = (WorkspaceId, Channel);
+/// An account at a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Account {
+    /// The workspace whose it is.
+    pub(crate) workspace: WorkspaceId,
+    /// The channel that it carries.
+    pub(crate) channel: Channel,
+    /// Which of those in the channel's settings, if there are several.
+    pub(crate) name: Option<&'static str>,
+}
+
+impl Account {
+    /// The only account of a channel.
+    pub(crate) const fn of(workspace: WorkspaceId, channel: Channel) -> Self {
+        Self { workspace, channel, name: None }
+    }
+
+    fn is_of(&self, workspace: WorkspaceId, channel: Channel) -> bool {
+        (self.workspace, self.channel) == (workspace, channel)
+    }
+}
 
 /// The accounts that are left alone.
 #[derive(Debug, Default)]
@@ -100,6 +122,20 @@ impl AccountPauses {
         Entry::Go(Some(Probe { pauses: Arc::clone(self), account }))
     }
 
+    /// For how long nothing is attempted over an account, and why; `None` when something may be. Nobody becomes a probe
+    /// by asking.
+    pub(crate) fn wait(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<(Duration, String)> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let paused = self.lock();
+        let pause = paused.get(&account).filter(|pause| pause.provider.is_same(provider))?;
+        if now < pause.until {
+            return Some((pause.until.since(now), pause.error.clone()));
+        }
+        pause.is_probed.then(|| (LOOK_AGAIN, pause.error.clone()))
+    }
+
     /// Takes note of what the answers of an attempt said about an account.
     pub(crate) fn report(&self, account: Account, provider: &Provider, state: AccountState, now: Monotonic) {
         let (kind, wait, error) = match state {
@@ -125,18 +161,48 @@ impl AccountPauses {
             }
         }
         if kind == PauseKind::Stopped {
-            let (workspace, channel) = account;
-            tracing::warn!(%workspace, %channel, provider = provider.name, "an account is refused: its channel stops");
+            let Account { workspace, channel, name } = account;
+            let provider = name.unwrap_or(&provider.name);
+            tracing::warn!(%workspace, %channel, provider, "an account is refused: what goes over it stops");
         }
         paused.insert(account, Pause { provider: provider.clone(), kind, error, until, is_probed: false });
         self.count.store(paused.len(), Ordering::Release);
     }
 
-    /// What is the matter with an account under its present settings, and in which words.
-    pub(crate) fn trouble(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<(PauseKind, String)> {
+    /// Why nothing may leave over an account any more, of which somebody else has found out since [`Self::enter`]. A probe
+    /// may.
+    pub(crate) fn closed_since(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<String> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
         let paused = self.lock();
         let pause = paused.get(&account).filter(|pause| pause.provider.is_same(provider))?;
-        (pause.kind == PauseKind::Stopped || now < pause.until).then(|| (pause.kind, pause.error.clone()))
+        (now < pause.until).then(|| pause.error.clone())
+    }
+
+    /// What is the matter with the accounts of a channel under its present settings, and in which words: the worst of
+    /// it, with the names of the accounts if there are several.
+    pub(crate) fn trouble(
+        &self,
+        (workspace, channel): (WorkspaceId, Channel),
+        provider: &Provider,
+        now: Monotonic,
+    ) -> Option<(PauseKind, String)> {
+        let paused = self.lock();
+        let is_present = |pause: &Pause| pause.kind == PauseKind::Stopped || now < pause.until;
+        let mut found: Vec<_> = paused
+            .iter()
+            .filter(|(account, pause)| {
+                account.is_of(workspace, channel) && pause.provider.is_same(provider) && is_present(pause)
+            })
+            .collect();
+        found.sort_by_key(|(account, pause)| (pause.kind != PauseKind::Stopped, account.name));
+        let kind = found.first()?.1.kind;
+        let words = found.iter().map(|(account, pause)| match account.name {
+            Some(name) => format!("{name}: {}", pause.error),
+            None => pause.error.clone(),
+        });
+        Some((kind, words.collect::<Vec<_>>().join("; ")))
     }
 
     /// The accounts over which nothing is attempted before a time.
@@ -151,8 +217,8 @@ impl AccountPauses {
         closed.map(|(account, pause)| (*account, pause.provider.clone(), pause.until)).collect()
     }
 
-    /// The accounts whose settings these changes replace or remove.
-    pub(crate) fn concerned(changes: &Changes) -> Vec<Account> {
+    /// The channels whose settings these changes replace or remove.
+    pub(crate) fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Channel)> {
         let replaced = changes.writes().iter().filter_map(|write| match write {
             Write::PutChannel(settings, _) => Some((settings.workspace_id, settings.channel)),
             Write::DeleteChannel(workspace, channel) => Some((*workspace, *channel)),
@@ -161,11 +227,14 @@ impl AccountPauses {
         replaced.collect()
     }
 
-    /// Forgets what was the matter with accounts, whose settings are new.
-    pub(crate) fn forget(&self, accounts: &[Account]) {
-        for account in accounts {
-            self.remove(&mut self.lock(), *account);
+    /// Forgets what was the matter with the accounts of channels, whose settings are new.
+    pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
+        if channels.is_empty() {
+            return;
         }
+        let mut paused = self.lock();
+        paused.retain(|account, _| !channels.iter().any(|(workspace, channel)| account.is_of(*workspace, *channel)));
+        self.count.store(paused.len(), Ordering::Release);
     }
 
     fn remove(&self, paused: &mut HashMap<Account, Pause>, account: Account) {
@@ -188,8 +257,16 @@ mod tests {
     const NOW: Monotonic = Monotonic::new(Duration::from_secs(1000));
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn home() -> WorkspaceId {
+        WorkspaceId::from_bytes([1; 16])
+    }
+
     fn account() -> Account {
-        (WorkspaceId::from_bytes([1; 16]), Channel::Sms)
+        Account::of(home(), Channel::Sms)
+    }
+
+    fn channel() -> (WorkspaceId, Channel) {
+        (home(), Channel::Sms)
     }
 
     fn provider(token: &str) -> Provider {
@@ -217,7 +294,7 @@ mod tests {
         pauses.report(account(), &provider("a"), AccountState::Works, NOW);
         assert_eq!((enter(NOW), enter(NOW + SECOND * 9)), ("wait 10 slow".into(), "wait 1 slow".into()));
         assert_eq!(pauses.closed(NOW).len(), 1);
-        assert_eq!(pauses.trouble(account(), &provider("a"), NOW), Some((PauseKind::Rests, "slow".into())));
+        assert_eq!(pauses.trouble(channel(), &provider("a"), NOW), Some((PauseKind::Rests, "slow".into())));
         assert_eq!((enter(NOW + SECOND * 10), enter(NOW + SECOND * 10)), ("go".into(), "go".into()));
         assert!(pauses.closed(NOW).is_empty());
     }
@@ -244,7 +321,7 @@ mod tests {
         pauses.report(account(), &provider("a"), AccountState::Works, later + PROBE_EVERY);
         drop(probe);
         assert_eq!(shown(&enter(later + PROBE_EVERY)), "go");
-        assert_eq!(pauses.trouble(account(), &provider("a"), NOW), None);
+        assert_eq!(pauses.trouble(channel(), &provider("a"), NOW), None);
     }
 
     #[test]
@@ -252,12 +329,33 @@ mod tests {
         let pauses = Arc::new(AccountPauses::default());
         let stop = || pauses.report(account(), &provider("a"), AccountState::Stopped("no".into()), NOW);
         stop();
-        assert_eq!(pauses.trouble(account(), &provider("b"), NOW), None);
-        assert_eq!(shown(&pauses.enter((account().0, Channel::Push), &provider("a"), NOW)), "go");
+        assert_eq!(pauses.trouble(channel(), &provider("b"), NOW), None);
+        assert_eq!(shown(&pauses.enter(Account::of(home(), Channel::Push), &provider("a"), NOW)), "go");
         assert_eq!(shown(&pauses.enter(account(), &provider("b"), NOW)), "go");
         assert_eq!(shown(&pauses.enter(account(), &provider("a"), NOW)), "go", "the old ones are forgotten");
         stop();
-        pauses.forget(&[account()]);
+        pauses.forget(&[channel()]);
         assert_eq!(shown(&pauses.enter(account(), &provider("a"), NOW)), "go", "settings that were given again");
+    }
+
+    #[test]
+    fn an_account_among_several_stops_alone_and_is_named() {
+        let pauses = Arc::new(AccountPauses::default());
+        let named = |name| Account { name: Some(name), ..account() };
+        let wait = |name| pauses.wait(named(name), &provider("a"), NOW).map(|(wait, error)| (wait.as_secs(), error));
+        pauses.report(named("fcm"), &provider("a"), AccountState::Stopped("wrong key".into()), NOW);
+        pauses.report(named("apns"), &provider("a"), AccountState::Rests(SECOND, "slow".into()), NOW);
+        assert_eq!((wait("fcm"), wait("apns")), (Some((300, "wrong key".into())), Some((1, "slow".into()))));
+        assert_eq!((wait("webpush"), shown(&pauses.enter(account(), &provider("a"), NOW))), (None, "go".into()));
+        let trouble = |now| pauses.trouble(channel(), &provider("a"), now);
+        assert_eq!(trouble(NOW), Some((PauseKind::Stopped, "fcm: wrong key; apns: slow".into())));
+        assert_eq!(trouble(NOW + SECOND), Some((PauseKind::Stopped, "fcm: wrong key".into())));
+        // Asking does not make a probe; while one is under way the others wait.
+        let later = NOW + PROBE_EVERY;
+        assert_eq!(pauses.wait(named("fcm"), &provider("a"), later), None);
+        let _probe = pauses.enter(named("fcm"), &provider("a"), later);
+        assert_eq!(pauses.wait(named("fcm"), &provider("a"), later), Some((LOOK_AGAIN, "wrong key".into())));
+        pauses.forget(&[channel()]);
+        assert_eq!((trouble(NOW), pauses.wait(named("fcm"), &provider("a"), NOW)), (None, None));
     }
 }

@@ -1,7 +1,6 @@
 //! Putting an application together from its ports.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,10 +13,12 @@ use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch, NoFetch};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
+use messaging_core::ports::store::CommitObserver;
 use messaging_core::ports::{BlobStore, Store, TemporaryStores, Transport, Uploads};
 use tokio::sync::Semaphore;
 
 use super::caches::Lookups;
+use super::checks::{Checkup, KnownChecks};
 use super::compiled_templates::CompiledVersions;
 use super::compiled_texts::CompiledTexts;
 use super::concurrency_limiter::ConcurrencyLimiter;
@@ -27,6 +28,7 @@ use super::fence::KnownFence;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
+use super::metrics::Metrics;
 use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
 use super::running_keys::RunningKeys;
@@ -55,7 +57,9 @@ pub struct Builder {
     settings: Settings,
     secret_key: SecretKey,
     temporary_stores: Option<Arc<dyn TemporaryStores>>,
+    checkup: Option<Checkup>,
     rest: Duration,
+    is_trial: bool,
 }
 
 impl Builder {
@@ -121,6 +125,18 @@ impl Builder {
         self
     }
 
+    /// Only tries something out: the log says nothing of what happens in it.
+    pub(crate) fn trial(mut self) -> Self {
+        self.is_trial = true;
+        self
+    }
+
+    /// Looks at the host with `checkup` for `GET /system` and [`App::check_up`]. Without it these show no checks.
+    pub fn checkup(mut self, checkup: Checkup) -> Self {
+        self.checkup = Some(checkup);
+        self
+    }
+
     /// How long work that waits for others to do something waits before it looks by itself.
     pub(crate) fn rest(mut self, rest: Duration) -> Self {
         self.rest = rest;
@@ -135,6 +151,8 @@ impl Builder {
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
+        let metrics = Arc::new(Metrics::new());
+        self.store.observe(Arc::clone(&metrics) as Arc<dyn CommitObserver>);
         let shared = Arc::new_cyclic(|shared| Shared {
             store: self.store,
             blobs,
@@ -160,6 +178,7 @@ impl Builder {
             dkim_keys: capacity::dkim_keys(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),
+            checks: KnownChecks::new(self.checkup),
             segment_turns: SegmentTurns::default(),
             template_work: capacity::template_work(),
             compiled_templates: CompiledVersions::default(),
@@ -168,9 +187,12 @@ impl Builder {
             fence: KnownFence::default(),
             account_pauses: Arc::default(),
             campaign_pace: super::campaign_pace::CampaignPace::default(),
+            role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),
-            ambiguous_attempts: AtomicU64::new(0),
+            metrics: Arc::clone(&metrics),
+            queue_look: tokio::sync::Mutex::default(),
+            is_trial: self.is_trial,
             content_memory: MemoryBudget::new(capacity::CONTENT_MEMORY),
             file_memory: MemoryBudget::new(capacity::FILE_MEMORY),
             parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
@@ -222,7 +244,9 @@ impl App {
             settings: Settings::default(),
             secret_key,
             temporary_stores: None,
+            checkup: None,
             rest: REST,
+            is_trial: false,
         }
     }
 }

@@ -114,7 +114,7 @@ impl Lookups {
         if topics.contains(Topic::Contacts) {
             self.has_contacts.clear();
         }
-        if topics.contains(Topic::Segments) {
+        if topics.contains(Topic::Segments) || topics.contains(Topic::Automations) {
             self.segment_read_mask.clear();
         }
         if topics.contains(Topic::Templates) {

@@ -1,4 +1,4 @@
-//! When API keys were last used.
+//! When API keys and sessions were last used.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use messaging_core::time::Monotonic;
 
-/// A key's last use is written at most this often.
+/// A last use is written at most this often.
 const LAST_USE_INTERVAL: Duration = Duration::from_mins(1);
 
-/// When the last use of each key was written.
+/// When the last use of each key and session was written, by its id.
 #[derive(Debug, Default)]
 pub(crate) struct LastUses(Mutex<HashMap<[u8; 16], Monotonic>>);
 

@@ -6,6 +6,7 @@
 //! while something large waits, small requests go on within a quarter that large ones leave free.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -14,6 +15,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     total: u64,
+    waits: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -45,7 +47,12 @@ pub(crate) struct Charge {
 impl MemoryBudget {
     pub(crate) fn new(total: u64) -> Arc<Self> {
         let state = State { free: total, large: 0, held: HashMap::new(), waiting: VecDeque::new() };
-        Arc::new(Self { total, state: Mutex::new(state) })
+        Arc::new(Self { total, waits: AtomicU64::new(0), state: Mutex::new(state) })
+    }
+
+    /// How often somebody has waited for room.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
     }
 
     /// Takes room for `bytes`, waiting as long as there is none. More than three quarters of the budget count as
@@ -57,6 +64,7 @@ impl MemoryBudget {
             if state.waiting.is_empty() && self.admits(&state, bytes) && !self.is_over_share(&state, lane, bytes) {
                 return self.grant(&mut state, lane.to_owned(), bytes);
             }
+            self.waits.fetch_add(1, Ordering::Relaxed);
             let (granted, waiting) = oneshot::channel();
             state.waiting.push_back(Waiting { lane: lane.to_owned(), bytes, granted });
             waiting

@@ -25,8 +25,13 @@ pub struct Settings {
     /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
     pub public_url: String,
     /// EHLO name of this process. That of the first process that works is the name of the installation, which stands in
-    /// Message-IDs.
+    /// Message-IDs and DNS records.
     pub hostname: String,
+    /// Whom mail to `postmaster` and `abuse` of the installation's names is handed on to; nobody unless given.
+    pub postmaster: Option<String>,
+    /// Whether sending domains can be added without a fully qualified name of the installation, for trying out: their
+    /// records cannot be published then.
+    pub allow_unqualified_name: bool,
     /// Shown on workspaces.
     pub data_region: String,
     /// Waits between email attempts; the last one repeats.
@@ -58,6 +63,8 @@ impl Default for Settings {
         Self {
             public_url: "http://127.0.0.1:8080".to_owned(),
             hostname: "localhost".to_owned(),
+            postmaster: None,
+            allow_unqualified_name: false,
             data_region: "local".to_owned(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
             message_retry_jitter: 100,

@@ -59,7 +59,7 @@ impl Operation for ListAttempts {
     const ID: &'static str = "listMessageAttempts";
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/messages/{id}/attempts";
-    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const ACCESS: Access = Access::Scope(Scope::MessagesRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "message attempts";
     const SUMMARY: &'static str = "Show what was said on the wire, newest first; kept for 30 days";

@@ -14,6 +14,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::Write;
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::identity_resolver::UpsertContext;
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
@@ -78,13 +79,12 @@ pub struct ContactView {
 }
 
 impl ContactView {
-    fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, redactor: Redactor) -> Self {
-        let channels: HashSet<_> = contact
-            .all_addresses()
-            .into_iter()
-            .filter(|address| suppressed.contains(address))
-            .map(|(channel, _)| channel)
-            .collect();
+    fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, viber: ViberService, redactor: Redactor) -> Self {
+        let is_suppressed = |channel: &Channel| {
+            let spelled = |address: &String| (*channel, address::normalize(*channel, address));
+            contact.addresses(*channel, viber).iter().any(|address| suppressed.contains(&spelled(address)))
+        };
+        let suppressed_channels = Channel::ALL.into_iter().filter(is_suppressed).collect();
         let shown = |channel, text: Option<String>| text.map(|text| redactor.address(channel, text));
         Self {
             id: contact.id,
@@ -97,7 +97,7 @@ impl ContactView {
             timezone: contact.timezone,
             list_ids: contact.list_ids,
             consent: contact.consent,
-            suppressed_channels: Channel::ALL.into_iter().filter(|channel| channels.contains(channel)).collect(),
+            suppressed_channels,
             created_at: contact.created_at,
             updated_at: contact.updated_at,
         }
@@ -113,8 +113,8 @@ pub(super) async fn views(
     let addresses: Vec<_> = contacts.iter().flat_map(Contact::all_addresses).collect();
     let suppressed = cx.store().suppressed_anywhere(workspace, &addresses).await?;
     let suppressed = suppressed.into_iter().map(|listed| (listed.channel, listed.address)).collect();
-    let redactor = cx.redactor();
-    Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, redactor)).collect())
+    let (viber, redactor) = (cx.app.viber_service(workspace).await?, cx.redactor());
+    Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, viber, redactor)).collect())
 }
 
 /// What is shown of a contact.

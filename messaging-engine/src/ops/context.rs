@@ -1,5 +1,6 @@
 //! What an operation has at hand while it decides.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -18,7 +19,15 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::progress::Progress;
+use crate::ops::session_cookie::SessionCookie;
 use crate::services::acceptance::NewFile;
+
+/// What else a request takes of its caller's rate limit than the token that every request takes.
+pub trait Quota: fmt::Debug + Send + Sync {
+    /// Sees to it that the request has taken so many tokens in all: an operation that runs again asks again, and that
+    /// takes none twice. Fails with [`Error::RateLimited`] and takes none where there are not enough.
+    fn raise_to(&self, tokens: u32) -> Result<(), Error>;
+}
 
 /// A call before it is decoded; what a front end hands to [`Admitted::run`](crate::Admitted::run).
 #[derive(Debug, Clone, Default)]
@@ -35,8 +44,12 @@ pub struct Request<'a> {
     pub idempotency_key: Option<&'a [u8]>,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// The program that calls, as it calls itself.
+    pub user_agent: Option<&'a str>,
     /// Whether unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
     pub lenient: bool,
+    /// The caller's rate limit, for requests that are worth several; `None` where callers are not limited.
+    pub quota: Option<&'a dyn Quota>,
 }
 
 /// The surroundings of one run of an operation.
@@ -56,12 +69,18 @@ pub struct Context<'a> {
     pub body: Option<Bytes>,
     /// The caller's address, where there is one.
     pub client: Option<IpAddr>,
+    /// The program that calls, as it calls itself.
+    pub(super) user_agent: Option<&'a str>,
+    /// What a browser shall do with the cookie of its session.
+    pub(super) session_cookie: Option<SessionCookie>,
     /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
     pub(super) files: Vec<NewFile>,
     /// The Idempotency-Key, and the parts of the request that are done.
     pub(super) progress: Progress<'a>,
     /// Whether unknown members are ignored.
     pub(super) lenient: bool,
+    /// The caller's rate limit.
+    pub(super) quota: Option<&'a dyn Quota>,
     /// The turn to commit a long list, held until that is done.
     pub(super) turn: Option<SemaphorePermit<'a>>,
     /// [`Operation::ID`](crate::ops::Operation::ID)
@@ -86,6 +105,12 @@ impl<'a> Context<'a> {
     /// The store, for reading. Writes go into [`Context::changes`].
     pub fn store(&self) -> &'a dyn Store {
         self.app.store()
+    }
+
+    /// Takes tokens of the caller's rate limit, so many in all for this request.
+    pub(super) fn spend(&self, tokens: usize) -> Result<(), Error> {
+        let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        self.quota.map_or(Ok(()), |quota| quota.raise_to(tokens))
     }
 
     /// A new id.

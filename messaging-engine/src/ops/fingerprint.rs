@@ -7,7 +7,8 @@
 use std::fmt;
 use std::hash::Hasher as _;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use messaging_core::error::JsonFault;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use crate::error::Error;
@@ -22,15 +23,21 @@ pub(super) fn fingerprint(query: &str, body: &[u8], body_needed: bool) -> Result
         return Ok(hasher.finish128().as_u128());
     }
     if trimmed.first() != Some(&b'{') {
-        return Err(Error::InvalidJson);
+        serde_json::from_slice::<IgnoredAny>(body).map_err(not_json)?;
+        return Err(Error::InvalidJson(None));
     }
     // All at once: string by string takes longer.
-    let text = std::str::from_utf8(body).map_err(|_| Error::InvalidJson)?;
+    let text = std::str::from_utf8(body).map_err(|_| Error::InvalidJson(None))?;
     let mut parser = serde_json::Deserializer::from_str(text);
-    let object = Fingerprint.deserialize(&mut parser).map_err(|_| Error::InvalidJson)?;
-    parser.end().map_err(|_| Error::InvalidJson)?;
+    let object = Fingerprint.deserialize(&mut parser).map_err(not_json)?;
+    parser.end().map_err(not_json)?;
     hasher.write_u128(object);
     Ok(hasher.finish128().as_u128())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn not_json(error: serde_json::Error) -> Error {
+    Error::InvalidJson(JsonFault::of(&error))
 }
 
 /// Hashes one JSON value.
@@ -145,9 +152,9 @@ mod tests {
 
     #[test]
     fn the_body_must_be_an_object() {
-        assert!(matches!(fingerprint("", b"{\"a\":\"\xff\"}", true), Err(Error::InvalidJson)));
+        assert!(matches!(fingerprint("", b"{\"a\":\"\xff\"}", true), Err(Error::InvalidJson(_))));
         for bad in ["", "[]", "1", "{", "{} {}", "null", "\"{}\""] {
-            assert!(matches!(fingerprint("", bad.as_bytes(), true), Err(Error::InvalidJson)), "{bad}");
+            assert!(matches!(fingerprint("", bad.as_bytes(), true), Err(Error::InvalidJson(_))), "{bad}");
         }
         assert_eq!(fingerprint("a=1", b"", false).unwrap(), fingerprint("a=1", b"", false).unwrap());
         assert_ne!(fingerprint("a=1", b"", false).unwrap(), fingerprint("a=2", b"", false).unwrap());

@@ -294,7 +294,7 @@ impl Output for RowErrorReport {
 
     fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let content_type = Some("text/csv; charset=utf-8");
-        Ok(Answer { status: success, content_type, body: self.0.clone(), replayed: false })
+        Ok(Answer { content_type, body: self.0.clone(), ..Answer::empty(success) })
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {

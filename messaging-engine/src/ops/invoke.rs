@@ -112,9 +112,12 @@ async fn run_until_committed(
             violations,
             body: (!typed || key.is_some()).then(|| request.body.clone()),
             client: request.client,
+            user_agent: request.user_agent,
+            session_cookie: None,
             files: Vec::new(),
             progress: Progress::new(key),
             lenient: request.lenient,
+            quota: request.quota,
             turn: None,
             operation: endpoint.id,
             workspace,
@@ -134,7 +137,9 @@ async fn run_until_committed(
             _ if !cx.violations.is_empty() => return Err(Error::Validation(cx.violations)),
             outcome => outcome?,
         }
+        let session_cookie = cx.session_cookie.take();
         let answer = if typed && key.is_none() { None } else { Some(runnable.answer()?) };
+        let answer = answer.map(|answer| Answer { session_cookie, ..answer });
         // Not when the operation began: the clock may have been set back since, and a reply of after that would look old.
         let now = app.now();
         let mut changes = cx.changes;
@@ -175,7 +180,7 @@ async fn run_until_committed(
 
 /// Stores the files that the changes name, then commits. Files of a commit that changed nothing are removed;
 /// the sweep decides about those whose outcome is unknown or that a crash leaves behind.
-async fn commit_with_files(app: &App, mut changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
+pub(super) async fn commit_with_files(app: &App, mut changes: Changes, files: Vec<NewFile>) -> Result<(), CommitError> {
     let mut stored = Vec::with_capacity(files.len());
     let mut outcome = Ok(());
     for NewFile { blob, bytes } in files {
@@ -224,6 +229,7 @@ fn replay(invocation: &Invocation<'_>, reply: Reply, fingerprint: u128) -> Resul
         content_type: (!reply.content_type.is_empty()).then_some(JSON),
         body: if is_sealed { unseal(invocation.app, &reply.key, &reply.body)? } else { reply.body },
         replayed: true,
+        session_cookie: None,
     }))
 }
 

@@ -244,6 +244,7 @@ impl Operation for ListListContacts {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
+#[schemars(rename = "ListMembersInput")]
 pub struct MembersInput {
     /// 1 to 1000 contacts.
     #[validate(length(min = 1, max = MAX_BULK))]
@@ -255,6 +256,7 @@ impl Input for MembersInput {}
 /// What adding contacts to a list did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[schemars(rename = "ListMembersReport")]
 pub struct MembersReport {
     /// How many are new on the list.
     pub added: usize,

@@ -82,8 +82,8 @@ impl Operation for ListMembers {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberInput {
-    /// The person's sign-in name. Where nobody has it, a user without password is created, who cannot
-    /// sign in until `messaging admin create-user --email E --password P` sets one.
+    /// The person's sign-in name. Where nobody has it, a user without password is created, who signs in
+    /// and sets one by the link of `POST /workspaces/{workspace_id}/members/{user_id}/ticket`.
     pub email: UserEmail,
     /// What the person may do. Only an owner can add an owner.
     pub role: Role,

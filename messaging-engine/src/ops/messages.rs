@@ -2,6 +2,7 @@
 //!
 //! Contract section 4.
 
+pub mod batch;
 pub mod cancel;
 pub mod content;
 mod view;
@@ -90,7 +91,7 @@ impl Operation for GetMessage {
     const ID: &'static str = "getMessage";
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/messages/{id}";
-    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const ACCESS: Access = Access::Scope(Scope::MessagesRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "message get";
     const SUMMARY: &'static str = "Show a message and everything that happened to it";
@@ -158,7 +159,7 @@ impl Operation for ListMessages {
     const ID: &'static str = "listMessages";
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/messages";
-    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const ACCESS: Access = Access::Scope(Scope::MessagesRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "message list";
     const SUMMARY: &'static str = "List messages, newest first";

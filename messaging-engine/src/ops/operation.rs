@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
+use crate::ops::session_cookie::SessionCookie;
 
 /// Bodies are at most this long unless the operation says otherwise (contract section 1.1).
 pub const BODY_LIMIT: usize = 10 << 20;
@@ -109,6 +110,15 @@ pub struct Answer {
     pub body: Bytes,
     /// Whether this repeats the answer to an earlier request with the same Idempotency-Key.
     pub replayed: bool,
+    /// What a browser shall do with the cookie of its session, if anything.
+    pub session_cookie: Option<SessionCookie>,
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub(crate) const fn empty(status: StatusCode) -> Self {
+        Self { status, content_type: None, body: Bytes::new(), replayed: false, session_cookie: None }
+    }
 }
 
 /// The media type of JSON answers (contract section 1.1).
@@ -152,7 +162,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for T
 
     fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let body = serde_json::to_vec(self).map_err(Error::internal)?;
-        Ok(Answer { status: success, content_type: Some(JSON), body: body.into(), replayed: false })
+        Ok(Answer { body: body.into(), content_type: Some(JSON), ..Answer::empty(success) })
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {
@@ -172,7 +182,7 @@ impl Output for NoContent {
     }
 
     fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
-        Ok(Answer { status: success, content_type: None, body: Bytes::new(), replayed: false })
+        Ok(Answer::empty(success))
     }
 
     fn from_body(_: &[u8]) -> Result<Self, serde_json::Error> {

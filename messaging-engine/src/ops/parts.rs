@@ -15,10 +15,12 @@ use crate::app::App;
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
+use crate::ops::invoke::commit_with_files;
 use crate::ops::progress::{MAX_RUNS, REMEMBERED_FOR};
+use crate::services::acceptance::NewFile;
 
 impl Context<'_> {
-    /// Does the next part of the request: decides and commits, again when the data changed meanwhile, then after
+    /// Does the next part of the request: decides on changes, the files that they name and a result, and commits, again when the data changed meanwhile, then after
     /// the other writers of what `contended` names. A part that an earlier request with the same Idempotency-Key
     /// has done is not done again; its result is answered.
     ///
@@ -31,7 +33,7 @@ impl Context<'_> {
     where
         R: Serialize + DeserializeOwned + Send,
         D: FnMut() -> F + Send,
-        F: Future<Output = Result<(Changes, R), Error>> + Send,
+        F: Future<Output = Result<(Changes, Vec<NewFile>, R), Error>> + Send,
     {
         let app = self.app;
         let key = self.progress.key.map(|(key, fingerprint)| (key.of_part(self.progress.done), fingerprint));
@@ -46,7 +48,7 @@ impl Context<'_> {
         }
         let mut turn = None;
         for _ in 0..MAX_RUNS {
-            let (mut changes, result) = decide().await?;
+            let (mut changes, files, result) = decide().await?;
             if let Some((key, fingerprint)) = &key {
                 let now = app.now();
                 changes.push(Write::Remember(Box::new(Reply {
@@ -62,7 +64,7 @@ impl Context<'_> {
             if changes.is_empty() {
                 return Ok(result);
             }
-            match app.commit(changes).await {
+            match commit_with_files(app, changes, files).await {
                 Ok(()) => return Ok(result),
                 Err(CommitError::Conflict) => {
                     if let Some((key, fingerprint)) = &key

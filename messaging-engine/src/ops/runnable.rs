@@ -113,8 +113,8 @@ impl<O: Operation> Runnable for Encoded<O> {
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error> {
         // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
         let body = input::body_with_faults::<O::Body>(&request.body, unknown_members::<O>(request.lenient));
-        if let Err(DomainError::NotAnObject) = body {
-            return Err(Error::InvalidJson);
+        if let Err(DomainError::NotAnObject(fault)) = body {
+            return Err(Error::InvalidJson(fault));
         }
         let path = read_path::<O::Path>(request)?;
         self.0.take(path, input::query::<O::Query>(request.query), body)

@@ -45,7 +45,7 @@ impl Operation for ListSandboxMessages {
     const ID: &'static str = "listSandboxMessages";
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/workspaces/{workspace_id}/sandbox/messages";
-    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const ACCESS: Access = Access::Scope(Scope::MessagesRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "sandbox list";
     const SUMMARY: &'static str = "List what the sandbox captured, newest message first";
@@ -98,7 +98,7 @@ impl Output for CapturedSource {
 
     fn to_answer(&self, success: StatusCode) -> Result<Answer, Error> {
         let content_type = if self.is_email { EMAIL_SOURCE } else { JSON };
-        Ok(Answer { status: success, content_type: Some(content_type), body: self.source.clone(), replayed: false })
+        Ok(Answer { content_type: Some(content_type), body: self.source.clone(), ..Answer::empty(success) })
     }
 
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error> {

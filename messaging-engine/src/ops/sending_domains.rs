@@ -6,6 +6,7 @@ pub mod report;
 pub mod verification;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::dns_record::UNNAMED;
 use messaging_core::domain::domain_name::{self, Unsuitable};
 use messaging_core::domain::sending_domain::{Check, SendingDomain};
 use messaging_core::domain::verification::SANDBOX_DOMAIN;
@@ -63,7 +64,7 @@ impl Operation for ListSendingDomains {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SendingDomainReport>, Error> {
         let page = cx.page(&call.query)?;
         let slice = cx.store().domains(call.path.workspace_id, page).await?;
-        let here = cx.app.installation();
+        let here = cx.app.installation().await?;
         Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here)))
     }
 }
@@ -122,6 +123,10 @@ impl Operation for CreateSendingDomain {
             Some(text) => Some(domain_name::parse_below(text, &name).map_err(unsuitable("/tracking_subdomain"))?),
             None => None,
         };
+        let here = cx.app.installation().await?;
+        if here.hostname == UNNAMED && !cx.app.settings().allow_unqualified_name {
+            return Err(Error::SettingNeeded { setting: "hostname", cure: NAME_IT });
+        }
         if cx.store().domain_by_name(workspace, &name).await?.is_some() {
             return Err(Error::AlreadyExists);
         }
@@ -136,9 +141,13 @@ impl Operation for CreateSendingDomain {
         domain.dkim = cx.app.seal_dkim_keys(&keys, domain.id, cx.now);
         cx.change(Write::PutDomain(domain.clone(), Expect::Absent));
         cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)));
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+        Ok(SendingDomainReport::of(&domain, &here))
     }
 }
+
+/// What whoever runs the server does about a name that nobody can look up.
+const NAME_IT: &str = "the DNS records would name a host that nobody can look up; start the server with a fully qualified \
+                       --hostname such as mx.example.org, or give the installation a name with `messaging admin set-name`";
 
 /// Refuses a domain that look-ups would not see any more.
 async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
@@ -174,7 +183,7 @@ impl Operation for GetSendingDomain {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
         let domain = find(cx, call.path).await?.record;
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
 }
 
@@ -238,7 +247,7 @@ impl Operation for UpdateSendingDomain {
         if domain != record {
             cx.change(Write::PutDomain(domain.clone(), Expect::Revision(revision)));
         }
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Contract section 2.3. The token is known to its holder alone; the store keeps its digest.
 
+pub mod own;
+pub mod tickets;
+
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -10,12 +13,13 @@ use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::login_attempts::SignInAttempt;
 use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
-use messaging_core::ports::store::PageRequest;
-use messaging_core::scope::{Access, Role};
+use messaging_core::ports::store::{PageRequest, Stored};
+use messaging_core::scope::{Access, Role, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
@@ -26,13 +30,14 @@ use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
+use crate::ops::session_cookie::SessionCookie;
 use crate::services::lookups::SESSION_MARKER;
+use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
 /// How long a session lasts (contract section 2.3).
 const LIFETIME: Duration = Duration::from_hours(12);
-/// Random characters of a token: 256 bits.
-const TOKEN_LENGTH: usize = 43;
-const TOKEN_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Characters of a program's name that are kept with a session.
+const MAX_USER_AGENT: usize = 200;
 /// Memberships that `GET /auth/me` shows.
 const MAX_MEMBERSHIPS: usize = 1000;
 
@@ -65,8 +70,11 @@ pub struct LoginInput {
     #[validate(length(min = 1, max = 254))]
     pub email: String,
     /// The password.
-    #[validate(length(min = 1, max = password::MAX_LENGTH))]
+    #[validate(length(min = 1, max = password::MAX_COMPARED))]
     pub password: Secret,
+    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    #[serde(default)]
+    pub cookie: bool,
 }
 
 impl Input for LoginInput {}
@@ -76,9 +84,9 @@ impl Input for LoginInput {}
 #[schemars(rename = "Login")]
 #[non_exhaustive]
 pub struct LoginReport {
-    /// The bearer token. It cannot be shown again.
-    pub token: Secret,
-    /// Until when the token works.
+    /// The bearer token, which cannot be shown again; null where the session is a cookie.
+    pub token: Option<Secret>,
+    /// Until when the session lasts.
     pub expires_at: Timestamp,
     /// Who signed in.
     pub user: UserView,
@@ -101,30 +109,54 @@ impl Operation for Login {
     type Output = LoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
-        let email = normalize_email(&call.body.email);
-        let attempt = cx.app.admit_sign_in(&email, cx.client).await?;
-        let turn = cx.app.password_turn(cx.client).await?;
-        // The only commit outside of `changes`. It is safe here: nothing this operation writes can be a
-        // conflict, so it runs once.
-        cx.app.count_sign_in(attempt).await?;
-        let user = cx.store().user_by_email(&email).await?.map(|stored| stored.record);
-        let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-        let matches = App::password_matches(turn, call.body.password.into_inner(), hash).await?;
-        let user = user.filter(|_| matches).ok_or(Error::InvalidCredentials)?;
-
-        let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), TOKEN_ALPHABET, TOKEN_LENGTH));
-        let expires_at = cx.now + LIFETIME;
+        let LoginInput { email, password, cookie } = call.body;
+        let email = normalize_email(&email);
+        let (attempt, user) = check_password(cx, &email, password).await?;
         cx.change(Write::ForgetSignIns(attempt));
-        cx.change(Write::PutSession(Session {
-            token_digest: Digest::of(&token),
-            user_id: user.id,
-            // A password that is set meanwhile ends this session too.
-            password_version: user.password_version,
-            created_at: cx.now,
-            expires_at,
-        }));
-        Ok(LoginReport { token: token.into(), expires_at, user: UserView::of(user) })
+        Ok(open_session(cx, user.record, cookie))
     }
+}
+
+/// The user that an email, lower case, and a password are of, counted as an attempt to sign in. Answers also the attempt,
+/// which the caller forgets in its commit.
+async fn check_password(
+    cx: &Context<'_>,
+    email: &str,
+    password: Secret,
+) -> Result<(SignInAttempt, Stored<User>), Error> {
+    let attempt = cx.app.admit_sign_in(email, cx.client).await?;
+    let turn = cx.app.password_turn(cx.client).await?;
+    // The only commit outside of `changes`. It is safe here: a repetition counts as another attempt.
+    cx.app.count_sign_in(attempt).await?;
+    let user = cx.store().user_by_email(email).await?;
+    let hash = user.as_ref().and_then(|user| user.record.password_hash.clone());
+    let matches = App::password_matches(turn, password.into_inner(), hash).await?;
+    user.filter(|_| matches).map(|user| (attempt, user)).ok_or(Error::InvalidCredentials)
+}
+
+/// Opens a session for a user as it is after this call: a password that is set meanwhile ends it too.
+fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
+    let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
+    let expires_at = cx.now + LIFETIME;
+    let user_agent = cx.user_agent.map(|text| text.chars().take(MAX_USER_AGENT).collect());
+    cx.change(Write::PutSession(Session {
+        id: cx.new_id(),
+        token_digest: Digest::of(&token),
+        user_id: user.id,
+        password_version: user.password_version,
+        created_at: cx.now,
+        expires_at,
+        ip: cx.client,
+        user_agent,
+    }));
+    let token = Secret::from(token);
+    let token = if cookie {
+        cx.session_cookie = Some(SessionCookie::Keep(token, LIFETIME));
+        None
+    } else {
+        Some(token)
+    };
+    LoginReport { token, expires_at, user: UserView::of(user) }
 }
 
 /// `POST /auth/logout`
@@ -146,6 +178,7 @@ impl Operation for Logout {
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<NoContent, Error> {
         let session = signed_in(cx.caller)?;
         cx.change(Write::DeleteSession(session.token_digest));
+        cx.session_cookie = Some(SessionCookie::Forget);
         Ok(NoContent)
     }
 }
@@ -156,8 +189,12 @@ impl Operation for Logout {
 pub struct Membership {
     /// The workspace.
     pub workspace_id: WorkspaceId,
+    /// Its name.
+    pub name: String,
     /// What the caller may do there.
     pub role: Role,
+    /// The scopes that the role has there.
+    pub scopes: Vec<Scope>,
 }
 
 /// Who calls.
@@ -191,8 +228,16 @@ impl Operation for GetMe {
         let session = signed_in(cx.caller)?;
         let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
         let found = cx.store().workspaces_of(session.user.id, page).await?.items;
-        let membership =
-            |(workspace, member): (Workspace, Member)| Membership { workspace_id: workspace.id, role: member.role };
+        let membership = |(workspace, member): (Workspace, Member)| Membership {
+            workspace_id: workspace.id,
+            name: workspace.name,
+            role: member.role,
+            scopes: Scope::ALL
+                .iter()
+                .copied()
+                .filter(|scope| *scope != Scope::All && member.role.covers(*scope))
+                .collect(),
+        };
         let workspaces = found.into_iter().map(membership).collect();
         Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
     }

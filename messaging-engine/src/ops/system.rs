@@ -2,8 +2,11 @@
 //!
 //! Contract section 22. Installations have no operators of their own: whoever owns a workspace is one.
 
+use std::time::Duration;
+
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::checkup::CheckReport;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::input::Empty;
@@ -17,6 +20,9 @@ use crate::error::Error;
 use crate::jobs::lanes;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+
+/// How long a request waits for checks when there were none yet.
+const CHECKS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Lanes that are shown, the longest.
 const MAX_LANES: usize = 50;
@@ -42,8 +48,8 @@ pub struct SystemReport {
     pub nodes: Vec<NodeView>,
     /// The disk of the database.
     pub disk: DiskView,
-    /// What `messaging doctor` found.
-    pub checks: Vec<CheckView>,
+    /// What `messaging doctor` would find, at most some minutes old; empty when nothing was looked at yet.
+    pub checks: Vec<CheckReport>,
 }
 
 /// Why nothing leaves the installation.
@@ -118,27 +124,6 @@ pub struct DiskView {
     pub free_bytes: Option<u64>,
 }
 
-/// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Check")]
-#[non_exhaustive]
-pub struct CheckView {
-    /// The check.
-    pub id: String,
-    /// What it is about.
-    pub subject: String,
-    /// `ok`, `warning`, `fault` or `skipped`.
-    pub status: String,
-    /// What was found.
-    pub found: String,
-    /// What was wanted.
-    pub wanted: String,
-    /// The finding in a sentence.
-    pub text: String,
-    /// What ends it.
-    pub cure: String,
-}
-
 /// `GET /system`
 pub struct GetSystem;
 
@@ -181,7 +166,7 @@ impl Operation for GetSystem {
             nodes: vec![NodeView { hostname: app.settings().hostname.clone(), version: version.clone() }],
             version,
             disk: DiskView { free_bytes: cx.store().gauges().disk_free_bytes },
-            checks: Vec::new(),
+            checks: app.checks_within(CHECKS_WITHIN).await.to_vec(),
         })
     }
 }

@@ -167,6 +167,7 @@ pub struct WebhookInput {
 /// What a webhook may be from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "NewWebhookStatus")]
 pub enum FirstStatus {
     /// Events are sent.
     Active,

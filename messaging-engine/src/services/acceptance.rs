@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use messaging_core::DomainError;
 use messaging_core::changes::Write;
-use messaging_core::domain::address::{self, EmailAddress};
+use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::content::{AutomationContent, TemplateUse};
-use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
-use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain, responsible};
 use messaging_core::domain::template::Template;
 use messaging_core::domain::{content, sender};
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, WorkspaceId};
@@ -26,10 +26,10 @@ use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
 
 use crate::app::App;
-use crate::error::{Error, Unprocessable};
+use crate::error::{Error, Unprocessable, UnverifiedSender};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
-use crate::services::chains::Unsent;
+use crate::services::chains::{Unsent, copy_keys};
 
 /// How far ahead a message may be due.
 const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
@@ -192,16 +192,6 @@ fn due(input: &MessageInput, now: Timestamp, violations: &mut Violations) -> Opt
     Some(send_at)
 }
 
-/// What erasing finds the message by, for each of its copies once.
-fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
-    let copies = input.cc.iter().chain(&input.bcc).flatten();
-    let mut keys: Vec<_> =
-        copies.map(|copy| app.link_key().copy(workspace, &address::normalize(Channel::Email, copy))).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 /// Looks up what the request names. What is not there is added to the violations.
 async fn look_up(
     app: &App,
@@ -318,8 +308,11 @@ async fn decide_recipient(
 ) -> Result<(String, Option<ContactId>), Error> {
     let to = input.to.clone().filter(|to| !to.is_empty());
     if let Some(contact) = contact {
-        let own = || contact.addresses(input.channel).into_iter().next();
-        return Ok((to.or_else(own).ok_or(Unprocessable::ContactAddressMissing)?, Some(contact.id)));
+        let to = match to {
+            Some(to) => Some(to),
+            None => app.addresses_of(&contact, input.channel).await?.into_iter().next(),
+        };
+        return Ok((to.ok_or(Unprocessable::ContactAddressMissing)?, Some(contact.id)));
     }
     let to = to.ok_or(Unprocessable::ContactAddressMissing)?;
     if !app.has_contacts(workspace).await? {
@@ -341,7 +334,27 @@ async fn decide_sender(
     let domains = app.sending_domains(workspace).await?;
     let asked = input.from_email.as_deref().filter(|text| !text.is_empty());
     let asked = asked.map(EmailAddress::parse).transpose().map_err(Error::internal)?;
-    Ok(sender::decide(asked.as_ref(), named, &domains)?)
+    sender::decide(asked.as_ref(), named, &domains).map_err(|refusal| match refusal {
+        DomainError::SenderDomainNotVerified => {
+            unverified(workspace, asked.as_ref(), named, &domains).unwrap_or_else(|| refusal.into())
+        }
+        refusal => refusal.into(),
+    })
+}
+
+/// The domain that stands in the way of a sender.
+fn unverified(
+    workspace_id: WorkspaceId,
+    asked: Option<&EmailAddress>,
+    named: Option<&SendingDomain>,
+    domains: &[SendingDomain],
+) -> Option<Error> {
+    let host = asked.map(EmailAddress::ascii_domain);
+    let known = named.or_else(|| responsible(domains, host.as_ref()?));
+    let domain = known.map(|known| known.domain.clone()).or(host)?;
+    let is_other = known.is_some_and(|known| known.status == DomainStatus::Verified);
+    let sender = UnverifiedSender { workspace_id, domain, id: known.map(|known| known.id), is_other };
+    Some(Error::SenderNotVerified(Box::new(sender)))
 }
 
 /// Refuses a channel that nothing carries: no settings, or a provider this installation does not have.
@@ -364,6 +377,7 @@ fn name_files(app: &App, message: &Message, input: &MessageInput) -> (Vec<Stored
             content_type: attachment::content_type(file),
             size: bytes.len() as u64,
             blob: blob.id,
+            content_id: file.content_id.clone(),
         });
         files.push(NewFile { blob, bytes });
     }

@@ -35,6 +35,7 @@ impl App {
         let zone = found.map_or(jiff::tz::TimeZone::UTC, |stored| stored.record.zone());
         Ok(AudienceQuery {
             channel,
+            viber: self.viber_service_for(workspace, channel).await?,
             lists: audience.list_ids.clone(),
             segments,
             filters,

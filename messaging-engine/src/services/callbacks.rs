@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, TryStreamExt as _};
 use http::{HeaderMap, Method};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::InboundMessage;
+use messaging_core::domain::inbound_message::{InboundKey, InboundMessage};
 use messaging_core::domain::link_token::SettingsTag;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::provider::{Callbacks, ProviderKind};
@@ -152,7 +152,7 @@ impl App {
         for one in news {
             match one {
                 CallbackNews::Receipt { about, receipt } => receipts.push((about, receipt)),
-                CallbackNews::Inbound { from, news } => messages.push((from, news)),
+                CallbackNews::Inbound { from, news, id } => messages.push((from, news, id)),
             }
         }
         stream::iter(receipts.into_iter().map(Ok))
@@ -164,9 +164,10 @@ impl App {
             // Who knows the address of one message says nothing about others.
             return Ok(());
         }
-        for (from, news) in messages {
+        for (from, news, id) in messages {
             let CallbackTarget { channel, workspace: workspace_id, .. } = target;
-            self.receive_message(&InboundMessage { workspace_id, channel, from, news }).await?;
+            let key = id.map(|id| InboundKey::of(provider, &id));
+            self.receive_message_once(&InboundMessage { workspace_id, channel, from, news }, key).await?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
 use messaging_core::domain::campaign::{Plan, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::contact::Contact;
 use messaging_core::domain::{provider, sender};
 use messaging_core::error::DomainError;
 use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
@@ -96,6 +97,24 @@ impl App {
         let provider = self.provider(workspace, Channel::Viber).await?;
         let is_bot = provider.is_some_and(|provider| provider.name == provider::VIBER_BOT);
         Ok(if is_bot { ViberService::Bot } else { ViberService::Business })
+    }
+
+    /// The same for what goes over a channel: asked only where it matters.
+    pub(crate) async fn viber_service_for(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+    ) -> Result<ViberService, StoreError> {
+        match channel {
+            Channel::Viber => self.viber_service(workspace).await,
+            _ => Ok(ViberService::Business),
+        }
+    }
+
+    /// The addresses of a contact for a channel, by the provider that the channel has now (contract section 6.3).
+    pub(crate) async fn addresses_of(&self, contact: &Contact, channel: Channel) -> Result<Vec<String>, StoreError> {
+        let viber = self.viber_service_for(contact.workspace_id, channel).await?;
+        Ok(contact.addresses(channel, viber))
     }
 
     /// Whether each variant of a campaign has a sender: the campaign's, else its template's, else the workspace's own

@@ -27,18 +27,24 @@ impl App {
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
         // A job that this adds is not woken: it waits for its time.
         let mut writes = vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)];
-        writes.extend(Self::forget_addresses(campaign).into_iter().flatten());
+        writes.extend(Self::forget_addresses(campaign));
         writes
     }
 
     /// The writes that let go of what is noted of the addresses of a campaign's recipients, if it has ended: part of the
     /// commit that ends it, perhaps while its audience was being found. A page of the audience that is judged at the same
     /// moment is a conflict, so nothing is noted afterwards.
-    pub(crate) fn forget_addresses(campaign: &Campaign) -> Option<[Write; 2]> {
+    /// What is left out of those of a campaign that was sent is needed for as long as its messages are tried again: a
+    /// sweep lets it go.
+    pub(crate) fn forget_addresses(campaign: &Campaign) -> Vec<Write> {
         use CampaignStatus::{Cancelled, Failed, Sent};
         let (workspace, id) = (campaign.workspace_id, campaign.id);
-        let forget = || [Write::ForgetAddresses(workspace, id), Write::ForgetLeftOut(workspace, id)];
-        matches!(campaign.status, Cancelled | Failed | Sent).then(forget)
+        let forget = Write::ForgetAddresses(workspace, id);
+        match campaign.status {
+            Cancelled | Failed => vec![forget, Write::ForgetLeftOut(workspace, id)],
+            Sent => vec![forget],
+            _ => Vec::new(),
+        }
     }
 
     /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.

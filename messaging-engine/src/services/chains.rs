@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Write, moves};
+use messaging_core::domain::address;
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content;
+use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
@@ -25,6 +28,19 @@ pub(crate) struct Unsent {
     pub(crate) fallback_of: Option<MessageId>,
     /// The contact it was for.
     pub(crate) contact_id: Option<ContactId>,
+}
+
+/// What erasing finds a message by, for everybody whom its request names besides its recipient, once: copies, and those to
+/// whom its chain goes.
+pub(crate) fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
+    let copies = input.cc.iter().chain(&input.bcc).flatten().map(|copy| (Channel::Email, copy));
+    let steps = input.fallback.iter().flatten().filter_map(|step| Some((step.channel, step.to.as_ref()?)));
+    let key =
+        |(channel, address): (Channel, &String)| app.link_key().copy(workspace, &address::normalize(channel, address));
+    let mut keys: Vec<_> = copies.chain(steps).filter(|(_, address)| !address.is_empty()).map(key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 impl App {
@@ -70,13 +86,17 @@ impl App {
         };
         let meta = Map::from_iter([("reason".to_owned(), json!(reason)), ("message".to_owned(), json!(why))]);
         let failed = message.moved(MessageStatus::Failed, now);
+        let copies = copy_keys(self, workspace_id, &input);
         let watch = self.watch(&message, &input, now);
         let mut writes =
             vec![Write::InsertMessage(Box::new(message.clone()), content::encode(None, input, Vec::new(), None, None))];
+        if !copies.is_empty() {
+            writes.push(Write::ListCopies(workspace_id, message.id, copies));
+        }
         // Before the move, which wakes it.
         writes.extend(watch);
         writes.extend(moves(&message, &failed, None, now));
-        writes.extend(self.append_events(workspace_id, message.id, [(EventKind::Failed, meta)]).await?);
+        writes.extend(self.append_events((&message).into(), [(EventKind::Failed, meta)]).await?);
         Ok((message.id, writes))
     }
 }

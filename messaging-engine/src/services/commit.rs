@@ -3,11 +3,13 @@
 use messaging_core::changes::{Changes, Write};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, Priority, StoreError, Topics};
+use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::app::account_pauses::AccountPauses;
 use crate::app::event_signal::EventSignal;
 use crate::app::known_urls::KnownUrls;
+use crate::spans::TARGET;
 
 impl App {
     /// Commits the changes of a request.
@@ -39,12 +41,24 @@ impl App {
         let accounts = AccountPauses::concerned(&changes);
         let adds_work = changes.writes().iter().any(is_work);
         let relied_on_webhooks = changes.writes().iter().any(|write| matches!(write, Write::ExpectWebhook(..)));
-        let committed = self.commit_with_blobs(changes, priority).await;
+        let observed = changes.writes().iter().any(|write| matches!(write, Write::Observe(_))).then(|| changes.clone());
+        let span = tracing::info_span!(
+            target: TARGET,
+            "commit",
+            writes = changes.writes().len(),
+            background = priority == Priority::Background,
+            outcome = tracing::field::Empty
+        );
+        let committed = self.commit_with_blobs(changes, priority).instrument(span.clone()).await;
+        span.record("outcome", outcome(&committed));
         if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
             // Whoever decides again looks again.
             self.0.lookups.listeners.clear();
         }
         committed?;
+        if let Some(changes) = &observed {
+            self.tell_log(changes);
+        }
         self.0.lookups.forget(topics);
         self.0.account_pauses.forget(&accounts);
         self.0.known_urls.add(urls, self.monotonic());
@@ -88,5 +102,15 @@ impl App {
             Ok(())
         });
         task.await.map_err(|error| StoreError::Failed(Box::new(error)))?
+    }
+}
+
+/// How a commit ended, in a word.
+const fn outcome(committed: &Result<(), CommitError>) -> &'static str {
+    match committed {
+        Ok(()) => "committed",
+        Err(CommitError::Conflict) => "conflict",
+        Err(CommitError::LeaseLost) => "lease_lost",
+        Err(CommitError::Store(_)) => "failed",
     }
 }

@@ -1,35 +1,32 @@
 //! Looking at the records of a sending domain: all questions at once, with an end.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use messaging_core::domain::dns_record::{
-    Installation, dmarc_host, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tracking,
+    Installation, UNNAMED, dmarc_host, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tracking,
 };
 use messaging_core::domain::domain_name::organizational;
-use messaging_core::domain::sending_domain::{RecordStatus, SendingDomain};
+use messaging_core::domain::sending_domain::{Check, RecordStatus, SendingDomain};
 use messaging_core::domain::verification::{Finding, Findings};
 use messaging_core::ports::resolver::LookupError;
+use messaging_core::ports::store::StoreError;
 use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
 use crate::error::Error;
-
-/// A question without an answer after this is given up: contract section 14 promises the answer to
-/// `verify` within 10 seconds, whatever the DNS does.
-const ANSWER_WITHIN: Duration = Duration::from_secs(8);
+use crate::services::spf_looks::{self, ANSWER_WITHIN};
 
 impl App {
     /// What the records of this installation name.
-    pub(crate) fn installation(&self) -> Installation {
-        Installation::new(&self.settings().hostname, &self.settings().public_url)
+    pub(crate) async fn installation(&self) -> Result<Installation, StoreError> {
+        Ok(Installation::new(&self.installation_name().await?, &self.settings().public_url))
     }
 
     /// A look at a domain for a request.
     pub(crate) async fn look_for_request(&self, domain: &SendingDomain) -> Result<Findings, Error> {
         let _turn = self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
-        Ok(self.look_at(domain).await)
+        Ok(self.look_at(domain).await?)
     }
 
     /// A turn for [`App::look_at`] in the background; `None` when enough is being looked at.
@@ -38,14 +35,22 @@ impl App {
     }
 
     /// Looks up all records of a domain and judges what is found.
-    pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Findings {
-        let here = self.installation();
+    pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Result<Findings, StoreError> {
+        let here = self.installation().await?;
         let keys = join_all(domain.dkim.iter().map(async |key| {
             let found = self.txt(&Installation::dkim(domain, key).host).await;
             (key.selector.clone(), found.map(|found| judge_dkim(key, &found)))
         }));
         let bounce_domain = domain.bounce_domain();
-        let spf = async { self.txt(&bounce_domain).await.map(|found| judge_spf(&here.hostname, &found)) };
+        let spf = async {
+            if here.hostname == UNNAMED && !self.settings().allow_unqualified_name {
+                return Ok(Check::pending(
+                    "This server has no fully qualified name that the record could include. Whoever runs it starts it with \
+                     --hostname, or gives it a name with `messaging admin set-name`.",
+                ));
+            }
+            spf_looks::followed(self.resolver(), |answers| judge_spf(&bounce_domain, &here.hostname, answers)).await
+        };
         let return_path = async {
             let found = answer(self.resolver().mx(&bounce_domain)).await;
             found.map(|found| judge_return_path(&here.hostname, &found))
@@ -57,7 +62,7 @@ impl App {
         };
         let (dkim, spf, dmarc, return_path, tracking) =
             tokio::join!(keys, spf, self.look_at_dmarc(&domain.domain), return_path, tracking);
-        Findings { dkim, spf, dmarc, return_path, tracking }
+        Ok(Findings { dkim, spf, dmarc, return_path, tracking })
     }
 
     async fn look_at_dmarc(&self, domain: &str) -> Finding {
@@ -91,7 +96,7 @@ impl App {
         Ok(judge_tracking(public_host, alias.as_deref(), &addresses, &ours))
     }
 
-    async fn txt(&self, name: &str) -> Result<Vec<String>, String> {
+    pub(super) async fn txt(&self, name: &str) -> Result<Vec<String>, String> {
         answer(self.resolver().txt(name)).await
     }
 }

@@ -3,11 +3,10 @@
 //! Everything that appends events goes through [`App::append_events`], so that no event can miss its
 //! webhooks: their deliveries are committed together with it.
 
-use messaging_core::changes::{LogEvent, Write};
-use messaging_core::domain::message::{EventKind, MessageEvent};
+use messaging_core::changes::{EventSubject, LogEvent, MessageObservation, Observation, Write};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::domain::webhook::delivery::{Delivery, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
-use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use serde_json::{Map, Value};
 
@@ -17,22 +16,23 @@ use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 
 impl App {
-    /// The writes that append events of now to a message.
+    /// The writes that append events of now to a message, and tell the log and the metrics of them.
     pub(crate) async fn append_events(
         &self,
-        workspace: WorkspaceId,
-        message: MessageId,
+        subject: EventSubject<'_>,
         events: impl IntoIterator<Item = (EventKind, Map<String, Value>)>,
     ) -> Result<Vec<Write>, StoreError> {
-        let mut events = events.into_iter().peekable();
-        if events.peek().is_none() {
+        let events: Vec<_> = events.into_iter().collect();
+        if events.is_empty() {
             return Ok(Vec::new());
         }
+        let EventSubject { workspace_id: workspace, message_id: message, .. } = subject;
         let now = self.now();
+        let observed = MessageObservation::all(subject, &events);
         let listeners = self.listeners(workspace).await?;
         // Nobody could have asked for the others.
         let is_logged = !listeners.webhooks.is_empty() || listeners.followed_until.is_some_and(|until| now < until);
-        let mut writes = Vec::new();
+        let mut writes: Vec<_> = observed.into_iter().map(observe).collect();
         for (kind, meta) in events {
             let event = MessageEvent {
                 id: self.new_id(now),
@@ -56,16 +56,12 @@ impl App {
 
     /// The writes that append an event of now to a message without telling webhooks of it, nor whoever follows the log:
     /// only for what a copy does about messages that belong to another server as well.
-    pub(crate) fn append_untold_event(
-        &self,
-        workspace: WorkspaceId,
-        message: MessageId,
-        kind: EventKind,
-    ) -> [Write; 1] {
-        let now = self.now();
-        let id = self.new_id(now);
-        let event = MessageEvent { id, workspace_id: workspace, message_id: message, kind, at: now, meta: Map::new() };
-        [Write::AppendEvent(Box::new(event))]
+    pub(crate) fn append_untold_event(&self, message: &Message, kind: EventKind) -> [Write; 2] {
+        let (now, meta) = (self.now(), Map::new());
+        let observed = observe(MessageObservation::new(message.into(), kind, &meta));
+        let (id, workspace_id, message_id) = (self.new_id(now), message.workspace_id, message.id);
+        let event = MessageEvent { id, workspace_id, message_id, kind, at: now, meta };
+        [observed, Write::AppendEvent(Box::new(event))]
     }
 
     /// The writes that tell a webhook of an event, if it wants to hear of it.
@@ -99,4 +95,8 @@ impl App {
         let job = DeliverWebhook::of(&delivery).job(self.new_id(now), now);
         vec![Write::InsertDelivery(Box::new(delivery)), Write::Enqueue(job)]
     }
+}
+
+fn observe(observed: MessageObservation) -> Write {
+    Write::Observe(Box::new(Observation::Message(observed)))
 }

@@ -55,7 +55,10 @@ impl App {
             None => None,
         };
         let channel = next.next.channel;
-        let own = contact.as_ref().and_then(|contact| contact.addresses(channel).into_iter().next());
+        let own = match &contact {
+            Some(contact) => self.addresses_of(contact, channel).await?.into_iter().next(),
+            None => None,
+        };
         let to = fallback::address(channel, next.next.to.as_deref(), own, (before.channel, &before.to));
         let mut input = next.request(to);
         input.contact_id = contact.map(|contact| contact.id.to_string());
@@ -63,7 +66,7 @@ impl App {
         let refused = match self.accept_message(sent, now, &mut Violations::new()).await {
             Ok(AcceptedWrites { writes, .. }) => return Ok(writes),
             Err(Error::Unavailable { .. }) => return Err(StoreError::Unavailable),
-            Err(error @ (Error::Validation(_) | Error::Unprocessable(_))) => error,
+            Err(error @ (Error::Validation(_) | Error::SenderNotVerified(_) | Error::Unprocessable(_))) => error,
             Err(error) => return Err(StoreError::Failed(Box::new(error))),
         };
         let unsent = Unsent { workspace_id, input, fallback_of: Some(first), contact_id: before.contact_id };
@@ -75,7 +78,7 @@ impl App {
 fn reason(refused: &Error) -> &'static str {
     match refused {
         Error::Unprocessable(Unprocessable::ChannelNotConfigured) => "channel_not_configured",
-        Error::Unprocessable(Unprocessable::SenderDomainNotVerified | Unprocessable::SenderMissing) => {
+        Error::SenderNotVerified(_) | Error::Unprocessable(Unprocessable::SenderMissing) => {
             "sender_domain_not_verified"
         }
         Error::Unprocessable(Unprocessable::ContactAddressMissing) => "no_route",

@@ -9,7 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Expect, JobHandle, Write};
+use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, Observation, Write};
 use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::import::columns::Header;
@@ -70,7 +70,8 @@ impl App {
             Err(ImportInterruption::File(why)) => {
                 let failed = reading.import.clone().fail(&why, self.now());
                 let put = Write::PutImport(Box::new(failed), Expect::Revision(reading.revision));
-                self.commit_in_background([put].into_iter().chain(reading.hold()).collect()).await?;
+                let ended = ended(&reading.import, "failed");
+                self.commit_in_background([put, ended].into_iter().chain(reading.hold()).collect()).await?;
                 Ok(false)
             }
         }
@@ -108,6 +109,9 @@ impl Reading<'_> {
         let mut next = Some(decide(self.app, &mut self.text, &header, first, None, guess.reads()).await?);
         while let Some(Decided { mut changes, import, known, found_any }) = next.take() {
             changes.push(Write::PutImport(Box::new(import.clone()), Expect::Revision(self.revision)));
+            if import.reading().is_none() {
+                changes.push(ended(&import, "completed"));
+            }
             changes.extend(self.hold());
             slices += 1;
             let goes_on = import.reading().is_some() && slices < SLICES_A_TURN;
@@ -156,11 +160,26 @@ impl Reading<'_> {
         } else {
             ImportState::Processing { upload, cursor: start }
         };
+        let began = Observation::ImportBegan(self.import.workspace_id, self.import.id, total);
+        let ended = (total == 0).then(|| ended(&self.import, "completed"));
         let counted = Import { total_rows: Some(total), state, ..self.import.clone() };
         let put = Write::PutImport(Box::new(counted), Expect::Revision(self.revision));
-        self.app.commit_in_background([put].into_iter().chain(self.hold()).collect()).await?;
+        let told = [put, Write::Observe(Box::new(began))].into_iter().chain(ended);
+        self.app.commit_in_background(told.chain(self.hold()).collect()).await?;
         Ok(total > 0)
     }
+}
+
+/// The write that tells how an import ended.
+pub(crate) fn ended(import: &Import, status: &'static str) -> Write {
+    Write::Observe(Box::new(Observation::ImportEnded(ImportObservation {
+        workspace_id: import.workspace_id,
+        import_id: import.id,
+        status,
+        created: import.created,
+        updated: import.updated,
+        failed: import.failed,
+    })))
 }
 
 /// Reads the next slice and decides what becomes of its rows. `reads` says whether to look for the contacts

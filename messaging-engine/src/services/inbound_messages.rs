@@ -3,7 +3,7 @@
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::contact::{Consent, Contact, Identifier};
-use messaging_core::domain::inbound_message::{InboundJudgment, InboundMessage, judge};
+use messaging_core::domain::inbound_message::{InboundJudgment, InboundKey, InboundMessage, judge};
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::suppression::Suppression;
 use messaging_core::ports::store::{PageRequest, StoreError};
@@ -15,7 +15,30 @@ use crate::error::Error;
 impl App {
     /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
     pub async fn receive_message(&self, message: &InboundMessage) -> Result<(), Error> {
-        self.until_committed(|| async move { Ok((self.judge_message(message).await?, ())) }).await
+        self.receive_message_once(message, None).await
+    }
+
+    /// The same of what has a name: when that came before, also before a restart, this has no effect. The last word of a
+    /// recipient counts, and a repetition of an earlier one is not that.
+    pub(crate) async fn receive_message_once(
+        &self,
+        message: &InboundMessage,
+        key: Option<InboundKey>,
+    ) -> Result<(), Error> {
+        let (workspace, channel) = (message.workspace_id, message.channel);
+        let is_new = self.until_committed(|| async move {
+            let Some(key) = key else { return Ok((self.judge_message(message).await?, true)) };
+            if self.store().is_inbound_noted(workspace, channel, key).await? {
+                return Ok((Changes::default(), false));
+            }
+            let mut changes = self.judge_message(message).await?;
+            changes.push(Write::NoteInbound(workspace, channel, key, self.now()));
+            Ok((changes, true))
+        });
+        if is_new.await? {
+            self.note_inbound(workspace, channel, None, "message");
+        }
+        Ok(())
     }
 
     async fn judge_message(&self, inbound: &InboundMessage) -> Result<Changes, StoreError> {
@@ -58,7 +81,7 @@ impl App {
             let newest = self.store().messages_to(workspace, &[(channel, from.clone())], newest).await?.items.pop();
             if let Some(newest) = newest {
                 let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
-                changes.extend(self.append_events(workspace, newest.id, [(EventKind::Unsubscribe, meta)]).await?);
+                changes.extend(self.append_events((&newest).into(), [(EventKind::Unsubscribe, meta)]).await?);
             }
         }
         if let Some(consent) = consent {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::account::Workspace;
-use messaging_core::domain::api_key::{ApiKey, KeyText};
+use messaging_core::domain::api_key::KeyText;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
@@ -48,7 +48,7 @@ impl App {
         let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
         match key {
             Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
-                self.note_use(&key);
+                self.note_use(key.id.to_bytes(), Write::TouchApiKey(key.id, self.now()));
                 Ok(Caller::Key(key))
             }
             _ => Err(Error::InvalidCredentials),
@@ -64,6 +64,7 @@ impl App {
                 return Ok(None);
             }
             Ok::<_, StoreError>(Some(Arc::new(SignedIn {
+                id: session.id,
                 token_digest: session.token_digest,
                 expires_at: session.expires_at,
                 user: user.record,
@@ -71,7 +72,11 @@ impl App {
             })))
         };
         let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
-        Ok(session.filter(|session| now < session.expires_at))
+        let session = session.filter(|session| now < session.expires_at);
+        if let Some(session) = &session {
+            self.note_use(session.id.to_bytes(), Write::TouchSession(digest, now));
+        }
+        Ok(session)
     }
 
     /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
@@ -244,16 +249,14 @@ impl App {
         Ok(listeners.unwrap_or_default())
     }
 
-    /// Notes when a key was last used, at most once a minute per key, without anybody waiting for it.
-    fn note_use(&self, key: &ApiKey) {
-        let now = self.now();
-        if self.last_uses().is_news(key.id.to_bytes(), self.monotonic()) {
+    /// Notes when a key or session was last used, at most once a minute each, without anybody waiting for it.
+    fn note_use(&self, credential: [u8; 16], touch: Write) {
+        if self.last_uses().is_news(credential, self.monotonic()) {
             let app = self.clone();
-            let id = key.id;
             tokio::spawn(async move {
-                let changes = Changes::from_iter([Write::TouchApiKey(id, now)]);
+                let changes = Changes::from_iter([touch]);
                 if let Err(error) = app.commit_in_background(changes).await {
-                    tracing::debug!(error = %messaging_core::error::Chain(&error), "the last use of a key was not noted");
+                    tracing::debug!(error = %messaging_core::error::Chain(&error), "the last use of a credential was not noted");
                 }
             });
         }

@@ -7,6 +7,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::{self, RequestContent};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::sms::{self, Size};
+use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -52,7 +53,7 @@ impl App {
             let stored = self.store().message_with_content(workspace, id).await?.and_then(|(_, stored)| stored);
             let decoded = stored.map(|stored| content::decode(&stored)).transpose();
             decoded
-                .inspect_err(|error| tracing::error!(message_id = %id, error = %error, "unreadable content"))
+                .inspect_err(|error| tracing::error!(message_id = %id, error = %Chain(error), "unreadable content"))
                 .ok()
                 .flatten()
         };

@@ -110,10 +110,7 @@ impl App {
         if message.channel == Channel::Email && offers_unsubscribe(request) {
             self.add_unsubscribe_link(message, &mut parts).await?;
         }
-        let viber = match message.channel {
-            Channel::Viber => self.viber_service(message.workspace_id).await?,
-            _ => ViberService::Business,
-        };
+        let viber = self.viber_service_for(message.workspace_id, message.channel).await?;
         match fault(message.channel, &parts, request, viber) {
             Some(fault) => Err(Unrendered::Unsendable(fault)),
             None => Ok(parts),

@@ -33,6 +33,11 @@ impl App {
     /// The stored form of a password.
     pub(crate) async fn hash_password(&self, password: String) -> Result<String, Error> {
         let turn = self.password_turn(None).await?;
+        self.hash_password_in(turn, password).await
+    }
+
+    /// The stored form of a password that a caller has waited for its turn with.
+    pub(crate) async fn hash_password_in(&self, turn: PasswordTurn, password: String) -> Result<String, Error> {
         let mut salt = [0; 16];
         self.entropy().fill(&mut salt);
         let hashed = off_thread(turn, move || password::hash(&password, salt)).await?;

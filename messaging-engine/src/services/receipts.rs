@@ -89,7 +89,7 @@ impl App {
         // A receipt that it was read is an open.
         let is_read = judgment.events.iter().any(|(kind, _)| *kind == EventKind::Open);
         let mut changes = Changes::from_iter(moves(&message, &after, is_read.then_some((EventKind::Open, false)), now));
-        changes.extend(self.append_events(workspace, id, judgment.events.clone()).await?);
+        changes.extend(self.append_events((&message).into(), judgment.events.clone()).await?);
         changes.extend(self.address_writes(&message, &judgment).await?);
         Ok(changes)
     }

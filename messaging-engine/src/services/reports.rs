@@ -6,6 +6,7 @@
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, moves};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::{Message, MessageContent};
@@ -17,7 +18,7 @@ use messaging_core::domain::sending_domain::BOUNCE_LABEL;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::{address, content};
 use messaging_core::ids::{MessageId, WorkspaceId};
-use messaging_core::ports::inbound::{InboundError, InboundSink, ProviderSink, ReceiptLink, ReturnAddress};
+use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -29,17 +30,6 @@ const MAX_NAMESAKES: usize = 100;
 /// Events of a kind that are looked at: a message has at most 101 recipients, each with a bounce, a
 /// complaint, a delivery, and a few dozen deferrals.
 const MAX_EVENTS: usize = 8192;
-
-#[async_trait]
-impl InboundSink for App {
-    async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
-        Self::return_address(self, address).await
-    }
-
-    async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
-        Self::receive(self, to, report).await.map_err(InboundError::new)
-    }
-}
 
 #[async_trait]
 impl ProviderSink for App {
@@ -78,11 +68,18 @@ impl App {
     pub async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
         match (to.purpose, report) {
             (ReturnPurpose::Bounce, Report::Delivery(_) | Report::Complaint { .. }) => {
-                self.until_committed(|| self.judge(to, report)).await
+                self.until_committed(|| self.judge(to, report)).await?;
+                let kind = if matches!(report, Report::Delivery(_)) { "bounce" } else { "complaint" };
+                self.note_inbound(to.workspace_id, Channel::Email, Some(to.message_id), kind);
+                Ok(())
             }
             (ReturnPurpose::Unsubscribe, Report::Other) => {
                 match self.unsubscribe(to.workspace_id, to.message_id, UnsubscribeMethod::Mailto).await {
-                    Ok(_) | Err(Error::NotFound) => Ok(()),
+                    Ok(_) => {
+                        self.note_inbound(to.workspace_id, Channel::Email, Some(to.message_id), "unsubscribe");
+                        Ok(())
+                    }
+                    Err(Error::NotFound) => Ok(()),
                     Err(error) => Err(error),
                 }
             }
@@ -112,7 +109,7 @@ impl App {
         // same, one decides again and finds the other's event.
         let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
         let mut changes = Changes::from_iter(moves(&message, &after, None, now));
-        changes.extend(self.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
+        changes.extend(self.append_events((&message).into(), judgment.events.clone()).await?);
         for write in self.address_writes(&message, &judgment).await? {
             changes.push(write);
         }

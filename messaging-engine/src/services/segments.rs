@@ -2,6 +2,7 @@
 //! changes that concern them.
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -94,7 +95,7 @@ impl App {
                 Ok(read_mask) => read_mask,
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
-                    ReadMask::ALL
+                    ReadMask::ALL | ReadMask::TRACED_SUPPRESSIONS
                 }
             };
             if !read_mask.intersects(mask) {
@@ -137,8 +138,14 @@ fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
         Write::JoinList(workspace, ..) | Write::LeaveList(workspace, ..) | Write::DeleteList(workspace, _) => {
             Some((*workspace, ReadMask::LISTS))
         }
-        Write::PutSuppression(suppression, _) => Some((suppression.workspace_id, ReadMask::SUPPRESSIONS)),
-        Write::DeleteSuppression(workspace, ..) => Some((*workspace, ReadMask::SUPPRESSIONS)),
+        Write::PutSuppression(suppression, _) => {
+            let is_traced = matches!(suppression.channel, Channel::Telegram | Channel::Push | Channel::Viber);
+            let traced = if is_traced { ReadMask::TRACED_SUPPRESSIONS } else { ReadMask::NONE };
+            Some((suppression.workspace_id, ReadMask::SUPPRESSIONS | traced))
+        }
+        Write::DeleteSuppression(workspace, ..) => {
+            Some((*workspace, ReadMask::SUPPRESSIONS | ReadMask::TRACED_SUPPRESSIONS))
+        }
         Write::AppendEvent(event) => match event.kind {
             EventKind::Sent
             | EventKind::Delivered

@@ -50,7 +50,7 @@ impl App {
             let now = self.now();
             let guard = moves(&message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
             let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
-            let event = self.append_events(workspace, message.id, [(EventKind::Unsubscribe, meta)]).await?;
+            let event = self.append_events((&message).into(), [(EventKind::Unsubscribe, meta)]).await?;
             Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
         })
         .await

@@ -166,7 +166,7 @@ impl App {
         if let Some((number, url)) = followed {
             changes.extend(self.link_count(message, *number, url).await?);
         }
-        changes.extend(self.append_events(message.workspace_id, message.id, [(*kind, meta)]).await?);
+        changes.extend(self.append_events(message.into(), [(*kind, meta)]).await?);
         Ok(changes)
     }
 

@@ -316,7 +316,7 @@ impl Stage {
 pub(super) fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Error> {
     let read = input::body_with_faults(value.to_string().as_bytes(), UnknownMembers::default());
     read.map_err(|error| match error {
-        DomainError::NotAnObject => Error::InvalidJson,
+        DomainError::NotAnObject(fault) => Error::InvalidJson(fault),
         error => error.into(),
     })
 }

@@ -11,7 +11,9 @@ use messaging_core::changes::{Changes, Expect, PutAutomation, PutContact, Write}
 use messaging_core::domain::automation::parse::Reading;
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::custom_field::MAX_FIELDS;
+use messaging_core::domain::provider::VIBER_BOT;
 use messaging_core::domain::segment::filter::{Condition, Filter, Leaf};
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::resolve::named;
@@ -110,7 +112,13 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
     }
     for channel in Channel::ALL {
         if from.has_transport(workspace, channel).await? {
-            writes.push(Write::PutChannel(channel_settings(workspace, channel), Expect::Absent));
+            // Who sends on Viber decides to which address.
+            let provider = match from.viber_service_for(workspace, channel).await? {
+                ViberService::Bot => VIBER_BOT,
+                ViberService::Business => PROVIDER,
+            };
+            let settings = ChannelSettings { provider: provider.to_owned(), ..channel_settings(workspace, channel) };
+            writes.push(Write::PutChannel(settings, Expect::Absent));
         }
     }
     Ok(writes)

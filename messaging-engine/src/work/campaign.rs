@@ -189,7 +189,7 @@ impl RunCampaign {
 /// Commits a campaign.
 async fn put(cx: &JobContext, campaign: &Campaign, revision: u32) -> Result<(), JobError> {
     let put = Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision));
-    Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign).into_iter().flatten()).collect()).await?)
+    Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign)).collect()).await?)
 }
 
 /// Pauses a campaign until a person says that it is still wanted.

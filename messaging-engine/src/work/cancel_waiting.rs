@@ -159,7 +159,7 @@ impl App {
         };
         let now = self.now();
         let mut writes = moves(&message, &message.moved(MessageStatus::Cancelled, now), None, now);
-        writes.extend(self.append_untold_event(workspace, id, EventKind::Cancelled));
+        writes.extend(self.append_untold_event(&message, EventKind::Cancelled));
         Ok(writes)
     }
 }

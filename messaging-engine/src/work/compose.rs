@@ -1,6 +1,7 @@
 //! From a stored request to what the transport carries.
 
 use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::attachment::StoredFile;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::link_token::ReturnPurpose;
@@ -92,8 +93,8 @@ async fn attachments(app: &App, message: &Message, request: &RequestContent) -> 
         let content = app.blobs().blob(message.workspace_id, file.blob).await?;
         let content =
             content.ok_or_else(|| Impossible::new("attachment_error", "an attachment is no longer stored"))?;
-        let (filename, content_type) = (file.filename.clone(), file.content_type.clone());
-        attachments.push(AttachedFile { filename, content_type, content });
+        let StoredFile { filename, content_type, content_id, .. } = file.clone();
+        attachments.push(AttachedFile { filename, content_type, content, content_id });
     }
     Ok(attachments)
 }

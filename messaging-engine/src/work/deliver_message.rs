@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write, moves};
+use messaging_core::changes::{AttemptSubject, Changes, EventSubject, Expect, Write, moves};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::channel::Channel;
@@ -20,7 +20,6 @@ use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus
 use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::domain::retry;
-use messaging_core::ports::Transport;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
 use messaging_core::time::Timestamp;
@@ -32,7 +31,7 @@ use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, expire_unt
 use crate::work::delivery_progress::Addressee;
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
-use crate::work::transaction_log::{LOOK_AGAIN_AFTER, LogState, TransactionLog};
+use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TransactionLog};
 use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
@@ -146,7 +145,15 @@ impl Job for DeliverMessage {
                 .await?;
         // What is sent is made of it, and is as large.
         drop(request);
-        let log = prepared.attend(|transport, urls, devices| Arc::new(run.log(cx, transport, urls, devices)));
+        let _probes = match prepared.enter_accounts(&cx.app, run.message.channel) {
+            Ok(probes) => probes,
+            Err((_, error)) if is_expired => {
+                let performed = expire(&cx.app, &run.message, run.trial(), &run.addressees, &error);
+                return run.record(cx, performed).await;
+            }
+            Err((wait, _)) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
+        };
+        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls)));
         let log = match log {
             None if run.permit.is_some() && prepared.is_attempted_here() => {
                 let log = Arc::new(run.log_without_transport(cx));
@@ -324,14 +331,8 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(
-        &self,
-        cx: &JobContext,
-        transport: &dyn Transport,
-        urls: Vec<String>,
-        devices: Vec<String>,
-    ) -> TransactionLog {
-        TransactionLog::new(cx.clone(), transport, self.log_state(cx, urls), devices)
+    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>) -> TransactionLog {
+        TransactionLog::new(cx.clone(), carrier, self.log_state(cx, urls))
     }
 
     fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {
@@ -378,7 +379,7 @@ impl Run {
             return self.record(cx, performed).await;
         }
         if self.addressees.is_empty() {
-            tracing::error!(message_id = %self.message.id, cause = impossible.message(), "copies cannot be sent");
+            tracing::error!(message_id = %self.message.id, "copies cannot be sent: the content is not there or cannot be read");
         }
         self.fail(cx, &impossible).await
     }
@@ -421,6 +422,7 @@ impl Run {
             lost_replies,
             names,
             moved_to,
+            took,
         } = performed;
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
@@ -435,7 +437,12 @@ impl Run {
                 captured = captured.map(|source| erased.out_of_source(&source).unwrap_or(source));
             }
             let message = &self.message;
-            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment)).await?;
+            let told = AttemptSubject {
+                number: self.job.attempt,
+                mx: dialogs.last().and_then(|dialog| dialog.mx.as_deref()),
+                duration_ms: took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+            };
+            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment, told)).await?;
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
                 changes.push(write);
             }
@@ -538,7 +545,12 @@ impl Run {
         }
     }
 
-    async fn outcome(&self, cx: &JobContext, judgment: &Judgment) -> Result<Changes, StoreError> {
+    async fn outcome(
+        &self,
+        cx: &JobContext,
+        judgment: &Judgment,
+        attempt: AttemptSubject<'_>,
+    ) -> Result<Changes, StoreError> {
         let message = &self.message;
         let mut changes = Changes::default();
         if let Some(status) = judgment.status
@@ -552,7 +564,8 @@ impl Run {
             // Somebody who is copied may have been erased since the message was read.
             changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
         }
-        changes.extend(cx.app.append_events(message.workspace_id, message.id, judgment.events.clone()).await?);
+        let subject = EventSubject { attempt: Some(attempt), ..message.into() };
+        changes.extend(cx.app.append_events(subject, judgment.events.clone()).await?);
         for write in cx.app.address_writes(message, judgment).await? {
             changes.push(write);
         }

@@ -1,7 +1,7 @@
 //! One attempt to deliver one message: prepare, perform, judge.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use messaging_core::domain::address::EmailAddress;
@@ -21,15 +21,17 @@ use messaging_core::ports::transport::{
     Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Scope,
 };
 use messaging_core::time::Timestamp;
+use tracing::Instrument as _;
 
-use crate::app::account_pauses::{Entry, Probe};
+use crate::app::account_pauses::{Account, Entry, Probe};
 use crate::app::{App, Provider};
 use crate::jobs::deliver_message::Transaction;
 use crate::services::message_parts::is_marketing;
+use crate::spans::TARGET;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::devices::{self, devices};
-use crate::work::transaction_log::TransactionLog;
+use crate::work::transaction_log::{Carrier, TransactionLog};
 use crate::work::unprepared::{Impossible, Unprepared};
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
@@ -63,6 +65,8 @@ struct Parcel {
     outgoing: Outgoing,
     /// The devices that stand for the recipient, where they are others than its address alone.
     devices: Vec<String>,
+    /// Those of them whose account is left alone, which are not tried now.
+    left_alone: Vec<(String, Outcome)>,
 }
 
 /// Which attempt at a message this is.
@@ -93,6 +97,8 @@ pub(super) struct Performed {
     pub(super) names: Vec<(String, String)>,
     /// The new address of its recipient.
     pub(super) moved_to: Option<String>,
+    /// How long the transport took; `None` without one.
+    pub(super) took: Option<Duration>,
 }
 
 impl Performed {
@@ -109,6 +115,7 @@ impl Performed {
             lost_replies,
             names: Vec::new(),
             moved_to: None,
+            took: None,
         }
     }
 }
@@ -142,14 +149,59 @@ impl Prepared {
         self.parcel.is_none() && self.known.iter().any(is_attempt)
     }
 
+    /// Enters the accounts that the attempt goes over, where the settings hold several: as the probes of some of them, if
+    /// those are due. Recipients whose account is left alone are not tried; if that is everybody, answers for how long.
+    pub(super) fn enter_accounts(&mut self, app: &App, channel: Channel) -> Result<Vec<Probe>, (Duration, String)> {
+        let Some(parcel) = &mut self.parcel else { return Ok(Vec::new()) };
+        let provider = Provider { name: parcel.provider.clone(), settings: Arc::clone(&parcel.outgoing.settings) };
+        let (mut entries, mut probes) = (Vec::<(Account, Option<(Duration, String)>)>::new(), Vec::new());
+        let (mut recipients, mut shortest) = (Vec::new(), None::<(Duration, String)>);
+        for address in std::mem::take(&mut parcel.outgoing.recipients) {
+            let Some(name) = parcel.transport.account_of(&provider.settings, &address) else {
+                recipients.push(address);
+                continue;
+            };
+            let account = Account { name: Some(name), ..Account::of(parcel.outgoing.workspace_id, channel) };
+            let known = entries.iter().find(|(known, _)| *known == account).map(|(_, wait)| wait.clone());
+            let wait = known.unwrap_or_else(|| {
+                let wait = match app.account_pauses().enter(account, &provider, app.monotonic()) {
+                    Entry::Go(probe) => {
+                        probes.extend(probe);
+                        None
+                    }
+                    Entry::Wait(wait, error) => Some((wait, error)),
+                };
+                entries.push((account, wait.clone()));
+                wait
+            });
+            match wait {
+                None => recipients.push(address),
+                Some((wait, error)) => {
+                    let outcome = Outcome::of(OutcomeClass::Auth, Response::of_text(&format!("{name}: {error}")));
+                    parcel.left_alone.push((address, outcome));
+                    if shortest.as_ref().is_none_or(|(known, _)| wait < *known) {
+                        shortest = Some((wait, error));
+                    }
+                }
+            }
+        }
+        parcel.outgoing.recipients = recipients;
+        match shortest {
+            Some(shortest) if parcel.outgoing.recipients.is_empty() => Err(shortest),
+            _ => Ok(probes),
+        }
+    }
+
     /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
     /// are to be stored; `None` when nobody is tried.
     pub(super) fn attend(
         &mut self,
-        log: impl FnOnce(&dyn Transport, Vec<String>, Vec<String>) -> Arc<TransactionLog>,
+        log: impl FnOnce(Carrier<'_>, Vec<String>) -> Arc<TransactionLog>,
     ) -> Option<Arc<TransactionLog>> {
-        let Parcel { transport, outgoing, devices, .. } = self.parcel.as_mut()?;
-        let log = log(transport.as_ref(), std::mem::take(&mut self.urls), devices.clone());
+        let Parcel { transport, provider, outgoing, devices, .. } = self.parcel.as_mut()?;
+        let provider = Provider { name: provider.clone(), settings: Arc::clone(&outgoing.settings) };
+        let carrier = Carrier { transport: transport.as_ref(), provider, devices: devices.clone() };
+        let log = log(carrier, std::mem::take(&mut self.urls));
         outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
         Some(log)
     }
@@ -174,20 +226,25 @@ pub(super) async fn turn(
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
         return Ok(Turn::Go(Reservation::default(), None));
     };
-    let account = (message.workspace_id, message.channel);
-    // What is simulated goes over no account.
+    let transport = app.transport(message.channel, &provider.name);
+    let has_several = transport.is_some_and(|one| one.account_of(&provider.settings, &message.to).is_some());
+    // What is simulated goes over no account; and which of several accounts it goes over is seen when it is attempted.
     let probe = if domain == Some(simulator::DOMAIN) {
         None
+    } else if let Some(transport) = transport.filter(|_| has_several) {
+        if let Some((wait, error)) = pause_of_all(app, message, &provider, transport.as_ref()).await? {
+            return Ok(Turn::Paused(wait, error));
+        }
+        None
     } else {
+        let account = Account::of(message.workspace_id, message.channel);
         match app.account_pauses().enter(account, &provider, app.monotonic()) {
             Entry::Go(probe) => probe,
             Entry::Wait(wait, error) => return Ok(Turn::Paused(wait, error)),
         }
     };
-    let Provider { name, settings } = provider;
-    let Some(transport) = app.transport(message.channel, &name) else {
-        return Ok(Turn::Go(Reservation::default(), probe));
-    };
+    let Some(transport) = transport else { return Ok(Turn::Go(Reservation::default(), probe)) };
+    let settings = provider.settings;
     let route = Route {
         workspace_id: message.workspace_id,
         class,
@@ -200,6 +257,32 @@ pub(super) async fn turn(
         Some(wait) => Turn::Paused(wait, "the provider takes no more messages at a time".to_owned()),
         None => Turn::Go(reservation, probe),
     })
+}
+
+/// For how long nothing is attempted over any of the accounts that a message goes over, and why; `None` when something
+/// may be over one of them.
+async fn pause_of_all(
+    app: &App,
+    message: &Message,
+    provider: &Provider,
+    transport: &dyn Transport,
+) -> Result<Option<(Duration, String)>, StoreError> {
+    let wait = |address: &str| {
+        let name = transport.account_of(&provider.settings, address);
+        let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
+        app.account_pauses().wait(account, provider, app.monotonic())
+    };
+    let Some(own) = wait(&message.to) else { return Ok(None) };
+    let contact = match message.contact_id {
+        Some(id) => app.store().contact(message.workspace_id, id).await?,
+        None => None,
+    };
+    let Some(contact) = contact else { return Ok(Some(own)) };
+    let addresses = devices::addresses(app, message, &contact.record).await?;
+    let usable = addresses.iter().filter(|(_, reason)| reason.is_none_or(|reason| !reason.stops_transactional()));
+    let waits: Option<Vec<_>> = usable.map(|(address, _)| wait(address)).collect();
+    // Where nobody may be sent to, the attempt finds that out.
+    Ok(waits.and_then(|waits| waits.into_iter().min_by_key(|(wait, _)| *wait)))
 }
 
 /// Finds out who is tried and with what. Reads; changes nothing.
@@ -315,7 +398,8 @@ pub(super) async fn prepare(
         options: delivery_options(app, request, trial),
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
-    let parcel = Parcel { transport: Arc::clone(transport), provider: name, outgoing, devices };
+    let transport = Arc::clone(transport);
+    let parcel = Parcel { transport, provider: name, outgoing, devices, left_alone: Vec::new() };
     Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
 }
 
@@ -356,21 +440,34 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
     let (mut carrier, mut moved_to) = (None, None);
-    let mut devices = Vec::new();
-    if let Some(Parcel { transport, provider, outgoing, devices: addressed }) = parcel {
+    let (mut devices, mut took) = (Vec::new(), None);
+    if let Some(Parcel { transport, provider, outgoing, devices: addressed, left_alone }) = parcel {
         devices = addressed;
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
-        match transport.send(&outgoing).await {
+        let began = Instant::now();
+        let span = tracing::info_span!(
+            target: TARGET,
+            "attempt",
+            message_id = %message.id,
+            workspace_id = %message.workspace_id,
+            channel = message.channel.as_str(),
+            attempt = trial.number,
+            provider = provider.as_str()
+        );
+        let sending = transport.send(&outgoing).instrument(span).await;
+        took = Some(began.elapsed());
+        match sending {
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);
                 names = names_of(&provider, &sent.outcomes);
                 moved_to = sent.outcomes.iter().find_map(|one| one.answer()?.of_provider()?.moved_to.clone());
-                note_account(app, provider, &outgoing, account_state(&sent.outcomes), message.channel);
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &sent.outcomes, message.channel);
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
                 if let (false, [addressee]) = (devices.is_empty(), &tried[..]) {
-                    results.extend(devices::results(addressee, devices.iter().cloned().zip(outcomes).collect()));
+                    let answered = outgoing.recipients.iter().cloned().zip(outcomes);
+                    results.extend(devices::results(addressee, answered.chain(left_alone).collect()));
                 } else {
                     let ended = tried.into_iter().zip(outcomes);
                     results.extend(ended.map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
@@ -378,7 +475,8 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             }
             Err(error) => {
                 let outcome = Outcome::from(error);
-                note_account(app, provider, &outgoing, account_state([&outcome]), message.channel);
+                let all = vec![outcome.clone(); outgoing.recipients.len()];
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &all, message.channel);
                 let fate = Fate::Tried(outcome);
                 results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
             }
@@ -390,7 +488,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
     if !devices.is_empty() {
         devices::rename(&mut judgment, &mut lost_replies, &devices, &message.to);
     }
-    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names, moved_to }
+    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names, moved_to, took }
 }
 
 /// The provider's names for the message, with the provider: by them its receipts find the message.
@@ -401,11 +499,28 @@ fn names_of(provider: &str, outcomes: &[Outcome]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the answers of an attempt said about the account concerns all who use it.
-fn note_account(app: &App, provider: String, outgoing: &Outgoing, state: AccountState, channel: Channel) {
-    if state != AccountState::Unknown {
-        let provider = Provider { name: provider, settings: Arc::clone(&outgoing.settings) };
-        app.account_pauses().report((outgoing.workspace_id, channel), &provider, state, app.monotonic());
+/// What the answers of an attempt said about the accounts that it went over concerns all who use them.
+fn note_accounts(
+    app: &App,
+    provider: String,
+    transport: &dyn Transport,
+    outgoing: &Outgoing,
+    outcomes: &[Outcome],
+    channel: Channel,
+) {
+    let name_of = |address: &String| transport.account_of(&outgoing.settings, address);
+    let names: Vec<_> = outgoing.recipients.iter().map(name_of).collect();
+    let provider = Provider { name: provider, settings: Arc::clone(&outgoing.settings) };
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            continue;
+        }
+        let own = names.iter().zip(outcomes).filter(|(of, _)| *of == name).map(|(_, outcome)| outcome);
+        let state = account_state(own);
+        if state != AccountState::Unknown {
+            let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
+            app.account_pauses().report(account, &provider, state, app.monotonic());
+        }
     }
 }
 

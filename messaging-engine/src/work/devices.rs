@@ -2,46 +2,80 @@
 //!
 //! Contract sections 6.3 and 16. The message has one recipient, its `to`; in an attempt every token of the contact that
 //! is not suppressed stands for it. The best of the answers is what becomes of the message. A token that is found dead
-//! bounces for itself, whatever becomes of the others, and none is tried again once one has the message.
+//! bounces for itself, whatever becomes of the others, and none is tried again once one has the message. So it is with
+//! messages of campaigns and automations: one message for a contact, an attempt for each device.
 
 use std::cmp::Reverse;
 
+use messaging_core::domain::address::normalize;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::Contact;
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Judgment, RecipientResult, Result as Fate};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
+use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use crate::app::App;
+use crate::services::message_parts::{is_to_contact, offers_unsubscribe};
 use crate::work::delivery_progress::Addressee;
 
 /// The most devices of a contact that a message goes to.
 const MAX_DEVICES: usize = 100;
 
+/// An address that stands for the recipient of a message, and why it is suppressed, if it is.
+pub(super) type Listed = (String, Option<SuppressionReason>);
+
+/// The addresses that stand for the recipient of a message to a contact, `to` first: of a push message every token of
+/// the contact, otherwise `to` alone.
+///
+/// A campaign sends to no token that another of its recipients has. Where the contact does not name `to` any more, although
+/// nothing is known against it, somebody else's message came to it by a merge, and goes to `to` alone.
+pub(super) async fn addresses(app: &App, message: &Message, contact: &Contact) -> Result<Vec<Listed>, StoreError> {
+    let (workspace, channel) = (message.workspace_id, message.channel);
+    let mut all = vec![message.to.clone()];
+    if channel == Channel::Push {
+        let mut own = app.addresses_of(contact, channel).await?;
+        if let Some(campaign) = message.campaign_id
+            && own.len() > 1
+        {
+            own = app.store().addresses_left_in(workspace, campaign, channel, contact.id, own).await?;
+        }
+        for token in own.into_iter().take(MAX_DEVICES) {
+            if !all.contains(&token) {
+                all.push(token);
+            }
+        }
+    }
+    let spelled: Vec<_> = all.iter().map(|address| normalize(channel, address)).collect();
+    let listed = app.store().suppressed(workspace, channel, &spelled).await?;
+    let reason = |spelled: &String| {
+        listed.iter().find(|stored| stored.record.address == *spelled).map(|stored| stored.record.reason)
+    };
+    let reasons: Vec<_> = spelled.iter().map(reason).collect();
+    let is_named = app.addresses_of(contact, channel).await?.contains(&message.to);
+    if message.campaign_id.is_some() && !is_named && reasons.first() == Some(&None) {
+        all.truncate(1);
+    }
+    Ok(all.into_iter().zip(reasons).collect())
+}
+
 /// The tokens that stand for the recipient of a message, none of them suppressed; none where that is `to` alone.
 ///
-/// A message that names an address goes to that. One of a campaign goes to the token that it was addressed to: others
-/// may be those of another contact, who gets a message of its own.
+/// A message that names an address goes to that.
 pub(super) async fn devices(app: &App, message: &Message, request: &RequestContent) -> Result<Vec<String>, StoreError> {
     let Some(contact) = message.contact_id.filter(|_| message.channel == Channel::Push) else { return Ok(Vec::new()) };
-    let is_to_address = request.input.to.is_some() && message.automation_id.is_none();
-    if message.campaign_id.is_some() || message.is_redacted() || is_to_address {
+    let is_to_address = request.input.to.is_some() && !is_to_contact(message);
+    if message.is_redacted() || is_to_address {
         return Ok(Vec::new());
     }
     let Some(stored) = app.store().contact(message.workspace_id, contact).await? else { return Ok(Vec::new()) };
-    let mut tokens = vec![message.to.clone()];
-    for token in stored.record.addresses(Channel::Push).into_iter().take(MAX_DEVICES) {
-        if !tokens.contains(&token) {
-            tokens.push(token);
-        }
-    }
-    if tokens.len() == 1 {
-        return Ok(Vec::new());
-    }
-    let reasons = app.stopping_reasons(message.workspace_id, message.channel, tokens.iter()).await?;
-    let usable = tokens.into_iter().zip(reasons).filter_map(|(token, reason)| reason.is_none().then_some(token));
+    let is_marketing = offers_unsubscribe(request);
+    let stops = |reason: SuppressionReason| is_marketing || reason.stops_transactional();
+    let all = addresses(app, message, &stored.record).await?;
+    let usable = all.into_iter().filter(|(_, reason)| !reason.is_some_and(stops)).map(|(token, _)| token);
     let usable: Vec<_> = usable.collect();
     Ok(if usable == [message.to.as_str()] { Vec::new() } else { usable })
 }

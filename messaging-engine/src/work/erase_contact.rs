@@ -48,7 +48,8 @@ impl EraseContact {
 
     /// What is taken out of texts of other people: addresses that nobody else has, and no words.
     fn erased_addresses(&self) -> ErasedAddresses {
-        ErasedAddresses::new(self.unmistakable())
+        let all = self.addresses.iter().map(|(_, address)| address.clone());
+        ErasedAddresses::new(self.unmistakable()).and_opaque(all)
     }
 
     /// Email addresses and phone numbers; other names may be words that also stand in messages of everybody.
@@ -58,13 +59,15 @@ impl EraseContact {
         own.map(|(_, address)| address.as_str())
     }
 
-    /// What messages that copy it are found by.
+    /// What messages are found by that copy it, or whose chain goes to it.
     fn copy_keys(&self, cx: &JobContext) -> Vec<CopyKey> {
-        let emails = self.addresses.iter().filter(|(channel, _)| *channel == Channel::Email);
         let key = |(channel, address): &(Channel, String)| {
             cx.app.link_key().copy(self.workspace_id, &address::normalize(*channel, address))
         };
-        emails.map(key).collect()
+        let mut keys: Vec<_> = self.addresses.iter().map(key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 }
 

@@ -9,6 +9,7 @@ use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 use crate::jobs::imports::{ExpireImport, ImportContacts};
+use crate::services::importing::ended;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// When to go on where others were in the way.
@@ -42,8 +43,9 @@ impl Job for ExpireImport {
                 return cx.again_at(stored.record.expires_at(), &self, Changes::default()).await;
             }
             if let Some(expired) = stored.record.expire(now) {
+                let ended = ended(&expired, "expired");
                 let put = Write::PutImport(Box::new(expired), Expect::Revision(stored.revision));
-                match cx.commit(Changes::from_iter([put])).await {
+                match cx.commit(Changes::from_iter([put, ended])).await {
                     // The file came in the last moment.
                     Err(CommitError::Conflict) => return cx.again_at(app.now(), &self, Changes::default()).await,
                     outcome => outcome?,

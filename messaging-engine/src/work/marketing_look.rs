@@ -9,7 +9,6 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, ContactSends, Expect, WaitingKey, Write, moves, track_of};
-use messaging_core::domain::address::normalize;
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::campaign::schedule::STALE;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
@@ -26,6 +25,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::services::campaigns::terms;
+use crate::work::devices;
 use crate::work::job::{JobContext, JobError};
 
 /// A message that is tried again while its campaign is paused looks again after this.
@@ -117,15 +117,15 @@ async fn look_by(
         let is_over = since.is_some_and(|since| since + UNKNOWN_AT_MOST < now);
         return Ok(Look::Refused(if is_over { Refusal::Withdraw } else { Refusal::Unknown }));
     };
-    let address = normalize(message.channel, &message.to);
-    let listed = app.store().suppressed(message.workspace_id, message.channel, &[address]).await?;
+    let addresses = devices::addresses(app, message, &known).await?;
+    let may_be_used = addresses.iter().any(|(_, reason)| reason.is_none());
     let stored = app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
     let workspace = app.workspace(message.workspace_id).await?;
     let zone = zone_of(known.timezone.as_deref(), workspace.as_ref().map_or("UTC", |one| &one.timezone));
     let times = stored.as_ref().map(|stored| stored.record.times.clone()).unwrap_or_default();
     let recipient = Recipient {
         zone: &zone,
-        suppression: listed.first().map(|stored| stored.record.reason),
+        suppression: addresses.first().filter(|_| !may_be_used).and_then(|(_, reason)| *reason),
         has_consent: agrees(message.channel, known.consent),
         sends: &times,
         cap_since: message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap).map(|hold| hold.since),
@@ -291,7 +291,7 @@ async fn settle(
         meta.insert("recipient".to_owned(), Value::from(message.to.clone()));
         meta.insert("reason".to_owned(), Value::from(cause.as_str()));
     }
-    changes.extend(cx.app.append_events(message.workspace_id, message.id, [(event, meta)]).await?);
+    changes.extend(cx.app.append_events(message.into(), [(event, meta)]).await?);
     Ok(changes)
 }
 

@@ -10,26 +10,33 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, StoreError};
 
 use crate::app::App;
+use crate::app::account_pauses::Account;
 use crate::jobs::lanes;
 use crate::work::lanes::Lanes;
 
-/// Has a claim leave out the lanes of accounts that are left alone under their present settings.
-pub(super) async fn hold(app: &App, known: &Lanes, claim: &mut Claim) -> Result<(), StoreError> {
-    for ((workspace, channel), paused, until) in app.account_pauses().closed(claim.monotonic) {
+/// Has a claim leave out the lanes of accounts that are left alone under their present settings; answers how many.
+pub(super) async fn hold(app: &App, known: &Lanes, claim: &mut Claim) -> Result<usize, StoreError> {
+    let mut paused_lanes = 0;
+    for (Account { workspace, channel, name }, paused, until) in app.account_pauses().closed(claim.monotonic) {
         // Another process may have given new settings.
         if !app.provider(workspace, channel).await?.is_some_and(|present| present.is_same(&paused)) {
             app.account_pauses().forget(&[(workspace, channel)]);
             continue;
         }
+        if name.is_some() {
+            // Others share the lane; its messages are put back one by one.
+            continue;
+        }
         for lane in of_account(known, workspace, channel) {
             claim.shares.remove(&lane);
+            paused_lanes += 1;
             match claim.hold.iter_mut().find(|(held, _)| *held == lane) {
                 Some((_, held_until)) => *held_until = until.max(*held_until),
                 None => claim.hold.push((lane, until)),
             }
         }
     }
-    Ok(())
+    Ok(paused_lanes)
 }
 
 fn of_account(known: &Lanes, workspace: WorkspaceId, channel: Channel) -> Vec<Lane> {

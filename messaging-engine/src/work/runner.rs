@@ -213,7 +213,8 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
     }
     let withheld = if app.fence().is_some() { lanes::LEAVING } else { &[] };
     let mut claim = Claim { weights, withheld, ..claim };
-    paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
+    let paused = paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
+    app.0.metrics.tell_paused(paused);
     app.store().claim(claim).await
 }
 

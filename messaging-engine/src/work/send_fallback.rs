@@ -7,6 +7,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::content;
 use messaging_core::domain::fallback::{self, Next};
 use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
@@ -32,7 +33,7 @@ impl Job for SendFallback {
                 let request = match content::decode(&stored) {
                     Ok(request) => request,
                     Err(error) => {
-                        tracing::error!(message_id = %message.id, %error, "unreadable content");
+                        tracing::error!(message_id = %message.id, error = %Chain(&error), "unreadable content");
                         return Ok(cx.finish(Changes::default()).await?);
                     }
                 };

@@ -1,13 +1,15 @@
 //! What a process sees to before it works.
 
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::ports::store::CommitError;
 
 use crate::app::App;
 use crate::work::sweep;
 
 impl App {
-    /// Sees to it that the installation has its name, the `hostname` of the first process that works for it, and that
+    /// Sees to it that the installation has its name, the `hostname` of the first process that works for it or, where
+    /// nobody could look that up, of the first whose name is fully qualified; and that
     /// every sweep is a job; and that campaigns of a copy wait for somebody. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
     /// claims jobs in its own way does so before.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
@@ -17,10 +19,13 @@ impl App {
     }
 
     async fn keep_name(&self) -> Result<(), CommitError> {
-        if self.store().installation_name().await?.is_some() {
+        let own = self.settings().hostname.to_ascii_lowercase();
+        let known = self.store().installation_name().await?;
+        let is_better = |known: &String| !is_fully_qualified(known) && is_fully_qualified(&own);
+        if !known.as_ref().is_none_or(is_better) {
             return Ok(());
         }
-        let name = Write::PutInstallationName(self.settings().hostname.clone(), None);
+        let name = Write::PutInstallationName(own, known);
         match self.commit(Changes::from_iter([name])).await {
             // Somebody else was faster, whose name it is now.
             Err(CommitError::Conflict) => Ok(()),

@@ -20,6 +20,8 @@ use messaging_core::ports::store::CommitError;
 use messaging_core::ports::transport::{self, Admitted, Outcome};
 use messaging_core::time::Monotonic;
 
+use crate::app::Provider;
+use crate::app::account_pauses::Account;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::job::{JobContext, JobError};
 use crate::work::marketing_look::{self, Look, Permit, Refusal};
@@ -41,6 +43,17 @@ pub(super) struct TransactionLog {
     ended: Mutex<Vec<(String, Outcome)>>,
     /// The devices that stand for the message's recipient, if there are several.
     devices: Vec<String>,
+    /// Whose account the message goes over; `None` without a peer.
+    provider: Option<Provider>,
+}
+
+/// Who carries the message of a run.
+pub(super) struct Carrier<'a> {
+    pub(super) transport: &'a dyn Transport,
+    /// Its name and the settings of its account.
+    pub(super) provider: Provider,
+    /// The devices that stand for the message's recipient, if there are several.
+    pub(super) devices: Vec<String>,
 }
 
 /// What the run knows of its job and message; changed by every commit.
@@ -62,15 +75,28 @@ pub(super) struct LogState {
 }
 
 impl TransactionLog {
-    pub(super) fn new(cx: JobContext, transport: &dyn Transport, state: LogState, devices: Vec<String>) -> Self {
+    pub(super) fn new(cx: JobContext, carrier: Carrier<'_>, state: LogState) -> Self {
+        let Carrier { transport, provider, devices } = carrier;
         // A message of a campaign is put on record wherever it goes: it takes its place among those to its contact.
         let is_kept = !transport.is_local() || state.permit.is_some();
-        Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices }
+        let provider = Some(provider);
+        Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices, provider }
     }
 
     /// The log of a message of a campaign that no transport carries.
     pub(super) fn without_transport(cx: JobContext, state: LogState) -> Self {
-        Self { cx, is_kept: true, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices: Vec::new() }
+        let (state, devices) = (tokio::sync::Mutex::new(state), Vec::new());
+        Self { cx, is_kept: true, state, ended: Mutex::default(), devices, provider: None }
+    }
+
+    /// Why nothing may leave to a recipient over its account any more: many messages are on their way to it when it asks
+    /// for a pause.
+    fn closed(&self, message: &Message, recipient: &str) -> Option<String> {
+        let (app, provider) = (&self.cx.app, self.provider.as_ref()?);
+        let transport = app.transport(message.channel, &provider.name)?;
+        let name = transport.account_of(&provider.settings, recipient);
+        let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
+        app.account_pauses().closed_since(account, provider, app.monotonic())
     }
 
     /// What the run knows at its end.
@@ -238,6 +264,11 @@ impl transport::Admission for TransactionLog {
             state.looked_at = now;
             if let Err(refusal) = self.look_again(&mut state).await {
                 answers.fill(refusal);
+            }
+        }
+        for (answer, recipient) in answers.iter_mut().zip(recipients) {
+            if let (Admitted::Granted, Some(error)) = (&*answer, self.closed(&state.message, recipient)) {
+                *answer = Admitted::NotNow(error);
             }
         }
         let granted: Vec<_> = recipients

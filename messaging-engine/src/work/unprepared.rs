@@ -14,11 +14,6 @@ impl Impossible {
         Self { reason, message: format!("{message}") }
     }
 
-    /// What is the matter, for people.
-    pub(super) fn message(&self) -> &str {
-        &self.message
-    }
-
     /// What it means for one recipient.
     pub(super) fn fate(&self) -> Fate {
         Fate::Failed { reason: self.reason, message: self.message.clone() }

@@ -32,7 +32,7 @@ impl Job for VerifyDomain {
         let Some(_turn) = app.turn_to_look() else {
             return cx.again_at(app.now() + BUSY, &self, Changes::default()).await;
         };
-        let findings = app.look_at(&domain).await;
+        let findings = app.look_at(&domain).await?;
         for _ in 0..MAX_COMMITS {
             let stored = app.store().domain(self.workspace_id, self.domain_id).await?;
             let Some(Stored { record: before, revision }) = stored else {

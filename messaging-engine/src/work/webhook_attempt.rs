@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Method;
 use http::header::HeaderMap;
-use messaging_core::changes::{Expect, UpdateDelivery, Write};
+use messaging_core::changes::{Expect, Observation, UpdateDelivery, Write};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::signature::{SigningKey, signed_headers};
@@ -19,8 +19,10 @@ use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use serde_json::Value;
+use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::spans::TARGET;
 use crate::work::job::{JobContext, JobError};
 
 /// How long a receiver may take (contract section 15.3).
@@ -40,6 +42,8 @@ pub(super) struct Attempted {
     decided_on: Option<WebhookStatus>,
     /// What follows for the webhook; `None` when nothing was sent, and for tests.
     consequence: Option<Consequence>,
+    /// Whether the receiver took the event; `None` when it was not called.
+    is_taken: Option<bool>,
     /// How long the receiver took.
     pub(super) took: Duration,
 }
@@ -78,7 +82,16 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
     }
     cx.hold().await?;
     let began = Instant::now();
-    let fetched = app.fetch().fetch(request).await;
+    let span = tracing::info_span!(
+        target: TARGET,
+        "webhook",
+        webhook_id = %webhook.id,
+        workspace_id = %webhook.workspace_id,
+        attempt = delivery.attempts + 1,
+        http.response.status_code = tracing::field::Empty
+    );
+    let fetched = app.fetch().fetch(request).instrument(span.clone()).await;
+    span.record("http.response.status_code", fetched.as_ref().ok().map(|fetched| fetched.status.as_u16()));
     let took = began.elapsed();
     let ended_at = app.now();
     let schedule = &app.settings().webhook_retry;
@@ -86,7 +99,9 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
     let is_test = delivery.is_test();
     let (delivery, consequence) =
         outcome::judge(delivery, Attempt { answer, ended_at, took, schedule, jitter: jitter(app) });
-    Ok(Attempted { delivery, read, decided_on: None, consequence: (!is_test).then_some(consequence), took })
+    let is_taken = Some(consequence == Consequence::Works);
+    let consequence = (!is_test).then_some(consequence);
+    Ok(Attempted { delivery, read, decided_on: None, consequence, is_taken, took })
 }
 
 /// Makes the payload; `None` when the event is not there any more.
@@ -172,7 +187,7 @@ fn jitter(app: &App) -> i32 {
 impl Attempted {
     /// Something became of a delivery without an attempt.
     pub(super) fn without(read: (DeliveryStatus, u32), delivery: Delivery) -> Self {
-        Self { delivery, read, decided_on: None, consequence: None, took: Duration::ZERO }
+        Self { delivery, read, decided_on: None, consequence: None, is_taken: None, took: Duration::ZERO }
     }
 
     /// It is held, as long as the webhook is paused.
@@ -188,6 +203,9 @@ impl Attempted {
         let mut writes: Vec<_> =
             self.decided_on.map(|status| Write::ExpectWebhook(workspace, webhook, status)).into_iter().collect();
         writes.push(Write::UpdateDelivery(Box::new(update)));
+        if let Some(is_taken) = self.is_taken {
+            writes.push(Write::Observe(Box::new(Observation::WebhookCall(is_taken))));
+        }
         match self.consequence {
             None => {}
             // Without looking whether there are failures: a DELETE by key costs less than finding out.
@@ -224,11 +242,11 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
     if stored.record.status == WebhookStatus::Disabled {
         return Ok(Vec::new());
     }
-    tracing::warn!(webhook = %id, "a webhook is disabled: its receiver is gone or has failed for days");
     let mut webhook = stored.record;
     webhook.status = WebhookStatus::Disabled;
     webhook.updated_at = app.now();
     Ok(vec![
+        Write::Observe(Box::new(Observation::WebhookDisabled(workspace, id))),
         Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)),
         Write::EndWebhookFailures(workspace, id),
     ])

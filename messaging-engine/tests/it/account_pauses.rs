@@ -1,14 +1,19 @@
 //! Accounts at providers that ask for a pause or refuse us: all that goes over them waits.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::consequence::PROBE_EVERY;
 use messaging_core::ids::MessageId;
-use messaging_core::ports::transport::{Answer, OutcomeClass, Response, Scope, TransportError};
+use messaging_core::ports::Transport;
+use messaging_core::ports::transport::{Answer, OutcomeClass, Outgoing, Response, Scope, Sent, TransportError};
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, ChannelStatus, ListChannels, SetChannel};
 use messaging_engine::{Caller, admin};
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::support::Product;
 
@@ -166,4 +171,70 @@ fn sees_addresses(caller: &Caller) -> bool {
         Caller::Key(key) => key.scopes.iter().any(|scope| ["*", "pii:read"].contains(&scope.as_str())),
         _ => true,
     }
+}
+
+/// Messages beside the one that is asked to pause; so many of a lane are in work at a time.
+const OTHERS: usize = 20;
+
+/// Asks for a pause for the first message, while the others are about to leave.
+#[derive(Debug)]
+struct Hurry {
+    /// Messages that are about to leave.
+    ready: watch::Sender<usize>,
+    /// Whether they go on.
+    goes_on: watch::Sender<bool>,
+    left: AtomicUsize,
+}
+
+#[async_trait]
+impl Transport for Hurry {
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let is_first = outgoing.recipients[0] == ANN;
+        self.ready.send_modify(|count| *count += 1);
+        if is_first {
+            // Once they have been let through.
+            self.ready.subscribe().wait_for(|count| *count > OTHERS).await.expect("the sender is ours");
+        } else {
+            self.goes_on.subscribe().wait_for(|goes_on| *goes_on).await.expect("the sender is ours");
+        }
+        let refusal = outgoing.last_look.begin(&outgoing.recipients).await.remove(0).refusal();
+        let outcome = refusal.unwrap_or_else(|| {
+            let left = self.left.fetch_add(1, Ordering::Relaxed);
+            if left == 0 { throttled(Some(90 * SECOND)) } else { messaging_transport::testing::outcome("250 kept") }
+        });
+        Ok(Sent { outcomes: vec![outcome], ..Sent::default() })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_about_to_leave_when_an_account_asks_for_a_pause_stays() {
+    let hurry =
+        Arc::new(Hurry { ready: watch::Sender::new(0), goes_on: watch::Sender::new(false), left: AtomicUsize::new(0) });
+    let product = Arc::new(Product::carried_by(hurry.clone()).await);
+    let mut ids = Vec::new();
+    for number in 0..OTHERS {
+        ids.push(product.send_to(&format!("bob{number}@b.example")).await);
+    }
+    let first = product.send_to(ANN).await;
+    let working = tokio::spawn({
+        let product = Arc::clone(&product);
+        async move { product.work().await }
+    });
+    hurry.ready.subscribe().wait_for(|count| *count > OTHERS).await.unwrap();
+    while product.email_channel(&product.caller).await.0 != ChannelStatus::Throttled {
+        tokio::task::yield_now().await;
+    }
+    hurry.goes_on.send_replace(true);
+    working.await.unwrap();
+    assert_eq!(hurry.left.load(Ordering::Relaxed), 1, "the one that found out");
+    assert_eq!(product.story(first).await, "deferred: Queued Deferred");
+    assert_eq!(product.stories(&ids).await, vec!["queued: Queued"; OTHERS], "waiting is no attempt");
+    product.pass(89 * SECOND).await;
+    assert_eq!(hurry.left.load(Ordering::Relaxed), 1);
+    product.pass(SECOND).await;
+    product.pass(Duration::from_mins(1)).await;
+    for story in product.stories(&ids).await {
+        assert!(story.starts_with("sent: ") || story.starts_with("delivered: "), "{story}");
+    }
+    assert_eq!(hurry.left.load(Ordering::Relaxed), OTHERS + 2);
 }

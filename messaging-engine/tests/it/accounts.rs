@@ -205,11 +205,14 @@ async fn a_sign_in_that_meets_a_new_password_opens_nothing() {
     admin::create_user(&bed.app, "ann@example.com", Some("another horse".to_owned()), None).await.unwrap();
     // The session of a sign-in that had looked at the old password before.
     let session = Session {
+        id: bed.app.new_id(START),
         token_digest: Digest::of("ms_late"),
         user_id: user.id,
         password_version: user.password_version,
         created_at: START,
         expires_at: START + Duration::from_hours(12),
+        ip: None,
+        user_agent: None,
     };
     bed.store.commit(Changes::from_iter([Write::PutSession(session)]), Priority::Foreground).await.unwrap();
     assert_eq!(bed.app.authenticate("ms_late").await.unwrap_err().code(), "invalid_credentials");
@@ -246,7 +249,13 @@ async fn me_names_person_and_memberships() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let me = bed.get(&owner, "/auth/me").await;
     assert_eq!(me["user"]["email"], "owner@acme.com");
-    assert_eq!(me["workspaces"], json!([{"workspace_id": workspace, "role": "owner"}]));
+    let membership = &me["workspaces"][0];
+    assert_eq!(
+        (&membership["workspace_id"], &membership["name"], &membership["role"]),
+        (&json!(workspace), &json!("Acme"), &json!("owner"))
+    );
+    let scopes = membership["scopes"].as_array().unwrap();
+    assert!(scopes.contains(&json!("contacts:read")) && !scopes.contains(&json!("*")), "{scopes:?}");
     let key = bed.key(workspace, &["*"]).await;
     assert_eq!(bed.get(&key, "/auth/me").await.summary(), "403 session_required");
     assert_eq!(bed.call(Call::new(&key, Method::POST, "/auth/logout")).await.summary(), "403 session_required");

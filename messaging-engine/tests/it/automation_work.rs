@@ -2,7 +2,7 @@
 //! 13.3 and 13.4.
 
 mod announced;
-mod crashes;
+pub(crate) mod crashes;
 mod crowds;
 mod dates;
 mod edits;
@@ -11,6 +11,7 @@ mod nodes;
 mod order;
 mod recipes;
 mod restored;
+mod suppressions;
 mod triggers;
 
 use std::ops::Deref;

@@ -109,6 +109,12 @@ impl Bed {
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
     }
 
+    /// The same, which is told something else.
+    pub(crate) fn another_process_told(&self, settings: messaging_engine::Settings) -> App {
+        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.settings(settings).transports(self.transports.clone()).build()).unwrap()
+    }
+
     /// Another application on another way to the same database. It shares transports and nothing else.
     pub(crate) fn another_process_on(&self, store: impl Store) -> App {
         let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
@@ -209,6 +215,8 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         idempotency_key: call.idempotency_key.map(str::as_bytes),
         client: call.client,
         lenient: call.lenient,
+        quota: None,
+        user_agent: None,
     };
     match admitted.run(request).await {
         Ok(answer) => {

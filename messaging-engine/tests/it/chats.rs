@@ -18,7 +18,7 @@ use messaging_core::time::{Monotonic, Timestamp};
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, ListChannels, SetChannel};
 use messaging_engine::ops::{self, InWorkspace, Request};
 use messaging_engine::services::callbacks::CallbackCall;
-use messaging_engine::{Caller, Error, admin};
+use messaging_engine::{App, Caller, Error, admin};
 use messaging_transport::testing::MemoryFetch;
 use messaging_transport::testing::fakes::{FakeApi, FakeCallback, FakeProvider};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
@@ -117,15 +117,20 @@ impl Chat {
 
     /// What the provider is answered that calls us: the status.
     async fn called(&self, callback: &FakeCallback) -> u16 {
+        self.called_at(&self.app, callback).await
+    }
+
+    /// The same at another process.
+    async fn called_at(&self, app: &App, callback: &FakeCallback) -> u16 {
         let (_, rest) = callback.url.split_once("/callbacks/").expect("a callback address");
         let (channel, token) = rest.split_once('/').unwrap();
-        let Some(target) = self.app.callback_target(channel, token) else { return 404 };
+        let Some(target) = app.callback_target(channel, token) else { return 404 };
         let header = |(name, value): &(&'static str, String)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
         let headers = callback.headers.iter().map(header).collect::<HeaderMap>();
         let call = CallbackCall { method: &callback.method, query: None, headers: &headers, body: &callback.body };
-        match self.app.receive_callback(target, token, call).await {
+        match app.receive_callback(target, token, call).await {
             Ok(reply) => reply.status.as_u16(),
             Err(error) => Error::status(&error).as_u16(),
         }

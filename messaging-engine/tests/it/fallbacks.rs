@@ -292,3 +292,44 @@ async fn two_who_look_after_a_message_send_one_next_message() {
     product.work().await;
     assert_eq!(product.chain(id).await.len(), 2);
 }
+
+#[tokio::test]
+async fn an_erased_person_goes_from_the_chains_of_others_messages() {
+    let product = Product::with_channels(MemoryTransport::default()).await;
+    let contacts = format!("/workspaces/{}/contacts", product.workspace);
+    let bob = json!({"external_id": "bob", "phone": PHONE, "attributes": {"telegram_chat_id": 98_765_432}});
+    let bob = product.post(&product.caller, &contacts, bob).await;
+    let steps = json!([{"channel": "sms", "to": PHONE, "text": "one"},
+        {"channel": "telegram", "to": "98765432", "text": "two"}, {"channel": "sms", "to": OTHER, "text": "three"}]);
+    // One that waits for its time, and one that had nobody to go to and is at its second step.
+    let mut body = email(&steps);
+    body["send_at"] = json!("2026-02-01T08:00:00Z");
+    let waits = product.send(&body).await;
+    let carl = product.post(&product.caller, &contacts, json!({"external_id": "carl"})).await;
+    let alone = json!({"channel": "sms", "contact_id": carl["id"], "text": "t",
+        "fallback": [{"channel": "sms", "to": OTHER, "text": "t"}, {"channel": "sms", "to": PHONE, "text": "t"}]});
+    let alone = product.send(&alone).await;
+    product.work().await;
+
+    let gone = format!("{contacts}/{}", bob["id"].as_str().unwrap());
+    let gone = crate::bed::Call::new(&product.caller, http::Method::DELETE, &gone);
+    assert_eq!(crate::bed::send(&product.app, gone).await.summary(), "204");
+    product.pass(Duration::from_mins(1)).await;
+    for id in [waits, alone] {
+        let content = product.get(&product.caller, &format!("/messages/{id}/content")).await;
+        let left = content["request"]["fallback"].as_array().unwrap().iter().map(|step| &step["to"]);
+        assert_eq!(left.collect::<Vec<_>>(), [OTHER]);
+    }
+    for id in [waits, alone] {
+        let stored = product.store.message_with_content(product.workspace, id).await.unwrap().unwrap().1.unwrap();
+        for address in [PHONE, "98765432"] {
+            let is_there = stored.request.windows(address.len()).any(|part| part == address.as_bytes());
+            assert!(!is_there, "{address} is kept");
+        }
+    }
+
+    // What is left of the chain goes on, and nothing goes to who was erased.
+    product.transport.fail_next(messaging_core::ports::transport::TransportError::Content("no".to_owned()));
+    product.pass(Duration::from_hours(48)).await;
+    assert_eq!(product.chain(waits).await, [format!("email {EMAIL} failed"), format!("sms {OTHER} delivered")]);
+}

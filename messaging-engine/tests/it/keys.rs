@@ -79,7 +79,7 @@ async fn each_rule_at_its_limit() {
     check(with("scopes", json!([])), "422 /scopes too_short").await;
     check(with("scopes", json!(null)), "422 /scopes required").await;
     check(with("scopes", json!("*")), "422 /scopes invalid_type").await;
-    check(with("scopes", json!(["*", "messages:read"])), "422 /scopes/1 unknown_value").await;
+    check(with("scopes", json!(["*", "messages:reed"])), "422 /scopes/1 unknown_value").await;
     check(with("scopes", json!(["*", null])), "422 /scopes/1 invalid_type").await;
     check(with("rate_limit", json!(1)), "201").await;
     check(with("rate_limit", json!(0)), "422 /rate_limit out_of_range").await;

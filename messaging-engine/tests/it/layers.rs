@@ -37,7 +37,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "messaging-engine",
         &[
-            &["error", "caller", "fair_semaphore", "vault", "jobs"],
+            &["error", "caller", "fair_semaphore", "vault", "jobs", "spans"],
             &["app"],
             &["services"],
             &["ops", "work"],

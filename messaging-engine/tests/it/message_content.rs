@@ -54,11 +54,13 @@ fn assert_shows(shown: &Reply, email: &Email) {
 async fn a_message_shows_its_request_and_what_left() {
     let product = Product::start().await;
     let file = json!({"filename": "a.txt", "content_type": "text/plain", "content_b64": "b25l"});
+    let picture =
+        json!({"filename": "l.png", "content_type": "image/png", "content_b64": "b25l", "content_id": "logo"});
     let request = json!({
         "channel": "email", "to": "ann@example.com", "cc": ["bob@example.com", "gone@example.com"],
         "bcc": ["quiet@example.com"], "subject": "Order 17", "from_name": "Acme", "reply_to": "help@acme.com",
         "html": "<p>Thanks <a href=\"https://shop.example/\">shop</a></p>", "headers": {"X-Order": "17"},
-        "attachments": [file],
+        "attachments": [file, picture],
     });
     let listed =
         product.suppression("gone@example.com", messaging_core::domain::suppression::SuppressionReason::Manual);
@@ -76,7 +78,10 @@ async fn a_message_shows_its_request_and_what_left() {
     assert!(headers.contains(&json!(["Cc", "bob@example.com"])), "whoever was left out is in no header: {headers:?}");
     assert!(headers[0][1].as_str().unwrap().starts_with("Acme <"), "{headers:?}");
     let mut expected = request;
-    expected["attachments"] = json!([{"filename": "a.txt", "content_type": "text/plain", "size": 3}]);
+    expected["attachments"] = json!([{"filename": "a.txt", "content_type": "text/plain", "size": 3},
+        {"filename": "l.png", "content_type": "image/png", "size": 3, "content_id": "logo"}]);
+    let ids: Vec<_> = email.attachments.iter().map(|file| file.content_id.as_deref()).collect();
+    assert_eq!(ids, [None, Some("logo")]);
     assert_eq!(after["request"], expected);
     assert_eq!(after["template"], Value::Null);
     assert_eq!(product.get(&product.caller, &format!("/messages/{id}")).await["subject"], "Order 17");

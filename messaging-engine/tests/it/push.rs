@@ -12,7 +12,7 @@ use messaging_core::ids::MessageId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Outgoing, Sent, TransportError};
 use messaging_transport::push::{Push, PushProvider};
-use messaging_transport::testing::fakes::{Case, FakeApns, FakeFcm, FakeProvider, FakeWebpush, Order};
+use messaging_transport::testing::fakes::{Case, FakeApns, FakeFcm, FakeProvider, FakeWebpush, Order, Refusal};
 use messaging_transport::{Dns, GuardedFetch, Options};
 use serde_json::{Map, Value, json};
 
@@ -27,18 +27,22 @@ impl Transport for WithSettings {
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         self.0.send(&Outgoing { settings: Arc::clone(&self.1), ..outgoing.clone() }).await
     }
+
+    fn account_of(&self, _settings: &Map<String, Value>, address: &str) -> Option<&'static str> {
+        self.0.account_of(&self.1, address)
+    }
 }
 
 /// A workspace that sends through Firebase, Apple and the push service of a browser.
-struct Phones {
-    product: Product,
-    fcm: FakeProvider,
+pub(crate) struct Phones {
+    pub(crate) product: Product,
+    pub(crate) fcm: FakeProvider,
     apns: FakeProvider,
     webpush: FakeProvider,
 }
 
 impl Phones {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
         let apns = FakeProvider::start(FakeApns::default()).await.unwrap();
         let webpush = FakeProvider::start(FakeWebpush).await.unwrap();
@@ -63,8 +67,12 @@ impl Phones {
 
     /// A contact with these tokens.
     async fn contact(&self, tokens: &[&str]) -> String {
+        self.contact_named("ann", tokens).await
+    }
+
+    async fn contact_named(&self, name: &str, tokens: &[&str]) -> String {
         let path = format!("/workspaces/{}/contacts", self.product.workspace);
-        let body = json!({"external_id": "ann", "attributes": {"push_token": tokens, "plan": "pro"}});
+        let body = json!({"external_id": name, "attributes": {"push_token": tokens, "plan": "pro"}});
         let reply = self.product.post(&self.product.caller, &path, body).await;
         reply["id"].as_str().expect("a contact").to_owned()
     }
@@ -196,4 +204,72 @@ async fn an_answer_that_says_nothing_of_the_device_takes_no_token_away() {
         assert_eq!(phones.tokens(&contact).await, json!([token]));
         assert_eq!(phones.suppressed(&[token]).await, [false]);
     }
+}
+
+impl Phones {
+    /// What the settings of the channel show.
+    async fn shown(&self) -> (String, String) {
+        let path = format!("/workspaces/{}/channels", self.product.workspace);
+        let found = self.product.get(&self.product.caller, &path).await;
+        let items = found["data"].as_array().unwrap();
+        let push = items.iter().find(|item| item["channel"] == "push").unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&push["status"]), text(&push["error"]))
+    }
+
+    /// Firebase refuses our key for so many requests, of which each attempt makes two.
+    fn refuse_key(&self, requests: usize) {
+        for _ in 0..requests {
+            self.fcm.next(Case::Refused(Refusal::Auth));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_of_one_route_stops_that_route_alone() {
+    let phones = Phones::start().await;
+    let (device, browser) = (FakeApns::device(1), phones.browser(1));
+    phones.refuse_key(2);
+    let first = phones.send(&phones.contact(&["token-01"]).await).await;
+    assert_eq!(phones.product.story(first).await, "deferred: Queued Deferred");
+    let (status, error) = phones.shown().await;
+    assert!(status == "failing" && error.starts_with("fcm: "), "{status} {error}");
+    let asked = phones.deliveries();
+
+    // The others go on; what has both goes over what works, and what has neither waits without an attempt.
+    for (tokens, story) in [
+        (&[&*device][..], "delivered: Queued Sent Delivered"),
+        (&[&*browser], "delivered: Queued Sent Delivered"),
+        (&["token-11", &device], "delivered: Queued Sent Delivered"),
+        (&["token-12"], "queued: Queued"),
+        (&["token-13", &FakeApns::device(2)], "deferred: Queued Bounce Deferred"),
+    ] {
+        let contact = phones.contact_named(tokens[0], tokens).await;
+        let id = phones.send(&contact).await;
+        assert_eq!(phones.product.story(id).await, story, "{tokens:?}");
+    }
+    phones.product.pass(Duration::from_mins(2)).await;
+    assert_eq!(phones.deliveries()[0], asked[0], "nothing is tried over it");
+
+    // One message finds out that it works again, and then all go.
+    phones.product.pass(Duration::from_mins(3)).await;
+    phones.product.pass(Duration::from_mins(30)).await;
+    assert_eq!(phones.shown().await, ("active".to_owned(), String::new()));
+    assert_eq!(phones.product.story(first).await, "delivered: Queued Deferred Sent Delivered");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_stopped_route_fails_when_it_expires_and_fills_no_streak() {
+    let phones = Phones::start().await;
+    phones.refuse_key(2);
+    phones.send(&phones.contact(&["token-01"]).await).await;
+    let contact = phones.contact_named("bob", &["token-12"]).await;
+    let body = json!({"channel": "push", "contact_id": contact, "text": "t", "options": {"ttl": 120}});
+    let id = phones.product.send(&body).await;
+    phones.product.work().await;
+    for _ in 0..4 {
+        phones.product.pass(Duration::from_mins(1)).await;
+    }
+    assert_eq!(phones.product.story(id).await, "failed: Queued Failed");
+    assert_eq!(phones.suppressed(&["token-12"]).await, [false]);
 }

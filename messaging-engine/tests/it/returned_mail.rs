@@ -5,7 +5,8 @@ use std::sync::Arc;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
-use messaging_transport::inbound::{Inbound, InboundOptions};
+use messaging_transport::inbound::Inbound;
+use messaging_transport::smtp_server::SmtpServerOptions;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -23,7 +24,8 @@ struct Receiving {
 impl Receiving {
     async fn start() -> Self {
         let product = Product::start().await;
-        let server = Inbound::bind("127.0.0.1:0".parse().unwrap(), InboundOptions::new("mail.test")).unwrap();
+        let server =
+            Inbound::bind("127.0.0.1:0".parse().unwrap(), SmtpServerOptions::returned_mail("mail.test")).unwrap();
         let address = server.local_addr();
         tokio::spawn(server.run(Arc::new(product.app.clone()), std::future::pending()));
         Self { product, address }

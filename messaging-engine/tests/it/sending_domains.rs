@@ -1,6 +1,8 @@
 //! Sending domains, from the first record to the last.
 
+mod checks;
 mod keys;
+mod names;
 mod verification;
 
 use std::collections::HashMap;
@@ -56,6 +58,9 @@ impl FakeDns {
         for key in domain["dkim"].as_array().unwrap() {
             self.set("TXT", key["host"].as_str().unwrap(), &[key["record"].as_str().unwrap()]);
         }
+        // What whoever runs the server has published for it.
+        self.set("TXT", "mx.service.test", &["v=spf1 a -all"]);
+        self.set("A", "mx.service.test", &["192.0.2.1"]);
         for member in ["spf", "dmarc", "return_path", "tracking"] {
             let Some(host) = domain[member]["host"].as_str() else { continue };
             let kind = if member == "return_path" { "MX" } else { "TXT" };
@@ -85,6 +90,10 @@ impl Resolver for FakeDns {
 
     async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
         Ok(self.ask("A", name).await?.iter().map(|value| value.parse().unwrap()).collect())
+    }
+
+    async fn names(&self, address: IpAddr) -> Result<Vec<String>, LookupError> {
+        self.ask("PTR", &address.to_string()).await
     }
 }
 

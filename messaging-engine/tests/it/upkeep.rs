@@ -116,7 +116,9 @@ async fn a_message_has_one_id_whichever_machine_sends_it() {
     assert_eq!(message_ids(&second), [format!("{other}@one.example")]);
     // Another name, on purpose.
     admin::set_installation_name(&two, "Mail.Example").await.unwrap();
-    admin::set_installation_name(&one, "bad name").await.unwrap_err();
+    for bad in ["bad name", "vm", "localhost", "printer.local"] {
+        admin::set_installation_name(&one, bad).await.unwrap_err();
+    }
     let id = product.send_to("cat@example.com").await;
     two.run_until_idle().await.unwrap();
     assert_eq!(message_ids(&second)[1], format!("{id}@mail.example"));

@@ -148,6 +148,31 @@ optional! {
         #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
         pub smtp_listen: Option<SocketAddr>,
 
+        /// Address at which programs submit mail by SMTP, with an API key as password [default: off]
+        ///
+        /// STARTTLS and TLS at once are both understood there; ports 587 and 465 are usual. Without --tls-cert only a
+        /// loopback address is allowed. Port 0 takes any free port. The address that was found is logged and written to
+        /// the file `submission-listen` in the data directory.
+        #[arg(long, env = "MESSAGING_SUBMISSION_LISTEN", value_name = "IP:PORT")]
+        pub submission_listen: Option<SocketAddr>,
+
+        /// Whom mail to postmaster and abuse of this server's names is handed on to [default: such mail is refused]
+        ///
+        /// It arrives by --smtp-listen and goes on as a message of the workspace whose verified sending domain covers the
+        /// name, or else this address. At most 30 an hour; automatic mail is not handed on.
+        #[arg(long, env = "MESSAGING_POSTMASTER", value_name = "ADDRESS")]
+        pub postmaster: Option<String>,
+
+        /// PEM file with the certificate of the host name and its chain, for both SMTP listeners [default: no TLS]
+        ///
+        /// Read again when it changes, so a renewal needs no restart. Not used for the API.
+        #[arg(long, env = "MESSAGING_TLS_CERT", value_name = "FILE")]
+        pub tls_cert: Option<PathBuf>,
+
+        /// PEM file with the private key of --tls-cert, without a passphrase [default: no TLS]
+        #[arg(long, env = "MESSAGING_TLS_KEY", value_name = "FILE")]
+        pub tls_key: Option<PathBuf>,
+
         /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
         ///
         /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
@@ -161,7 +186,7 @@ optional! {
 
         /// What is logged to standard error: a level, or levels by module [default: info]
         ///
-        /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at info, one line each,
+        /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at debug, one line each,
         /// without bodies, addresses or keys.
         #[arg(long, env = "MESSAGING_LOG", value_name = "FILTER")]
         pub log: Option<String>,

@@ -36,6 +36,15 @@ pub enum SettingsError {
     /// The override cannot be connected to.
     #[error("--mx-override must be a host and a port such as mail.example.org:25")]
     MxOverride(#[source] MalformedMxOverride),
+    /// Mail to the operator would have nowhere to go, or come back.
+    #[error("--postmaster must be an email address at another host than this server's")]
+    Postmaster,
+    /// A certificate without a key, or the other way round.
+    #[error("--tls-cert and --tls-key belong together; give both")]
+    TlsPair,
+    /// Keys and mail would travel in the clear.
+    #[error("--submission-listen at an address that is not loopback needs --tls-cert and --tls-key")]
+    SubmissionInTheClear,
     /// There is no first wait, or a wait of no time.
     #[error("--message-retry must be a list of at least one number of seconds, each at least 1")]
     MessageRetry,

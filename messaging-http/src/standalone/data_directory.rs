@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use messaging_store::FileError;
 
@@ -12,6 +12,9 @@ pub(super) const LISTEN: &str = "listen";
 
 /// The file with the address that mail comes back to.
 pub(super) const SMTP_LISTEN: &str = "smtp-listen";
+
+/// The file with the address that mail is submitted to.
+pub(super) const SUBMISSION_LISTEN: &str = "submission-listen";
 
 /// The file with the address of the metrics page.
 pub(super) const METRICS_LISTEN: &str = "metrics-listen";
@@ -30,28 +33,30 @@ pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> R
             .create(path)
             .map_err(FileError::of("make the directory", path))?;
     }
-    close_to_others(path, 0o700)?;
-    // What is in these was made private, and cannot be reached through them.
-    for name in DIRECTORIES {
-        close_to_others(&path.join(name), 0o700)?;
-    }
-    for name in FILES {
-        close_to_others(&path.join(name), 0o600)?;
-    }
-    close_to_others(secret_key, 0o600)?;
-    for suffix in ["", "-wal", "-shm", ".lock"] {
-        let mut name = database.as_os_str().to_owned();
-        name.push(suffix);
-        close_to_others(Path::new(&name), 0o600)?;
+    for (place, mode) in private_places(path, database, secret_key) {
+        close_to_others(&place, mode)?;
     }
     Ok(())
+}
+
+/// What nobody else may read, with the permissions that it may have at most. What is in the directories was made private,
+/// and cannot be reached through them.
+pub(super) fn private_places(path: &Path, database: &Path, secret_key: &Path) -> Vec<(PathBuf, u32)> {
+    let of_database = ["", "-wal", "-shm", ".lock"].map(|suffix| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    });
+    let directories = DIRECTORIES.iter().map(|name| path.join(name)).chain([path.to_owned()]);
+    let files = FILES.iter().map(|name| path.join(name)).chain([secret_key.to_owned()]).chain(of_database);
+    directories.map(|place| (place, 0o700)).chain(files.map(|place| (place, 0o600))).collect()
 }
 
 /// Directories in the data directory.
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
 /// Files in the data directory, beside the key and those of the database.
-const FILES: [&str; 5] = [LISTEN, SMTP_LISTEN, METRICS_LISTEN, EPOCH, "dev.json"];
+const FILES: [&str; 6] = [LISTEN, SMTP_LISTEN, SUBMISSION_LISTEN, METRICS_LISTEN, EPOCH, "dev.json"];
 
 /// Takes the permissions of group and others from a file or directory, if they have any.
 fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {

@@ -3,13 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::fetch::Fetch;
-use messaging_engine::{App, KeyRefused};
-use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases, key_file};
+use messaging_core::ports::store::Installation as _;
+use messaging_engine::app::checks::Checkup;
+use messaging_engine::{App, KeyRefused, SecretKey};
+use messaging_store::key_file::{self, KeyFileError};
+use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
 use super::data_directory::{self, EPOCH};
+use super::host_probe::{KeyKnown, checkup};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
 use crate::settings::Settings;
@@ -34,15 +39,61 @@ pub enum Role {
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
     data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
     raise_file_limit();
+    let store = open_store(settings, role)?;
+    // Once the lock of the database is ours, so that of two servers one makes the key.
+    let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
+    build(settings, role, base, store, key, checkup(settings, KeyKnown::Admitted(key))).await
+}
+
+/// What is there to look at.
+pub(super) enum Opened {
+    /// An installation.
+    App(Box<App>),
+    /// Neither a database nor a key.
+    Nothing,
+}
+
+/// Opens what is there, to look at it: nothing is made and nobody's permissions are changed.
+pub(super) async fn look_at(
+    settings: &Settings,
+    base: &str,
+    asked: &(dyn Fn(Checkup) -> Checkup + Send + Sync),
+) -> Result<Opened, StartError> {
+    if !settings.database.exists() {
+        return Ok(Opened::Nothing);
+    }
+    let store = open_store(settings, Role::Command)?;
+    let missing = || KeyFileError::Missing(settings.secret_key_file.clone());
+    let key = key_file::read(&settings.secret_key_file)?.ok_or_else(missing)?;
+    let mut settings = settings.clone();
+    // Who looks need not know by which name the server was started.
+    if !is_fully_qualified(&settings.engine.hostname)
+        && let Some(name) = store.installation_name().await.map_err(StartError::Name)?
+    {
+        settings.engine = settings.engine.hostname(name);
+    }
+    let checkup = asked(checkup(&settings, KeyKnown::Admitted(key)));
+    Ok(Opened::App(Box::new(build(&settings, Role::Command, base, store, key, checkup).await?)))
+}
+
+fn open_store(settings: &Settings, role: Role) -> Result<Arc<SqliteStore>, StartError> {
     let mut options = SqliteOptions::new(&settings.database);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
     options.epoch = Some(settings.data.join(EPOCH));
     let store = SqliteStore::open(options)
         .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
-    let store = Arc::new(store);
-    // Once the lock of the database is ours, so that of two servers one makes the key.
-    let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
+    Ok(Arc::new(store))
+}
+
+async fn build(
+    settings: &Settings,
+    role: Role,
+    base: &str,
+    store: Arc<SqliteStore>,
+    key: SecretKey,
+    checkup: Checkup,
+) -> Result<App, StartError> {
     let dns = Dns::new(settings.dns);
     let fetch = GuardedFetch::builder(dns.clone()).allow_private(settings.allow_private_targets).build();
     let fetch: Arc<dyn Fetch> = Arc::new(fetch);
@@ -67,6 +118,7 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
         .transports(messaging_transport::defaults(&transport))
         .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
         .settings(settings.engine.clone().public_url(public_url))
+        .checkup(checkup)
         .build()
         .await;
     built.map_err(|refused| match refused {

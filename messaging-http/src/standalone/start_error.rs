@@ -3,9 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use messaging_core::ports::store::StoreError;
 use messaging_engine::KeyRefused;
 use messaging_store::key_file::KeyFileError;
 use messaging_store::{FileError, OpenError};
+use messaging_transport::smtp_server::ServerTlsError;
 
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,9 @@ pub enum StartError {
     /// The secret key could not be checked.
     #[error("failed to check the secret key")]
     KeyCheck(#[source] KeyRefused),
+    /// The name of the installation could not be read.
+    #[error("failed to read the name of the installation")]
+    Name(#[source] StoreError),
     /// The database cannot be opened.
     #[error("failed to open the database {}", path.display())]
     Database {
@@ -41,6 +46,9 @@ pub enum StartError {
         #[source]
         source: OpenError,
     },
+    /// The certificate of the SMTP listeners cannot be used.
+    #[error(transparent)]
+    Tls(#[from] ServerTlsError),
     /// An address cannot be listened at.
     #[error("failed to listen at {address}")]
     Listen {

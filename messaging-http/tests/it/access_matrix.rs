@@ -67,11 +67,15 @@ fn key_expected(access: Access, held: &[Scope]) -> Option<String> {
         Access::Administration => vec!["*"],
     };
     let has = |wanted: &str| {
-        held.iter()
-            .map(|scope| scope.as_str())
-            .any(|scope| scope == "*" || scope == wanted || scope.replace(":write", ":read") == wanted)
+        held.iter().map(|scope| scope.as_str()).any(|scope| {
+            let reads =
+                if scope == "messages:send" { "messages:read".to_owned() } else { scope.replace(":write", ":read") };
+            scope == "*" || scope == wanted || reads == wanted
+        })
     };
-    needed.into_iter().find(|scope| !has(scope)).map(|scope| format!("scope required: {scope}"))
+    // What reads messages keeps naming the scope that it asked for before it had one of its own.
+    let named = |scope: &str| scope.replace("messages:read", "messages:send");
+    needed.into_iter().find(|scope| !has(scope)).map(|scope| format!("scope required: {}", named(scope)))
 }
 
 fn role_suffices(access: Access, role: Role) -> bool {
@@ -87,6 +91,7 @@ fn role_suffices(access: Access, role: Role) -> bool {
             "automations:read",
             "automations:write",
             "messages:send",
+            "messages:read",
             "events:write",
             "analytics:read",
             "domains:read",

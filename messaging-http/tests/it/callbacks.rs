@@ -316,3 +316,33 @@ async fn only_whatsapp_asks_and_only_with_its_own_token() {
     assert_eq!(called.call(&path, Some("whisper"), &said("hello")).await, 200);
     assert_eq!(called.call(&path, Some("secret"), &said("hello")).await, 401);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_cannot_be_stored_is_answered_503_and_counts_once_when_it_is_repeated() {
+    let called = Called::start().await;
+    let path = called.callback_path().await;
+    let (id, own_path) = called.text_message("SM1").await;
+    let foreign = rusqlite::Connection::open(called.server.directory.path().join("test.db")).unwrap();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let news = json!({"receipts": [{"id": "SM1", "status": "delivered"}], "messages": [{"from": TO, "text": "STOP"}]});
+    for _ in 0..2 {
+        for (path, signature) in [(&path, Some("secret")), (&own_path, None)] {
+            let answer = called.call_with(path, signature, &news.to_string()).await;
+            assert_eq!((answer.status, answer.code()), (503, "unavailable".to_owned()));
+            let wait: u64 = answer.header("retry-after").expect("when to come again").parse().unwrap();
+            assert!((1..=60).contains(&wait), "{wait}");
+        }
+    }
+    // Who may not call is not asked to come again.
+    assert_eq!(called.call(&path, Some("forged"), &news).await, 401);
+    assert_eq!((called.story(&id).await.as_str(), called.suppression(TO).await), ("sent: queued sent", None));
+
+    drop(foreign);
+    let mut health = called.server.app.store().watch_health();
+    health.wait_for(|health| health.is_healthy()).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(called.call(&path, Some("secret"), &news).await, 200);
+    }
+    assert_eq!(called.story(&id).await, "delivered: queued sent delivered unsubscribe");
+    assert_eq!(called.suppression(TO).await, Some(SuppressionReason::Unsubscribe));
+}

@@ -41,17 +41,24 @@ impl Tenant {
             Write::PutCampaign(Box::new(campaign), Expect::Absent)
         };
         let token = format!("ms_{}", world.user);
+        let session = |token: &str| {
+            Write::PutSession(Session {
+                id: server.app.new_id(now),
+                token_digest: Digest::of(token),
+                user_id: world.user,
+                created_at: now,
+                expires_at: now + Duration::from_hours(12),
+                password_version: 3,
+                ip: None,
+                user_agent: None,
+            })
+        };
         server
             .commit([
                 sent(),
                 sent(),
-                Write::PutSession(Session {
-                    token_digest: Digest::of(&token),
-                    user_id: world.user,
-                    created_at: now,
-                    expires_at: now + Duration::from_hours(12),
-                    password_version: 3,
-                }),
+                session(&token),
+                session(&format!("another {}", world.user)),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
             .await;

@@ -18,6 +18,7 @@ use messaging_core::time::Timestamp;
 use messaging_engine::{App, SecretKey};
 use messaging_http::{Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::submission::SubmissionSink;
 use messaging_transport::testing::MemoryTransport;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -33,9 +34,12 @@ pub(crate) struct TestServer {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) transport: Arc<MemoryTransport>,
     pub(crate) workspace: WorkspaceId,
+    /// What accepts mail that is submitted.
+    pub(crate) submissions: Arc<dyn SubmissionSink>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
-    _directory: TempDir,
+    /// Where the database is.
+    pub(crate) directory: TempDir,
 }
 
 /// A port of the machine's choice.
@@ -75,6 +79,7 @@ impl TestServer {
             .await
             .unwrap();
         let server = Server::bind(app.clone(), options).unwrap();
+        let submissions = server.submission_sink();
         let (stop, stopped) = oneshot::channel();
         let (address, metrics) = (server.local_addr(), server.metrics_addr());
         let running = tokio::spawn(server.run(async {
@@ -88,9 +93,10 @@ impl TestServer {
             clock,
             transport,
             workspace,
+            submissions,
             stop: Some(stop),
             running,
-            _directory: directory,
+            directory,
         };
         this.commit([this.put_workspace(workspace)]).await;
         this
@@ -178,11 +184,14 @@ impl TestServer {
             created_at: now,
         };
         let session = Session {
+            id: self.app.new_id(now),
             token_digest: Digest::of(&token),
             user_id,
             password_version: 0,
             created_at: now,
             expires_at: now + Duration::from_hours(12),
+            ip: None,
+            user_agent: None,
         };
         let mut writes = vec![Write::PutUser(user, Expect::Absent), Write::PutSession(session)];
         if let Some(role) = role {

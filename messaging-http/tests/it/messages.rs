@@ -8,7 +8,7 @@ use messaging_core::scope::Scope;
 use crate::harness::TestServer;
 
 /// A server whose workspace may send from `acme.com` through the test's transport.
-async fn sending_server() -> TestServer {
+pub(crate) async fn sending_server() -> TestServer {
     let server = TestServer::start().await;
     let now = server.app.now();
     let domain = SendingDomain {
@@ -59,4 +59,27 @@ async fn attachments_of_the_largest_size_are_taken_by_many_at_once() {
     let answers = futures_util::future::join_all(requests).await;
     let codes: Vec<_> = answers.iter().map(crate::wire::Response::code).collect();
     assert_eq!(codes, ["ok"; 4]);
+}
+
+#[tokio::test]
+async fn a_batch_costs_a_token_for_each_message() {
+    let server = sending_server().await;
+    let key = server.key_with(&[Scope::MessagesSend], |key| key.rate_limit = 10).await;
+    let one =
+        r#"{"channel":"email","to":"ann@example.com","from_email":"shop@acme.com","subject":"Hi","text":"Hello"}"#;
+    let batch = |count: usize| format!(r#"{{"messages":[{}]}}"#, vec![one; count].join(","));
+    let answer = server.post("/v1/messages/batch", &key, &batch(7)).await;
+    assert_eq!((answer.status, answer.header("ratelimit")), (202, Some("\"default\";r=3;t=42")));
+    let refused = server.post("/v1/messages/batch", &key, &batch(4)).await;
+    assert_eq!((refused.status, &*refused.code(), refused.header("retry-after")), (429, "rate_limited", Some("6")));
+    let listed = server.get("/v1/messages?limit=200", &key).await;
+    assert_eq!(listed.json()["data"].as_array().unwrap().len(), 7, "nothing of what was refused is there");
+    // A repetition is a request like others and costs one.
+    let fresh = server.key_with(&[Scope::MessagesSend], |key| key.rate_limit = 10).await;
+    let authorization = format!("Bearer {fresh}");
+    let headers = [("authorization", &*authorization), ("content-type", "application/json"), ("idempotency-key", "k")];
+    for left in ["\"default\";r=5;t=30", "\"default\";r=4;t=36"] {
+        let answer = server.request("POST", "/v1/messages/batch", &headers, Some(&batch(5))).await;
+        assert_eq!((answer.status, answer.header("ratelimit")), (202, Some(left)));
+    }
 }

@@ -117,6 +117,28 @@ fn returned_mail_has_an_address_of_its_own() {
 }
 
 #[test]
+fn submitted_mail_has_an_address_of_its_own() {
+    use std::io::Write as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut program = program(&data);
+    program.args(["--submission-listen", "127.0.0.1:0", "--hostname", "mail.example.org"]);
+    let (mut child, address) = start_until(&mut program, "\"listening for submitted mail\"");
+    let mut client = std::net::TcpStream::connect(address).unwrap();
+    client.write_all(b"EHLO x\r\nMAIL FROM:<a@example.org>\r\n").unwrap();
+    let mut lines = BufReader::new(client).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "220 mail.example.org ESMTP for submission");
+    assert!(lines.any(|line| line == "530 5.7.0 sign in with AUTH first"));
+    assert_eq!(std::fs::read_to_string(data.join("submission-listen")).unwrap(), format!("{address}\n"));
+    assert_closed(&data);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.next().unwrap(), "421 4.3.2 mail.example.org is stopping");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!data.join("submission-listen").exists());
+}
+
+#[test]
 fn the_address_of_the_metrics_page_is_written_down() {
     use std::io::{Read as _, Write as _};
 
@@ -161,6 +183,10 @@ fn what_cannot_work_is_said_and_numbered() {
         (vec!["--data", other.to_str().unwrap(), "--listen", &address.to_string()], 3, "failed to listen"),
         (vec!["--smtp-listen", &address.to_string()], 3, "failed to listen"),
         (vec!["--smtp-listen", "localhost"], 2, "--smtp-listen"),
+        (vec!["--tls-cert", "cert.pem"], 2, "--tls-key"),
+        (vec!["--submission-listen", "0.0.0.0:0"], 2, "needs --tls-cert"),
+        (vec!["--postmaster", "root"], 2, "--postmaster"),
+        (vec!["--tls-cert", "/no/such.pem", "--tls-key", "/no/such.pem"], 3, "failed to read /no/such.pem"),
     ] {
         let mut command = program(&data);
         if arguments.contains(&"--data") {

@@ -1,12 +1,13 @@
 //! Users, sessions, workspaces, memberships.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{User, Workspace};
+use messaging_core::domain::account::{Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
+use messaging_core::ids::SessionId;
 use messaging_core::ports::store::Store;
 use messaging_core::scope::Role;
 
-use super::sample::{at, id, joined, member, session, user, workspace};
+use super::sample::{at, id, joined, member, session, ticket, user, workspace};
 use super::{all_pages, first, put, refuse};
 
 /// A user is found by id and by email, with all fields, at its revision.
@@ -49,6 +50,67 @@ pub async fn sessions_begin_and_end(store: &dyn Store) {
         put(store, [Write::DeleteSession(Digest::of("token"))]).await;
         assert_eq!(store.session(&Digest::of("token")).await.unwrap(), None);
     }
+}
+
+/// A user's sessions are listed newest first, with their last use; not those of others, that have ended, or that were
+/// opened under another password.
+pub async fn sessions_are_listed_by_user(store: &dyn Store) {
+    let owner = user();
+    put(store, [Write::PutUser(owner.clone(), Expect::Absent)]).await;
+    let of = |token: &str, expires_at, password_version| Session {
+        user_id: owner.id,
+        password_version,
+        ..session(token, expires_at)
+    };
+    let (first_one, second) = (of("first", at(200), 3), of("second", at(200), 3));
+    let others = [of("ended", at(100), 3), of("earlier password", at(200), 2), session("somebody's", at(200))];
+    put(store, [&first_one, &second].into_iter().chain(&others).map(|one| Write::PutSession(one.clone()))).await;
+    for used_at in [at(50), at(90), at(70)] {
+        put(store, [Write::TouchSession(first_one.token_digest, used_at)]).await;
+    }
+    put(store, [Write::TouchSession(Digest::of("nobody's"), at(90))]).await;
+
+    let listed = store.sessions_of(owner.id, 3, at(100), first(10)).await.unwrap();
+    assert_eq!(listed.items, [(second.clone(), second.created_at), (first_one.clone(), at(90))]);
+    assert_eq!(listed.next, None);
+    assert_eq!(store.session_by_id(owner.id, second.id).await.unwrap(), Some(second.clone()));
+    assert_eq!(store.session_by_id(id(), second.id).await.unwrap(), None);
+
+    let open_more = async || put(store, [Write::PutSession(of(&format!("{:?}", id::<SessionId>()), at(200), 3))]).await;
+    let paged = all_pages(1, async |page| store.sessions_of(owner.id, 3, at(100), page).await, open_more).await;
+    assert_eq!(paged, listed.items);
+}
+
+/// A ticket is found until it is taken, expired or not; whoever comes second is told.
+pub async fn tickets_are_taken_once(store: &dyn Store) {
+    let made = ticket("ticket", at(-100));
+    let of_workspace = Ticket { workspace_id: Some(id()), ..ticket("another", at(100)) };
+    put(store, [&made, &of_workspace].map(|ticket| Write::PutTicket(ticket.clone()))).await;
+    assert_eq!(store.ticket(&made.digest).await.unwrap(), Some(made.clone()));
+    assert_eq!(store.ticket(&Digest::of("unknown")).await.unwrap(), None);
+    put(store, [Write::TakeTicket(made.digest)]).await;
+    assert_eq!(store.ticket(&made.digest).await.unwrap(), None);
+    refuse(store, [Write::TakeTicket(made.digest)]).await;
+    assert_eq!(store.ticket(&of_workspace.digest).await.unwrap(), Some(of_workspace));
+}
+
+/// All users and all workspaces, newest first, page by page.
+pub async fn the_operator_lists_everybody(store: &dyn Store) {
+    let (mut users, mut workspaces) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let (one, other) = (user(), workspace());
+        let writes = [Write::PutUser(one.clone(), Expect::Absent), Write::PutWorkspace(other.clone(), Expect::Absent)];
+        put(store, writes).await;
+        users.insert(0, one);
+        workspaces.insert(0, other);
+    }
+    let add = async || {
+        put(store, [Write::PutUser(user(), Expect::Absent), Write::PutWorkspace(workspace(), Expect::Absent)]).await;
+    };
+    assert_eq!(all_pages(2, async |page| store.users(page).await, add).await, users);
+    let add = async || put(store, [Write::PutWorkspace(workspace(), Expect::Absent)]).await;
+    let listed = all_pages(2, async |page| store.workspaces(page).await, add).await;
+    assert!(listed.ends_with(&workspaces), "{listed:?}");
 }
 
 /// Memberships are found from the workspace and from the user, newest first.

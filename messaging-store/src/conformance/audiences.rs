@@ -13,6 +13,7 @@ use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceSet, AudienceVerdict, address_digest, number_at, place_of,
 };
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::segment::{Segment, SegmentKind};
 use messaging_core::ids::{CampaignId, ListId, WorkspaceId};
@@ -37,6 +38,7 @@ const WORLDS_VARIABLE: &str = "AUDIENCE_WORLDS";
 fn nobody(channel: Channel) -> AudienceQuery {
     AudienceQuery {
         channel,
+        viber: ViberService::Business,
         lists: Vec::new(),
         segments: Vec::new(),
         filters: Vec::new(),
@@ -122,6 +124,38 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     assert_eq!(told(store, workspace, &query).await, [(bob.id, NoAddress), (emil.id, Recipient)]);
 }
 
+/// A bot on Viber sends to the ids that Viber gave its users, of whom several contacts may be the same; a business to
+/// phone numbers.
+pub async fn a_bot_on_viber_sends_to_its_users(store: &dyn Store) {
+    use AudienceVerdict::{Duplicate, NoAddress, Recipient, Suppressed};
+
+    let workspace = id();
+    let list = contact_list(workspace);
+    let users = [Some("user="), None, Some("user="), Some("+37120000009"), Some("a b")];
+    let contacts = users.map(|user| {
+        let attributes = object(&json!({ "viber_id": user })).into();
+        let consent = Consent { marketing_email: None, sms: Some(true) };
+        Contact { phone: None, attributes, consent, ..contact(workspace) }
+    });
+    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, contacts.iter().map(add_contact)).await;
+    put(store, contacts.iter().map(|contact| join(workspace, list.id, contact))).await;
+    let by_bot = AudienceQuery { lists: vec![list.id], viber: ViberService::Bot, ..nobody(Channel::Viber) };
+    let verdicts = async |query: &AudienceQuery| {
+        let told = told(store, workspace, query).await;
+        told.into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&by_bot).await, [Recipient, NoAddress, Duplicate, NoAddress, NoAddress]);
+    let numbers: Vec<u64> = self::verdicts(store, workspace, &by_bot).await.iter().map(|(number, _)| *number).collect();
+    let read = store.campaign_recipients(workspace, id(), Channel::Viber, ViberService::Bot, &numbers[..2]).await;
+    let read: Vec<_> = read.unwrap().into_iter().map(|one| one.address).collect();
+    assert_eq!(read, [Some("user=".to_owned()), None]);
+    put(store, [Write::PutSuppression(suppression(workspace, Channel::Viber, "user="), Expect::Absent)]).await;
+    assert_eq!(verdicts(&by_bot).await, [Suppressed, NoAddress, Suppressed, NoAddress, NoAddress]);
+    let by_number = AudienceQuery { viber: ViberService::Business, ..by_bot };
+    assert_eq!(verdicts(&by_number).await, [NoAddress; 5]);
+}
+
 /// Verdicts in small worlds are those of the rules, contact by contact; a preview counts the same.
 pub async fn verdicts_are_those_of_filters_and_rules(store: &dyn Store) {
     let wanted = std::env::var(WORLDS_VARIABLE).unwrap_or_default();
@@ -171,7 +205,10 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     let leave_out =
         |piece, entries: &[(u16, u64)]| Write::LeaveOutAddresses(workspace, campaign, piece, entries.to_vec());
     let addresses = async || {
-        let read = store.campaign_recipients(workspace, campaign, Channel::Push, &numbers).await.unwrap();
+        let read = store
+            .campaign_recipients(workspace, campaign, Channel::Push, ViberService::Business, &numbers)
+            .await
+            .unwrap();
         read.into_iter().map(|one| one.address.unwrap()).collect::<Vec<_>>()
     };
     put(store, [leave_out(found.piece + 1, &[(recipients.iter().next().unwrap(), digest("a"))])]).await;
@@ -185,6 +222,12 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     });
     put(store, swapped).await;
     assert_eq!(addresses().await, ["a", "b", "c"]);
+    let left_in = async |of: &Contact, tokens: [&str; 3]| {
+        let tokens = tokens.map(ToOwned::to_owned).to_vec();
+        store.addresses_left_in(workspace, campaign, Channel::Push, of.id, tokens).await.unwrap()
+    };
+    assert_eq!(left_in(&contacts[2], ["a", "b", "new"]).await, ["b", "new"]);
+    assert_eq!(left_in(&contacts[1], ["a", "b", "new"]).await, ["a", "b", "new"], "those of another contact");
     put(store, [Write::ForgetLeftOut(workspace, id()), Write::ForgetLeftOut(id(), campaign)]).await;
     assert_eq!(addresses().await, ["a", "b", "c"]);
     put(store, [leave_out(found.piece, &[])]).await;
@@ -220,7 +263,10 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
             assert!(found.facts.matched.is_empty() && found.addresses.is_empty() && found.zones.is_empty(), "{piece}");
         }
         let (number, _) = verdicts(store, away, &query).await[0];
-        assert_eq!(store.campaign_recipients(home, id(), Channel::Email, &[number]).await.unwrap(), []);
+        assert_eq!(
+            store.campaign_recipients(home, id(), Channel::Email, ViberService::Bot, &[number]).await.unwrap(),
+            []
+        );
         // Their exclusion excludes nobody.
         let excluded = AudienceQuery { excluded: vec![theirs.id], ..query };
         assert_eq!(told(store, home, &excluded).await, [(ann.id, AudienceVerdict::Recipient)]);
@@ -358,7 +404,7 @@ pub async fn recipients_are_read_by_number(store: &dyn Store) {
     let numbers: Vec<u64> = verdicts(store, workspace, &everybody).await.iter().map(|(number, _)| *number).collect();
     let [of_ann, of_bob, of_carl] = numbers[..] else { panic!("three contacts") };
     let read = async |channel, numbers: &[u64]| {
-        let read = store.campaign_recipients(workspace, id(), channel, numbers).await.unwrap();
+        let read = store.campaign_recipients(workspace, id(), channel, ViberService::Business, numbers).await.unwrap();
         read.into_iter().map(|one| (one.number, one.contact_id, one.address, one.timezone)).collect::<Vec<_>>()
     };
     assert_eq!(

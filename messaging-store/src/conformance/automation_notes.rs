@@ -9,6 +9,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::domain::segment::filter::MessageEventKind;
+use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use messaging_core::ports::store::{Store, StoreCursor};
@@ -125,6 +126,41 @@ async fn on_the_way(store: &dyn Store, runs: RunInterest) -> (Automation, Contac
     let waiting = run(&one, &ann);
     put(store, [put_run(&waiting, Expect::Absent)]).await;
     (one, ann, waiting)
+}
+
+/// Addresses that no index finds come onto the suppression list and off it: who has them and is on the way is told when
+/// changes are followed, of when that was and how deep it was caused. Nobody else is, and a store that nobody asks keeps none.
+pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store: &dyn Store) {
+    let everything = RunInterest { everything: true, ..RunInterest::default() };
+    let (one, ann, _) = on_the_way(store, everything).await;
+    let (other, bob, _) = on_the_way(store, RunInterest { messages: true, ..RunInterest::default() }).await;
+    let attributes = object(&json!({"push_token": ["t1", "t2"], "telegram_chat_id": 7, "viber_id": "user="}));
+    for contact in [&ann, &bob] {
+        let contact = Contact { attributes: attributes.clone().into(), ..contact.clone() };
+        put(store, [Write::put_contact(contact, Expect::Revision(1))]).await;
+    }
+    // Somebody who has the same addresses and is not on the way.
+    let cid = Contact { attributes: attributes.into(), ..contact(one.workspace_id) };
+    put(store, [add_contact(&cid)]).await;
+    take(store, &one).await;
+    let mask = async |of: &Automation| store.segment_read_mask(of.workspace_id).await.unwrap();
+    assert_eq!((mask(&one).await, mask(&other).await), (ReadMask::TRACED_SUPPRESSIONS, ReadMask::NONE));
+    for (channel, address) in [(Channel::Telegram, "7"), (Channel::Push, "t2"), (Channel::Viber, "user=")] {
+        for of in [&one, &other] {
+            let listed = suppression(of.workspace_id, channel, address);
+            let unknown = suppression(of.workspace_id, channel, "nobodys");
+            put(store, [Write::CausedAt(3), Write::PutSuppression(listed.clone(), Expect::Absent)]).await;
+            put(store, [Write::PutSuppression(unknown, Expect::Absent)]).await;
+            while follow(store, of.workspace_id, &[], 10).await {}
+            let heard = take(store, of).await;
+            put(store, [Write::DeleteSuppression(of.workspace_id, listed.id, at(50))]).await;
+            while follow(store, of.workspace_id, &[], 10).await {}
+            let heard = [heard, take(store, of).await].concat();
+            let note = |millis, depth| Note { depth, may_enter: false, ..note(&ann, Cause::Changed, millis) };
+            let expected = if of.id == one.id { vec![note(10, 3), note(50, 0)] } else { Vec::new() };
+            assert_eq!(heard, expected, "{channel}");
+        }
+    }
 }
 
 /// What a run may go on or end by is told while it is open, by its own version, and only what is waited for.

@@ -1,9 +1,12 @@
 //! Commits: all or nothing, and nobody else's business.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::account::{User, Workspace};
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
+use messaging_core::ports::store::{CommitBatch, CommitError, CommitObserver, Priority, Store, StoreError};
 
 use super::sample::{at, change, claim, enqueue, id, insert, message, next_due, reply, user, workspace};
 use super::{commit, put, refuse};
@@ -51,6 +54,48 @@ pub async fn a_revision_is_used_once(store: &dyn Store) {
     refuse(store, [Write::PutWorkspace(workspace(), Expect::Revision(1))]).await;
     let found = store.workspace(original.id).await.unwrap().unwrap();
     assert_eq!((found.record, found.revision), (named("first"), 2));
+}
+
+/// What was told of commits: how many writes each has, and how many were made durable together.
+#[derive(Debug, Default)]
+struct Told(Mutex<(Vec<usize>, usize)>);
+
+impl CommitObserver for Told {
+    fn committed(&self, changes: &Changes, _: Duration) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.push(changes.writes().len());
+    }
+
+    fn synced(&self, batch: CommitBatch) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1 += batch.commits;
+    }
+}
+
+/// Whoever observes hears of every commit before its caller does, once, and of none that was refused.
+pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
+    let told = Arc::new(Told::default());
+    store.observe(Arc::clone(&told) as Arc<dyn CommitObserver>);
+    let user = user();
+    put(store, [Write::PutUser(user.clone(), Expect::Absent), Write::CausedAt(0)]).await;
+    assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
+    refuse(store, [Write::PutUser(user.clone(), Expect::Absent)]).await;
+    refuse(store, [Write::PutWorkspace(workspace(), Expect::Absent), Write::PutUser(user, Expect::Absent)]).await;
+    assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
+    // A conflict elsewhere in the transaction has it applied anew.
+    let shared = message(id());
+    put(store, [insert(&shared)]).await;
+    let commits = (0..9).map(|n| {
+        let mut writes = vec![insert(&message(shared.workspace_id))];
+        if n % 3 == 1 {
+            writes.push(change(&shared, 7, MessageStatus::Sending));
+        }
+        store.commit(writes.into_iter().collect(), Priority::Foreground)
+    });
+    at_once(commits.collect()).await;
+    assert_eq!(*told.0.lock().unwrap(), ([vec![2], vec![1; 7]].concat(), 8));
+    let other = Arc::new(Told::default());
+    store.observe(Arc::clone(&other) as Arc<dyn CommitObserver>);
+    put(store, [insert(&message(shared.workspace_id))]).await;
+    assert_eq!((told.0.lock().unwrap().1, other.0.lock().unwrap().1), (8, 1));
 }
 
 /// What is there already is not absent.

@@ -11,7 +11,7 @@ pub mod prelude {
     pub use messaging_core::changes::{
         AudienceRow, ContactSends, DateFire, JobHandle, Reply, ReplyKey, RunKey, WaitingKey,
     };
-    pub use messaging_core::domain::account::{Member, Session, User, Workspace};
+    pub use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
@@ -23,6 +23,7 @@ pub mod prelude {
     pub use messaging_core::domain::campaign::progress::CampaignProgress;
     pub use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
     pub use messaging_core::domain::channel::Channel;
+    pub use messaging_core::domain::channel_content::ViberService;
     pub use messaging_core::domain::contact::erasure::Names;
     pub use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
     pub use messaging_core::domain::custom_field::CustomField;
@@ -30,6 +31,7 @@ pub mod prelude {
     pub use messaging_core::domain::fence::Fence;
     pub use messaging_core::domain::import::Import;
     pub use messaging_core::domain::import::report::RowErrors;
+    pub use messaging_core::domain::inbound_message::InboundKey;
     pub use messaging_core::domain::link_token::{CopyKey, UrlKey};
     pub use messaging_core::domain::list::ContactList;
     pub use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
@@ -53,7 +55,7 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
         ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
-        ListId, MessageId, RunId, SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+        ListId, MessageId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -96,6 +98,12 @@ macro_rules! for_every_read {
                 user(id: UserId) -> Option<Stored<User>>;
                 user_by_email(email: &str) -> Option<Stored<User>>;
                 session(token: &Digest) -> Option<Session>;
+                sessions_of(user: UserId, password_version: u32, now: Timestamp, page: PageRequest)
+                    -> Slice<(Session, Timestamp)>;
+                session_by_id(user: UserId, id: SessionId) -> Option<Session>;
+                ticket(digest: &Digest) -> Option<Ticket>;
+                users(page: PageRequest) -> Slice<User>;
+                workspaces(page: PageRequest) -> Slice<Workspace>;
                 workspace(id: WorkspaceId) -> Option<Stored<Workspace>>;
                 workspaces_of(user: UserId, page: PageRequest) -> Slice<(Workspace, Member)>;
                 member(workspace: WorkspaceId, user: UserId) -> Option<Stored<Member>>;
@@ -114,7 +122,8 @@ macro_rules! for_every_read {
                     -> Option<ContactFacts>;
                 audience_rows(workspace: WorkspaceId, campaign: CampaignId, set: AudienceSet, from: u64, limit: usize) -> Vec<AudienceRow>;
                 audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
-                campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, numbers: &[u64]) -> Vec<CampaignRecipient>;
+                addresses_left_in(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, contact: ContactId, addresses: Vec<String>) -> Vec<String>;
+                campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
@@ -228,6 +237,7 @@ macro_rules! for_every_read {
             impl ProviderLinks {
                 message_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, provider_message_id: &str) -> Option<MessageId>;
                 provider_of_message(workspace: WorkspaceId, message: MessageId) -> Option<ProviderLink>;
+                is_inbound_noted(workspace: WorkspaceId, channel: Channel, key: InboundKey) -> bool;
             }
             impl Replies {
                 reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;
@@ -252,6 +262,7 @@ macro_rules! for_every_read {
                 domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;
                 domain_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<SendingDomain>>;
                 domains_named(name: &str, limit: usize) -> Vec<SendingDomain>;
+                all_domains(limit: usize) -> Vec<SendingDomain>;
                 domains(workspace: WorkspaceId, page: PageRequest) -> Slice<SendingDomain>;
             }
             impl SignIns {

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::inbound_message::InboundKey;
 use messaging_core::domain::provider_link::{KEPT, ProviderLink};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::time::Timestamp;
 
-use super::put;
-use super::sample::id;
+use super::sample::{at, id};
+use super::{put, refuse};
 
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -81,4 +82,27 @@ pub async fn old_names_go_when_new_ones_come(store: &dyn Store) {
         assert_eq!(found(store, workspace, &format!("old{number}")).await, None);
     }
     assert!(found(store, workspace, "new0").await.is_some());
+}
+
+/// What came in is noted once for a workspace and a channel, and forgotten some time after it may be repeated.
+pub async fn what_came_in_is_noted_once(store: &dyn Store) {
+    let [mine, other]: [WorkspaceId; 2] = [id(), id()];
+    let (key, another) = (InboundKey::of("bot_api", "1:17"), InboundKey::of("bot_api", "1:18"));
+    let note = |workspace, channel, key, millis| Write::NoteInbound(workspace, channel, key, at(millis));
+    let is_noted = async |workspace, channel, key| store.is_inbound_noted(workspace, channel, key).await.unwrap();
+    put(store, [note(mine, Channel::Telegram, key, 10)]).await;
+    refuse(store, [note(mine, Channel::Telegram, key, 11)]).await;
+    assert!(is_noted(mine, Channel::Telegram, key).await);
+    for (workspace, channel, key) in
+        [(other, Channel::Telegram, key), (mine, Channel::Viber, key), (mine, Channel::Telegram, another)]
+    {
+        assert!(!is_noted(workspace, channel, key).await, "{channel}");
+        put(store, [note(workspace, channel, key, 12)]).await;
+    }
+    let kept = i64::try_from(InboundKey::KEPT.as_millis()).unwrap();
+    let later = |number: u8| note(mine, Channel::Sms, InboundKey([number; 16]), 13 + kept);
+    put(store, [later(1)]).await;
+    put(store, [later(2)]).await;
+    assert!(!is_noted(mine, Channel::Telegram, key).await);
+    assert!(is_noted(mine, Channel::Sms, InboundKey([1; 16])).await);
 }

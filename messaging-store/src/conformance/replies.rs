@@ -5,7 +5,7 @@ use messaging_core::changes::{Reply, ReplyKey, Write};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ports::store::Store;
 
-use super::sample::{at, id, insert, message, reply, session};
+use super::sample::{at, id, insert, message, reply, session, ticket};
 use super::{put, refuse};
 
 fn remember(reply: &Reply) -> Write {
@@ -72,6 +72,7 @@ pub async fn expired_replies_and_sessions_are_forgotten(store: &dyn Store) {
     let writes = (0..6).map(|n| remember(&reply(&format!("key {n}"), 0, if n % 2 == 0 { 100 } else { 900 })));
     put(store, writes.collect::<Vec<_>>()).await;
     put(store, [Write::PutSession(session("old", at(100))), Write::PutSession(session("new", at(900)))]).await;
+    put(store, [Write::PutTicket(ticket("old", at(100))), Write::PutTicket(ticket("new", at(900)))]).await;
     assert_eq!(store.forget_expired(at(99), 10).await.unwrap(), 0);
     let mut forgotten = 0;
     for _ in 0..4 {
@@ -79,9 +80,11 @@ pub async fn expired_replies_and_sessions_are_forgotten(store: &dyn Store) {
         assert!(now <= 2);
         forgotten += now;
     }
-    assert_eq!(forgotten, 4);
+    assert_eq!(forgotten, 5);
     assert_eq!(store.session(&Digest::of("old")).await.unwrap(), None);
     assert!(store.session(&Digest::of("new")).await.unwrap().is_some());
+    assert_eq!(store.ticket(&Digest::of("old")).await.unwrap(), None);
+    assert!(store.ticket(&Digest::of("new")).await.unwrap().is_some());
     assert!(store.reply(&reply("key 1", 0, 0).key, at(100)).await.unwrap().is_some());
 }
 

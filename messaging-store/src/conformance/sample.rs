@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
-use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
@@ -68,9 +68,30 @@ pub fn user() -> User {
     }
 }
 
+/// A ticket that the operator made.
+pub fn ticket(text: &str, expires_at: Timestamp) -> Ticket {
+    Ticket {
+        digest: Digest::of(text),
+        user_id: id(),
+        password_version: 3,
+        workspace_id: None,
+        created_at: at(2),
+        expires_at,
+    }
+}
+
 /// A session.
 pub fn session(token: &str, expires_at: Timestamp) -> Session {
-    Session { token_digest: Digest::of(token), user_id: id(), password_version: 3, created_at: at(2), expires_at }
+    Session {
+        id: id(),
+        token_digest: Digest::of(token),
+        user_id: id(),
+        password_version: 3,
+        created_at: at(2),
+        expires_at,
+        ip: Some("192.0.2.7".parse().expect("an address")),
+        user_agent: Some("curl/8".to_owned()),
+    }
 }
 
 /// A workspace.

@@ -73,6 +73,18 @@ pub async fn a_name_is_found_in_every_workspace(store: &dyn Store) {
     assert_eq!(store.domains_named("org", 10).await.unwrap(), []);
 }
 
+/// The checks of the installation look at the domains of everybody, in the order of their names and no more than asked for.
+pub async fn all_domains_are_listed_by_name(store: &dyn Store) {
+    let domains = ["b.example", "a.example", "c.example"].map(|name| domain(id(), name));
+    put(store, domains.iter().map(add).collect::<Vec<_>>()).await;
+    let names = async |limit| {
+        let found = store.all_domains(limit).await.unwrap();
+        found.into_iter().map(|domain| domain.domain).collect::<Vec<_>>()
+    };
+    assert_eq!(names(10).await, ["a.example", "b.example", "c.example"]);
+    assert_eq!(names(2).await, ["a.example", "b.example"]);
+}
+
 /// A deleted domain is gone, its name can be taken again, and who still holds the old record cannot
 /// bring it back. Deleting twice is no conflict, and deleting it for another workspace does nothing.
 pub async fn a_deleted_name_is_free(store: &dyn Store) {

@@ -9,7 +9,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
-    Claim, ClaimedJob, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
+    Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
 };
 use messaging_core::time::Monotonic;
 use tokio::sync::watch;
@@ -148,6 +148,12 @@ impl Store for TwoHandles {
 
     fn clock_offset_ms(&self) -> i64 {
         self.first().clock_offset_ms()
+    }
+
+    fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        for handle in &self.0.handles {
+            handle.observe(Arc::clone(&observer));
+        }
     }
 
     fn gauges(&self) -> StoreGauges {

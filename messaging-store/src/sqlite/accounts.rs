@@ -2,17 +2,18 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
-use messaging_core::ids::{Id as _, UserId, WorkspaceId};
+use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
 use messaging_core::scope::Role;
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
-use super::row::{below, document, one_more, record, slice, stored};
+use super::row::{below, document, one_more, record, slice, stored, time};
 
 pub(super) fn put_user(connection: &Connection, user: &User, expect: Expect) -> Result<(), Fault> {
     let (id, doc) = (user.id.to_bytes(), document(user)?);
@@ -29,11 +30,40 @@ pub(super) fn put_user(connection: &Connection, user: &User, expect: Expect) -> 
 }
 
 pub(super) fn put_session(connection: &Connection, session: &Session) -> Result<(), Fault> {
-    let (expires, doc) = (session.expires_at.as_millis(), document(session)?);
     connection
-        .prepare_cached("INSERT INTO sessions (token, expires_at, doc) VALUES (?1, ?2, ?3)")?
-        .execute(params![session.token_digest.as_bytes(), expires, doc])?;
+        .prepare_cached(
+            "INSERT INTO sessions (token, id, user, password_version, expires_at, used_at, doc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            session.token_digest.as_bytes(),
+            session.id.to_bytes(),
+            session.user_id.to_bytes(),
+            session.password_version,
+            session.expires_at.as_millis(),
+            session.created_at.as_millis(),
+            document(session)?
+        ])?;
     Ok(())
+}
+
+pub(super) fn touch_session(connection: &Connection, token: &Digest, at: Timestamp) -> Result<(), Fault> {
+    connection
+        .prepare_cached("UPDATE sessions SET used_at = ?2 WHERE token = ?1 AND used_at < ?2")?
+        .execute(params![token.as_bytes(), at.as_millis()])?;
+    Ok(())
+}
+
+pub(super) fn put_ticket(connection: &Connection, ticket: &Ticket) -> Result<(), Fault> {
+    let (expires, doc) = (ticket.expires_at.as_millis(), document(ticket)?);
+    connection
+        .prepare_cached("INSERT INTO tickets (digest, expires_at, doc) VALUES (?1, ?2, ?3)")?
+        .execute(params![ticket.digest.as_bytes(), expires, doc])?;
+    Ok(())
+}
+
+pub(super) fn take_ticket(connection: &Connection, digest: &Digest) -> Result<(), Fault> {
+    expect_one(connection.prepare_cached("DELETE FROM tickets WHERE digest = ?1")?.execute([digest.as_bytes()])?)
 }
 
 pub(super) fn delete_session(connection: &Connection, token: &Digest) -> Result<(), Fault> {
@@ -100,6 +130,62 @@ impl Accounts for SqliteStore {
         self.readers
             .read(move |connection| {
                 one(connection, "SELECT doc FROM sessions WHERE token = ?1", [token], |row| record(row, 0))
+            })
+            .await
+    }
+
+    async fn sessions_of(
+        &self,
+        user: UserId,
+        password_version: u32,
+        now: Timestamp,
+        page: PageRequest,
+    ) -> Result<Slice<(Session, Timestamp)>, StoreError> {
+        const SQL: &str = "SELECT doc, used_at FROM sessions INDEXED BY sessions_by_user
+            WHERE user = ?1 AND id < ?2 AND password_version = ?3 AND expires_at > ?4 ORDER BY id DESC LIMIT ?5";
+        self.readers
+            .read(move |connection| {
+                let key = params![user.to_bytes(), below(&page), password_version, now.as_millis(), one_more(&page)];
+                let items = many(connection, SQL, key, |row| Ok((record(row, 0)?, time(row, 1)?)))?;
+                Ok(slice(items, page.limit, |(session, _): &(Session, Timestamp)| session.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn session_by_id(&self, user: UserId, id: SessionId) -> Result<Option<Session>, StoreError> {
+        const SQL: &str = "SELECT doc FROM sessions WHERE user = ?1 AND id = ?2";
+        self.readers
+            .read(move |connection| one(connection, SQL, [user.to_bytes(), id.to_bytes()], |row| record(row, 0)))
+            .await
+    }
+
+    async fn ticket(&self, digest: &Digest) -> Result<Option<Ticket>, StoreError> {
+        let digest = *digest.as_bytes();
+        self.readers
+            .read(move |connection| {
+                one(connection, "SELECT doc FROM tickets WHERE digest = ?1", [digest], |row| record(row, 0))
+            })
+            .await
+    }
+
+    async fn users(&self, page: PageRequest) -> Result<Slice<User>, StoreError> {
+        const SQL: &str = "SELECT doc FROM users WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
+        self.readers
+            .read(move |connection| {
+                let key = params![below(&page), one_more(&page)];
+                let items = many(connection, SQL, key, |row| record(row, 0))?;
+                Ok(slice(items, page.limit, |user: &User| user.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn workspaces(&self, page: PageRequest) -> Result<Slice<Workspace>, StoreError> {
+        const SQL: &str = "SELECT doc FROM workspaces WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
+        self.readers
+            .read(move |connection| {
+                let key = params![below(&page), one_more(&page)];
+                let items = many(connection, SQL, key, |row| record(row, 0))?;
+                Ok(slice(items, page.limit, |workspace: &Workspace| workspace.id.to_bytes()))
             })
             .await
     }

@@ -28,6 +28,9 @@ pub(super) fn apply(
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
         Write::PutSession(session) => accounts::put_session(connection, session),
         Write::DeleteSession(token) => accounts::delete_session(connection, token),
+        Write::TouchSession(token, at) => accounts::touch_session(connection, token, *at),
+        Write::PutTicket(ticket) => accounts::put_ticket(connection, ticket),
+        Write::TakeTicket(digest) => accounts::take_ticket(connection, digest),
         Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
@@ -86,6 +89,9 @@ pub(super) fn apply(
         Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
         Write::PutProviderLink(link) => provider_links::put(connection, link),
+        Write::NoteInbound(workspace, channel, key, at) => {
+            provider_links::note_inbound(connection, *workspace, *channel, *key, *at)
+        }
         Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
         Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::LogEvent(event) => events::log(connection, event),
@@ -148,8 +154,8 @@ pub(super) fn apply(
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
         Write::KeepBlob(blob) => blobs::name(connection, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
-        // Nothing is noted of kept ones.
-        Write::DeleteBlob(..) => Ok(()),
+        // Of kept files nothing is noted, and what is observed is for the process alone.
+        Write::DeleteBlob(..) | Write::Observe(_) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
         Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at).map(drop),

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use messaging_core::changes::AudienceRow;
 use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::audiences::{
@@ -34,7 +35,10 @@ use self::walk::Walk;
 use super::SqliteStore;
 
 pub(super) use self::kept::{forget_campaign, put};
-pub(super) use self::left_out::{forget as forget_left_out, put as leave_out};
+pub(super) use self::left_out::{
+    SLICE as LEFT_OUT_SLICE, forget as forget_left_out, forget_some as forget_some_left_out, old as old_left_out,
+    put as leave_out,
+};
 pub(super) use self::taken::{forget as forget_addresses, take};
 /// How long a preview counts; then it estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
@@ -137,16 +141,30 @@ impl Audiences for SqliteStore {
         self.readers.read(move |connection| kept::sets_of(connection, workspace, campaign, contact)).await
     }
 
+    async fn addresses_left_in(
+        &self,
+        workspace: WorkspaceId,
+        campaign: CampaignId,
+        channel: Channel,
+        contact: ContactId,
+        addresses: Vec<String>,
+    ) -> Result<Vec<String>, StoreError> {
+        self.readers
+            .read(move |connection| left_out::rest(connection, workspace, campaign, channel, contact, addresses))
+            .await
+    }
+
     async fn campaign_recipients(
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
         channel: Channel,
+        viber: ViberService,
         numbers: &[u64],
     ) -> Result<Vec<CampaignRecipient>, StoreError> {
         let numbers = numbers.to_vec();
         self.readers
-            .read(move |connection| recipients::numbered(connection, workspace, campaign, channel, &numbers))
+            .read(move |connection| recipients::numbered(connection, workspace, campaign, (channel, viber), &numbers))
             .await
     }
 }

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::changes::{Changes, Write};
+use messaging_core::ports::store::{CommitBatch, CommitObserver};
 
 use super::apply::apply;
 use super::connection::Overwriting;
 use super::fault::Fault;
+use super::observed::Observed;
 use super::write_connection::WriteConnection;
 use super::writer::Commit;
 
@@ -24,8 +26,8 @@ const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 const RIDING_SLICE: Duration = Duration::from_millis(4);
 
 /// Commits what waits, many sets of changes at a time.
-#[derive(Default)]
 pub(super) struct WriteBatch {
+    observed: Arc<Observed>,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
 }
@@ -39,6 +41,11 @@ enum ApplyFailure {
 }
 
 impl WriteBatch {
+    /// A batch whose commits are told to whoever observes them.
+    pub(super) fn new(observed: Arc<Observed>) -> Self {
+        Self { observed, batch: Vec::new() }
+    }
+
     /// Commits all of the foreground and as much of the background as fits, and answers.
     pub(super) fn commit(
         &mut self,
@@ -66,17 +73,21 @@ impl WriteBatch {
             let has_woken = writing.interests.settle(&writing.connection, &mut writing.index)?;
             writing.index.settle(&writing.connection)?;
             writing.deltas.settle(&writing.connection)?;
+            let began = Instant::now();
             writing.statement("COMMIT").map_err(Fault::of_commit)?;
-            Ok(has_woken)
+            Ok((has_woken, began.elapsed()))
         });
         match outcome {
-            Ok(has_woken) => {
+            Ok((has_woken, sync)) => {
                 if has_woken {
                     writing.tell_work();
                 }
                 writing.index.forget_undo();
                 writing.deltas.clear();
                 writing.checkpoints.note_growth();
+                if let Some(observer) = self.observed.get() {
+                    tell(observer.as_ref(), &batch, sync);
+                }
                 for (commit, outcome) in batch.drain(..) {
                     commit.answer(outcome);
                 }
@@ -183,6 +194,18 @@ impl WriteBatch {
             }
         }
         Ok(())
+    }
+}
+
+/// Tells of commits that are durable, before their callers hear: what they count then is counted.
+fn tell(observer: &dyn CommitObserver, batch: &[(Commit, Result<(), Fault>)], sync: Duration) {
+    let mut commits = 0;
+    for (commit, _) in batch.iter().filter(|(_, outcome)| outcome.is_ok()) {
+        commits += 1;
+        observer.committed(&commit.changes, commit.waited());
+    }
+    if commits > 0 {
+        observer.synced(CommitBatch { commits, sync });
     }
 }
 

@@ -209,6 +209,8 @@ impl Campaigns for SqliteStore {
     async fn forget_campaign_rows(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let forgotten = self.forget_removed_campaigns(limit).await?;
         let room = limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
-        Ok(forgotten + self.forget_contact_sends(now, room).await?)
+        let forgotten = forgotten + self.forget_contact_sends(now, room).await?;
+        let room = limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
+        Ok(forgotten + self.forget_left_out(now, room).await?)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use messaging_core::changes::Changes;
+use messaging_core::domain::checkup::DiskFacts;
 use messaging_core::ports::store::{StoreGauges, StoreHealth};
 use tokio::sync::watch;
 
@@ -39,6 +40,7 @@ pub(super) struct Health {
     reserve: Option<u64>,
     free: AtomicU64,
     log_bytes: AtomicU64,
+    database_bytes: AtomicU64,
 }
 
 /// What the state is made of: a fault outweighs the space that is left.
@@ -61,6 +63,7 @@ impl Health {
             reserve,
             free: AtomicU64::new(UNKNOWN),
             log_bytes: AtomicU64::new(0),
+            database_bytes: AtomicU64::new(0),
         };
         health.look_at_space();
         health
@@ -104,6 +107,7 @@ impl Health {
     pub(super) fn gauges(&self) -> StoreGauges {
         let free = self.free.load(Ordering::Relaxed);
         StoreGauges {
+            database_bytes: self.database_bytes.load(Ordering::Relaxed),
             wal_bytes: self.log_bytes.load(Ordering::Relaxed),
             disk_free_bytes: (free != UNKNOWN).then_some(free),
         }
@@ -152,13 +156,15 @@ impl Health {
         });
     }
 
-    /// Looks how much space is left, and how long the log is.
+    /// Looks how much space is left, and how long the files are.
     pub(super) fn look_at_space(&self) {
         let log = fs::metadata(&self.log).map_or(0, |metadata| metadata.len());
         self.log_bytes.store(log, Ordering::Relaxed);
+        let database = fs::metadata(&self.database).map_or(0, |metadata| metadata.len());
+        self.database_bytes.store(database, Ordering::Relaxed);
         let Some(free) = free_bytes(&self.database) else { return };
         self.free.store(free, Ordering::Relaxed);
-        let reserve = self.reserve.unwrap_or_else(|| MIN_RESERVE.max(log.saturating_mul(2)));
+        let reserve = self.reserve.unwrap_or_else(|| default_reserve(log));
         // Whatever reserve is wanted: a log that cannot be moved into the database for want of space can never start
         // over, and so not even outcomes could be stored.
         let least = log.saturating_add(BETWEEN_LOOKS);
@@ -204,6 +210,18 @@ impl Health {
             _ => tracing::error!(from, to, free = self.free.load(Ordering::Relaxed), "the store is not healthy"),
         }
     }
+}
+
+/// Space on the disk of a database, and how much of it is to be kept free: `reserve`, or else the default.
+pub fn disk_space(database: &Path, reserve: Option<u64>) -> DiskFacts {
+    let log = fs::metadata(log_path(database)).map_or(0, |metadata| metadata.len());
+    // Before the first start only the directory is there, or the one above.
+    let place = database.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
+    DiskFacts { free: free_bytes(place), reserve: reserve.unwrap_or_else(|| default_reserve(log)) }
+}
+
+fn default_reserve(log: u64) -> u64 {
+    MIN_RESERVE.max(log.saturating_mul(2))
 }
 
 /// What whoever is not privileged may still write on the disk of a file.

@@ -226,6 +226,12 @@ impl Listeners {
         Ok(!self.of(connection, workspace)?.is_empty())
     }
 
+    /// Whether runs of a workspace may go on or end by any change of their contact.
+    pub(super) fn hears_changes(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
+        let listeners = self.of(connection, workspace)?;
+        Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
+    }
+
     /// Keeps notes of what happened to a contact, for the automations that listen for it.
     pub(super) fn hear(
         &mut self,
@@ -368,6 +374,14 @@ fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listene
         listener.runs = many(connection, VERSIONS, [listener.n], |row| Ok((row.get(0)?, record(row, 1)?)))?;
     }
     Ok(listeners)
+}
+
+/// What [`Listeners::hears_changes`] says, for those who are not the writer.
+pub(super) fn runs_hear_changes(connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
+    const SQL: &str = "SELECT 1 FROM automations a CROSS JOIN automation_versions v ON v.automation = a.n
+        WHERE a.workspace = ?1 AND a.removed = 0 AND a.lanes <> '[]' AND v.interest <> ''
+            AND json_extract(v.interest, '$.everything') = 1 LIMIT 1";
+    Ok(connection.prepare_cached(SQL)?.exists([workspace.to_bytes()])?)
 }
 
 /// Whether a contact has an open run that may go on or end by what happened.

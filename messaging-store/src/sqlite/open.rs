@@ -18,6 +18,7 @@ use super::health::Health;
 use super::installation_values;
 use super::log_repair;
 use super::news::Others;
+use super::observed::Observed;
 use super::open_error::{OpenError, failed};
 use super::readers::Readers;
 use super::schema::{self, State};
@@ -114,7 +115,8 @@ impl SqliteStore {
         }
         let stop = epoch.zip(owner.clone()).map(|(epoch, owner)| Stop { epoch, owner, reopen: reopen.clone() });
         let blobs = BlobFiles::new(blobs);
-        let mut batch = WriteBatch::default();
+        let observed = Arc::<Observed>::default();
+        let mut batch = WriteBatch::new(Arc::clone(&observed));
         let news = watch::Sender::default();
         let others = Others::new(news.clone());
         let writing =
@@ -132,6 +134,7 @@ impl SqliteStore {
             scans: Arc::new(scans),
             checkpoints,
             health,
+            observed,
             news,
             due: DueTables::default(),
             blobs,

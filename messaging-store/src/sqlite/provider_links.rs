@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::inbound_message::InboundKey;
 use messaging_core::domain::provider_link::{KEPT, ProviderLink};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{ProviderLinks, StoreError};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
-use super::fault::Fault;
+use super::fault::{Fault, expect_one};
 use super::query::one;
 use super::row::{number, numbered, time};
 
@@ -37,6 +39,28 @@ pub(super) fn put(connection: &Connection, link: &ProviderLink) -> Result<(), Fa
              (SELECT workspace, channel, provider, name FROM provider_links WHERE at < ?1 ORDER BY at LIMIT ?2)",
         )?
         .execute(params![link.at.as_millis().saturating_sub(kept), FORGOTTEN_AT_A_TIME])?;
+    Ok(())
+}
+
+/// Notes what came in, and lets go of some old ones; a conflict when it is noted.
+pub(super) fn note_inbound(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    channel: Channel,
+    key: InboundKey,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let noted = connection
+        .prepare_cached("INSERT OR IGNORE INTO inbound_notes (workspace, channel, key, at) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![workspace.to_bytes(), number(&Channel::ALL, &channel), key.0, at.as_millis()])?;
+    expect_one(noted)?;
+    let kept = i64::try_from(InboundKey::KEPT.as_millis()).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "DELETE FROM inbound_notes WHERE (workspace, channel, key) IN
+             (SELECT workspace, channel, key FROM inbound_notes WHERE at < ?1 ORDER BY at LIMIT ?2)",
+        )?
+        .execute(params![at.as_millis().saturating_sub(kept), FORGOTTEN_AT_A_TIME])?;
     Ok(())
 }
 
@@ -79,6 +103,21 @@ impl ProviderLinks for SqliteStore {
                         at: time(row, 3)?,
                     })
                 })
+            })
+            .await
+    }
+
+    async fn is_inbound_noted(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        key: InboundKey,
+    ) -> Result<bool, StoreError> {
+        const SQL: &str = "SELECT 1 FROM inbound_notes WHERE workspace = ?1 AND channel = ?2 AND key = ?3";
+        self.readers
+            .point_read(move |connection| {
+                let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), key.0];
+                Ok(connection.prepare_cached(SQL)?.exists(key)?)
             })
             .await
     }

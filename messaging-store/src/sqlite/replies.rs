@@ -108,15 +108,22 @@ fn forget_replies(connection: &Connection, rows: &[i64], now: Timestamp) -> Resu
     Ok(forgotten)
 }
 
+/// Forgets sessions and tickets that have expired.
 fn forget_sessions(connection: &Connection, now: Timestamp, limit: i64) -> Result<i64, Fault> {
-    let mut expired = connection.prepare_cached("SELECT token FROM sessions WHERE expires_at <= ?1 LIMIT ?2")?;
-    let mut delete = connection.prepare_cached("DELETE FROM sessions WHERE token = ?1")?;
+    const TABLES: [(&str, &str); 2] = [
+        ("SELECT token FROM sessions WHERE expires_at <= ?1 LIMIT ?2", "DELETE FROM sessions WHERE token = ?1"),
+        ("SELECT digest FROM tickets WHERE expires_at <= ?1 LIMIT ?2", "DELETE FROM tickets WHERE digest = ?1"),
+    ];
     let mut forgotten = 0;
-    while forgotten < limit {
-        let token: Option<[u8; 32]> = expired.query_row(params![now.as_millis(), 1], |row| row.get(0)).optional()?;
-        let Some(token) = token else { break };
-        delete.execute([token])?;
-        forgotten += 1;
+    for (expired, delete) in TABLES {
+        let (mut expired, mut delete) = (connection.prepare_cached(expired)?, connection.prepare_cached(delete)?);
+        while forgotten < limit {
+            let token: Option<[u8; 32]> =
+                expired.query_row(params![now.as_millis(), 1], |row| row.get(0)).optional()?;
+            let Some(token) = token else { break };
+            delete.execute([token])?;
+            forgotten += 1;
+        }
     }
     Ok(forgotten)
 }

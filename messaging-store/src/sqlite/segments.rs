@@ -36,14 +36,14 @@ use self::preview::Count;
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
-use super::lists;
 use super::numbers::{make_workspace_number, workspace_number};
 use super::query::{many, one};
 use super::row::{below, count, id, number as stored_number, numbered, one_more, slice, sql_limit, time};
+use super::{listeners, lists};
 
 pub(super) use compile::{compile, compile_asks};
 pub(super) use evaluate::{Answering, Evaluation};
-pub(super) use follow::note_address;
+pub(super) use follow::tell_of_address;
 pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 pub(super) use preview::{scaled, spread};
@@ -152,7 +152,7 @@ fn renew_read_mask(
     connection
         .prepare_cached("UPDATE workspace_numbers SET read_mask = ?2 WHERE number = ?1 AND read_mask <> ?2")?
         .execute(params![workspace_number, read_mask.bits()])?;
-    if !read_mask.intersects(ReadMask::SUPPRESSIONS) {
+    if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !listeners::runs_hear_changes(connection, workspace)? {
         // Nobody will look for them; they are about people and shall not stay.
         connection
             .prepare_cached("DELETE FROM changed_addresses WHERE workspace_number = ?1")?
@@ -219,7 +219,9 @@ impl Segments for SqliteStore {
         self.readers
             .point_read(move |connection| {
                 let found = one(connection, SQL, [workspace.to_bytes()], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
-                Ok(found.unwrap_or(ReadMask::NONE))
+                let Some(read_mask) = found else { return Ok(ReadMask::NONE) };
+                let hears = listeners::runs_hear_changes(connection, workspace)?;
+                Ok(if hears { read_mask | ReadMask::TRACED_SUPPRESSIONS } else { read_mask })
             })
             .await
     }
@@ -307,7 +309,10 @@ impl Segments for SqliteStore {
             .await?;
         let is_more = traced.is_some() || removed.is_some();
         if let Some(traced) = traced {
-            self.writer.undurably_for(job, move |connection, _| follow::write_traced(connection, &traced)).await?;
+            let write = move |connection: &Connection, interests: &mut Interests| {
+                follow::write_traced(connection, interests, workspace, &traced)
+            };
+            self.writer.undurably_for(job, write).await?;
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {

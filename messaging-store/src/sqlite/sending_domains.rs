@@ -61,6 +61,13 @@ impl SendingDomains for SqliteStore {
             .await
     }
 
+    async fn all_domains(&self, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {
+        const SQL: &str = "SELECT doc FROM sending_domains ORDER BY name, workspace LIMIT ?1";
+        self.readers
+            .read(move |connection| many(connection, SQL, params![sql_limit(limit)], |row| record(row, 0)))
+            .await
+    }
+
     async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError> {
         const SQL: &str = "SELECT doc FROM sending_domains WHERE workspace = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3";
         self.readers

@@ -13,11 +13,9 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
-use super::listeners::Happened;
-use super::numbers::{BY_EMAIL, BY_PHONE, workspace_number};
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
-use super::segments::note_address;
+use super::segments::tell_of_address;
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -43,37 +41,20 @@ pub(super) fn put(
             )?
             .execute(params![workspace, channel, suppression.address, doc, revision])?,
     })?;
-    if expect == Expect::Absent { tell(connection, interests, suppression, suppression.created_at) } else { Ok(()) }
+    match expect {
+        Expect::Absent => tell(connection, interests, suppression, suppression.created_at),
+        Expect::Revision(_) => Ok(()),
+    }
 }
 
-/// Tells segments and automations that an address came onto the list or off it. Automations hear of addresses that an
-/// index finds: others are found when they are asked for.
 fn tell(
     connection: &Connection,
     interests: &mut Interests,
     suppression: &Suppression,
     at: Timestamp,
 ) -> Result<(), Fault> {
-    let (workspace, channel, address) = (suppression.workspace_id, suppression.channel, &suppression.address);
-    if let Some(read_mask) = interests.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)? {
-        note_address(connection, read_mask, channel, address)?;
-    }
-    if !interests.listeners.is_any(connection, workspace)? {
-        return Ok(());
-    }
-    let sql = match channel {
-        Channel::Email => BY_EMAIL,
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => BY_PHONE,
-        Channel::Telegram | Channel::Push => return Ok(()),
-    };
-    let workspace_number = workspace_number(connection, workspace)?;
-    let contact: Option<i64> = one(connection, sql, params![workspace_number, address], |row| Ok(row.get(0)?))?;
-    match contact {
-        Some(contact) => {
-            interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
-        }
-        None => Ok(()),
-    }
+    let address = (suppression.channel, suppression.address.as_str());
+    tell_of_address(connection, interests, suppression.workspace_id, address, at)
 }
 
 pub(super) fn delete(

@@ -41,10 +41,17 @@ type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 /// Changes, and who waits for them.
 pub(super) struct Commit {
     pub(super) changes: Changes,
+    /// When it was handed over.
+    since: Instant,
     reply: oneshot::Sender<Result<(), Fault>>,
 }
 
 impl Commit {
+    /// How long its caller has waited.
+    pub(super) fn waited(&self) -> Duration {
+        self.since.elapsed()
+    }
+
     /// Tells the caller; one that went away does not mind.
     pub(super) fn answer(self, outcome: Result<(), Fault>) {
         let _ = self.reply.send(outcome);
@@ -133,7 +140,7 @@ impl Writer {
             Priority::Foreground => |waiting| &mut waiting.foreground,
             Priority::Background => |waiting| &mut waiting.background,
         };
-        self.queue.put(Commit { changes, reply }, queue, self.capacity)?;
+        self.queue.put(Commit { changes, since: Instant::now(), reply }, queue, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 

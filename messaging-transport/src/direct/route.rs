@@ -52,6 +52,18 @@ impl FromStr for MxOverride {
     }
 }
 
+impl MxOverride {
+    /// The host: a name or an address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
 impl fmt::Display for MxOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;

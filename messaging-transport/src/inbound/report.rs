@@ -12,7 +12,6 @@ mod arf;
 mod bounce_text;
 mod codes;
 mod dsn;
-mod fields;
 mod mail;
 mod phrases;
 

@@ -14,6 +14,15 @@ pub(super) const MAX_WORD: usize = 900;
 /// The longest display name or file name written as a quoted string.
 const MAX_QUOTED: usize = 300;
 
+/// How a file is shown (RFC 2183).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Disposition {
+    /// Beside the message.
+    Attachment,
+    /// Within it.
+    Inline,
+}
+
 /// Writes fields to the end of a message.
 pub(super) struct Headers<'a>(pub(super) &'a mut Vec<u8>);
 
@@ -80,9 +89,12 @@ impl Headers<'_> {
     }
 
     /// `Content-Disposition` of a file.
-    pub(super) fn disposition(&mut self, filename: &str) {
+    pub(super) fn disposition(&mut self, disposition: Disposition, filename: &str) {
         self.start("Content-Disposition");
-        self.text("attachment");
+        self.text(match disposition {
+            Disposition::Attachment => "attachment",
+            Disposition::Inline => "inline",
+        });
         let filename = without_controls(filename, '_');
         if is_printable(&filename) && filename.len() <= MAX_QUOTED {
             self.text(";\r\n filename=");
@@ -240,8 +252,14 @@ mod tests {
     #[test]
     fn file_names_are_quoted_or_extended() {
         let start = "Content-Disposition: attachment";
-        check(|h| h.disposition("a \"b\".pdf"), &format!("{start};\r\n filename=\"a \\\"b\\\".pdf\"\r\n"));
-        check(|h| h.disposition("é.pdf"), &format!("{start};\r\n filename*=utf-8''%C3%A9.pdf\r\n"));
-        check(|h| h.disposition("a\r\nb\0"), &format!("{start};\r\n filename=\"a__b_\"\r\n"));
+        check(
+            |h| h.disposition(Disposition::Attachment, "a \"b\".pdf"),
+            &format!("{start};\r\n filename=\"a \\\"b\\\".pdf\"\r\n"),
+        );
+        check(
+            |h| h.disposition(Disposition::Attachment, "é.pdf"),
+            &format!("{start};\r\n filename*=utf-8''%C3%A9.pdf\r\n"),
+        );
+        check(|h| h.disposition(Disposition::Attachment, "a\r\nb\0"), &format!("{start};\r\n filename=\"a__b_\"\r\n"));
     }
 }

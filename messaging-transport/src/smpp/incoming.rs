@@ -45,13 +45,34 @@ pub(super) fn read(pdu: &DeliverSm) -> Incoming {
         let text = String::from_utf8_lossy(payload);
         return receipt(&text, id, state);
     }
-    let body = decode(u8::from(pdu.data_coding), esm_class & HAS_HEADER != 0, payload);
+    let has_header = esm_class & HAS_HEADER != 0;
+    // Parts are not put together: a part of a longer message says that somebody wrote, and is no word by itself.
+    let body = if has_header && is_of_several(payload) {
+        String::new()
+    } else {
+        decode(u8::from(pdu.data_coding), has_header, payload)
+    };
     let from = pdu.source_addr.as_str();
     let is_number = !from.is_empty() && from.bytes().all(|byte| byte.is_ascii_digit());
     // Short numbers have no country.
     let is_international = is_number && (pdu.source_addr_ton == Ton::International || from.len() >= 10);
     let from = if is_international { format!("+{from}") } else { from.to_owned() };
     if from.is_empty() { Incoming::Nothing } else { Incoming::Message { from, news: InboundNews::Text(body) } }
+}
+
+/// Whether a user data header says that the message has more than one part (3GPP TS 23.040 sections 9.2.3.24.1 and
+/// 9.2.3.24.8).
+fn is_of_several(payload: &[u8]) -> bool {
+    let Some((&length, rest)) = payload.split_first() else { return false };
+    let mut header = rest.get(..usize::from(length)).unwrap_or_default();
+    while let [name, size, rest @ ..] = header {
+        let Some((value, others)) = rest.split_at_checked(usize::from(*size)) else { return false };
+        match (name, value) {
+            (0x00, [_, total, _]) | (0x08, [_, _, total, _]) => return *total > 1,
+            _ => header = others,
+        }
+    }
+    false
 }
 
 /// Reads the text of a receipt; the optional parameters count before it.
@@ -139,8 +160,15 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(wrote(read(&deliver(0, b"STOP"))), ("+4915112345678".to_owned(), "STOP".to_owned()));
-        let part = deliver(HAS_HEADER, &[5, 0, 3, 1, 2, 1, b'O', b'K']);
-        assert_eq!(wrote(read(&part)).1, "OK");
+        for (part, text) in [
+            (&[5, 0, 3, 1, 1, 1, b'O', b'K'][..], "OK"),
+            (&[4, 5, 2, 0, 0, b'O', b'K'], "OK"),
+            (&[5, 0, 3, 1, 2, 1, b'O', b'K'], ""),
+            (&[6, 8, 4, 0, 1, 3, 2, b'O', b'K'], ""),
+            (&[9, 5, 2, 0, 0, 0, 3, 1, 2, 1, b'O', b'K'], ""),
+        ] {
+            assert_eq!(wrote(read(&deliver(HAS_HEADER, part))).1, text, "{part:?}");
+        }
         let mut long = deliver(0, b"");
         long.data_coding = DataCoding::Ucs2;
         long.push_tlv(Tlv::MessagePayload(MessagePayload::new(AnyOctetString::from_slice(&[0x04, 0x36]))));

@@ -8,7 +8,7 @@ use messaging_core::ports::transport::TransportError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls_platform_verifier::Verifier;
 use tokio::net::TcpStream;
@@ -65,23 +65,36 @@ impl Tls {
             }
             Trust::Anyone => Arc::new(AnyCertificate(Arc::clone(&provider))),
         };
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
-        Ok(Arc::new(config))
+        config_of(provider, verifier)
+    }
+}
+
+/// What a client shakes hands with whose peers a verifier judges.
+pub(crate) fn config_of(
+    provider: Arc<CryptoProvider>,
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<Arc<ClientConfig>, rustls::Error> {
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// What is wrong with the peer's certificate, if a handshake failed by that.
+pub(crate) fn certificate_fault(error: &io::Error) -> Option<&CertificateError> {
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(fault)) => Some(fault),
+        _ => None,
     }
 }
 
 /// A certificate that does not fit is for whoever wrote the settings to know.
 fn refusal(error: &io::Error) -> TransportError {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    match cause {
-        Some(rustls::Error::InvalidCertificate(_)) => {
-            TransportError::Misconfigured(format!("the peer's certificate is not valid for its host: {error}"))
-        }
-        _ => TransportError::Unreachable(format!("the TLS handshake failed: {error}")),
+    match certificate_fault(error) {
+        Some(_) => TransportError::Misconfigured(format!("the peer's certificate is not valid for its host: {error}")),
+        None => TransportError::Unreachable(format!("the TLS handshake failed: {error}")),
     }
 }
 

@@ -4,13 +4,13 @@ use messaging_core::domain::inbound_message::InboundNews;
 use messaging_core::ports::transport::{Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
 use serde_json::Value;
 
-use crate::provider::callback;
+use crate::provider::{Settings, callback};
 
 /// The header that holds the secret of [`setWebhook`](super::TelegramBot::register).
 const SECRET: &str = "x-telegram-bot-api-secret-token";
 
 /// Proves and reads an update. The answer is empty: a body that names a method would be executed.
-pub(super) fn read(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
+pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     callback::posted(request)?;
     let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
     let secret = callback::header(request.headers, SECRET).ok_or(CallbackFault::Unauthorized)?;
@@ -19,7 +19,11 @@ pub(super) fn read(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFa
     }
     let update = callback::json(request.body);
     let found = [written(&update["message"]), membership(&update["my_chat_member"])];
-    let news = found.into_iter().flatten().map(|(from, news)| CallbackNews::Inbound { from, news }).collect();
+    // Updates are numbered for each bot, whose id stands before the colon of its token.
+    let bot = settings.required("bot_token").ok().and_then(|token| token.split(':').next()).unwrap_or_default();
+    let id = update["update_id"].as_i64().map(|number| format!("{bot}:{number}"));
+    let inbound = |(from, news)| CallbackNews::Inbound { from, news, id: id.clone() };
+    let news = found.into_iter().flatten().map(inbound).collect();
     Ok(Callback { news, ..Callback::default() })
 }
 

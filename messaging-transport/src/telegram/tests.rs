@@ -229,6 +229,22 @@ async fn telegram_is_told_an_address_that_it_calls_and_no_other() {
     assert_eq!(register("https://a.example/t").await.unwrap_err(), "Bad Request: bad webhook: failed to resolve host");
 }
 
+#[tokio::test]
+async fn a_bot_api_server_of_ones_own_is_told_any_address() {
+    let (fetch, bot) = bot();
+    let settings = json!({"api_base": "http://bots.example:8081", "bot_token": TOKEN});
+    let register = async |url: &str| {
+        let address = CallbackAddress { url: url.to_owned(), ..channel_address() };
+        bot.register(&object(&settings), &address).await
+    };
+    fetch.next_with(Ok(fetched(200, &[], r#"{"ok":true,"result":true}"#)));
+    assert_eq!(register("http://10.0.0.1:8080/t").await, Ok(Registration::Registered));
+    assert_eq!(fetch.take().remove(0).url, format!("http://bots.example:8081/bot{TOKEN}/setWebhook"));
+    fetch.next_with(Ok(fetched(400, &[], &refusal(400, "Bad Request: bad webhook: HTTPS url must be provided"))));
+    let why = register("http://10.0.0.1:8080/t").await.unwrap_err();
+    assert_eq!(why, "Bad Request: bad webhook: HTTPS url must be provided");
+}
+
 fn news_of(update: &Value) -> Vec<(String, InboundNews)> {
     let (_, bot) = bot();
     let headers = [("x-telegram-bot-api-secret-token", "secret")];
@@ -238,7 +254,7 @@ fn news_of(update: &Value) -> Vec<(String, InboundNews)> {
         .news
         .into_iter()
         .map(|news| match news {
-            CallbackNews::Inbound { from, news } => (from, news),
+            CallbackNews::Inbound { from, news, .. } => (from, news),
             CallbackNews::Receipt { .. } => panic!("Telegram has no receipts"),
         })
         .collect()

@@ -147,5 +147,6 @@ fn receipt(said: &Value) -> Option<CallbackNews> {
 
 fn message(said: &Value) -> Option<CallbackNews> {
     let (from, text) = (said["from"].as_str()?.to_owned(), said["text"].as_str()?.to_owned());
-    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text) })
+    let id = said["id"].as_str().map(ToOwned::to_owned);
+    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text), id })
 }

@@ -6,8 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hickory_proto::op::{Message, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, TXT};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, PTR, TXT};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
+use messaging_core::domain::domain_name::reversed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::{AbortHandle, JoinSet};
@@ -90,6 +91,13 @@ impl TestDns {
         };
         self.set(name, RecordType::A, four.into_iter().map(record).collect());
         self.set(name, RecordType::AAAA, six.into_iter().map(record).collect());
+    }
+
+    /// Gives an address these names in place of those it had.
+    pub fn names(&self, address: IpAddr, names: &[&str]) {
+        let zone = if address.is_ipv4() { "in-addr.arpa" } else { "ip6.arpa" };
+        let records = names.iter().map(|name| RData::PTR(PTR(parse(name)))).collect();
+        self.set(&format!("{}.{zone}", reversed(address)), RecordType::PTR, records);
     }
 
     /// Makes a name an alias.

@@ -20,6 +20,11 @@ mod vonage;
 mod webpush;
 mod whatsapp;
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
@@ -38,6 +43,13 @@ pub use viber::FakeViberBot;
 pub use vonage::FakeVonage;
 pub use webpush::FakeWebpush;
 pub use whatsapp::FakeWhatsapp;
+
+/// A number for something that comes in, which nothing else has had: in this process, and most probably in those before
+/// it, whose numbers somebody may remember.
+fn fresh() -> u64 {
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0_u8) >> 20));
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {

@@ -226,8 +226,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
     }
 }
 
-/// A certificate for the names, and the root that signed it.
-pub(super) fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
+/// TLS with a certificate for the names, and the root that signed it.
+///
+/// # Panics
+///
+/// If one of the names cannot stand in a certificate.
+pub fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
     let mut root = CertificateParams::new(Vec::new()).expect("no names");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root_key = KeyPair::generate().expect("a key");

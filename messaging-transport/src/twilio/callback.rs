@@ -34,7 +34,8 @@ pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>)
         return Ok(Callback { news: vec![CallbackNews::Receipt { about, receipt }], ..Callback::default() });
     }
     let Some((from, text)) = inbound(&fields) else { return Ok(Callback::default()) };
-    let news = vec![CallbackNews::Inbound { from, news: InboundNews::Text(text) }];
+    let id = fields.get("MessageSid").or_else(|| fields.get("SmsSid")).map(ToOwned::to_owned);
+    let news = vec![CallbackNews::Inbound { from, news: InboundNews::Text(text), id }];
     let body = Bytes::from_static(NO_REPLY.as_bytes());
     Ok(Callback { news, reply: CallbackReply { content_type: "text/xml", body, ..CallbackReply::default() } })
 }

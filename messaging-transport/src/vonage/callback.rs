@@ -69,7 +69,8 @@ fn news(report: &Value, proof: &CallbackProof) -> Option<CallbackNews> {
     // It writes numbers without `+`.
     let is_number = from.bytes().all(|byte| byte.is_ascii_digit());
     let from = if is_number { format!("+{from}") } else { from.to_owned() };
-    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text("text").unwrap_or_default().to_owned()) })
+    let id = text("message_uuid").map(ToOwned::to_owned);
+    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text("text").unwrap_or_default().to_owned()), id })
 }
 
 fn receipt(status: &str, message: Option<&str>, report: &Value) -> Option<Receipt> {
@@ -198,8 +199,11 @@ mod tests {
     fn numbers_of_recipients_get_their_plus() {
         for (from, expected) in [("491511", "+491511"), ("+491511", "+491511"), ("ACME", "ACME")] {
             let report = json!({"channel": "sms", "from": from, "text": "STOP"});
-            let expected =
-                CallbackNews::Inbound { from: expected.to_owned(), news: InboundNews::Text("STOP".to_owned()) };
+            let expected = CallbackNews::Inbound {
+                from: expected.to_owned(),
+                news: InboundNews::Text("STOP".to_owned()),
+                id: None,
+            };
             assert_eq!(news(&report, &CallbackProof::ThisMessage), Some(expected));
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
         news.extend(items(&value["statuses"]).iter().filter_map(receipt));
         let written = items(&value["messages"]).iter().filter_map(written);
         let wanted = items(&value["user_preferences"]).iter().filter_map(preference);
-        news.extend(written.chain(wanted).map(|(from, news)| CallbackNews::Inbound { from, news }));
+        news.extend(written.chain(wanted).map(|(from, news, id)| CallbackNews::Inbound { from, news, id }));
     }
     Ok(Callback { news, ..Callback::default() })
 }
@@ -74,14 +74,15 @@ fn number(of: &Value) -> Option<String> {
 }
 
 /// What somebody wrote, or the button that was pressed instead.
-fn written(message: &Value) -> Option<(String, InboundNews)> {
+fn written(message: &Value) -> Option<(String, InboundNews, Option<String>)> {
     let said = [&message["text"]["body"], &message["button"]["text"], &message["interactive"]["button_reply"]["title"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
-    Some((number(&message["from"])?, InboundNews::Text(text.to_owned())))
+    let id = message["id"].as_str().map(ToOwned::to_owned);
+    Some((number(&message["from"])?, InboundNews::Text(text.to_owned()), id))
 }
 
-/// Whether somebody wants no marketing any more, or wants it again.
-fn preference(preference: &Value) -> Option<(String, InboundNews)> {
+/// Whether somebody wants no marketing any more, or wants it again; named by who and when.
+fn preference(preference: &Value) -> Option<(String, InboundNews, Option<String>)> {
     if preference["category"] != "marketing_messages" {
         return None;
     }
@@ -90,5 +91,9 @@ fn preference(preference: &Value) -> Option<(String, InboundNews)> {
         "resume" => InboundNews::Subscribed,
         _ => return None,
     };
-    Some((number(&preference["wa_id"])?, news))
+    let from = number(&preference["wa_id"])?;
+    let (value, at) = (preference["value"].as_str()?, &preference["timestamp"]);
+    let at = at.as_str().map(ToOwned::to_owned).or_else(|| at.as_i64().map(|at| at.to_string()));
+    let id = at.map(|at| format!("preference {from} {value} {at}"));
+    Some((from, news, id))
 }

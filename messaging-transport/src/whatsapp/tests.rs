@@ -250,7 +250,7 @@ fn receipts_come_in_batches_and_name_their_message_by_token_or_id() {
 fn what_people_write_and_want_is_told_with_their_number() {
     let inbound = |value: Value| -> Vec<_> {
         let shown = |one| match one {
-            CallbackNews::Inbound { from, news } => (from, news),
+            CallbackNews::Inbound { from, news, .. } => (from, news),
             CallbackNews::Receipt { .. } => panic!("not a receipt"),
         };
         news_of(&value).into_iter().map(shown).collect()

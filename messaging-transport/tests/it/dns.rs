@@ -90,3 +90,18 @@ async fn a_long_text_is_whole() {
     found.sort();
     assert_eq!(found, ["v=spf1 -all", &long]);
 }
+
+#[tokio::test]
+async fn an_address_has_the_names_that_the_server_knows() {
+    let (server, dns) = bed().await;
+    for address in ["192.0.2.1", "2001:db8::1", "127.0.0.1", "::1"] {
+        let address = address.parse().unwrap();
+        assert_eq!(dns.names(address).await.unwrap(), Vec::<String>::new(), "{address}");
+        server.names(address, &["MX.One.test.", "two.test"]);
+        let mut names = dns.names(address).await.unwrap();
+        names.sort();
+        assert_eq!(names, ["mx.one.test", "two.test"], "{address}");
+    }
+    server.fail("1.0.0.127.in-addr.arpa", DnsFailure::ServFail);
+    dns.names("127.0.0.1".parse().unwrap()).await.unwrap_err();
+}

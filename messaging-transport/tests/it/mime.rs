@@ -49,7 +49,16 @@ fn parsed(source: &[u8]) -> Message<'_> {
 }
 
 fn file(filename: &str, content_type: &str, content: impl Into<Bytes>) -> AttachedFile {
-    AttachedFile { filename: filename.into(), content_type: content_type.into(), content: content.into() }
+    AttachedFile {
+        filename: filename.into(),
+        content_type: content_type.into(),
+        content: content.into(),
+        content_id: None,
+    }
+}
+
+fn inline(filename: &str, content_id: &str) -> AttachedFile {
+    AttachedFile { content_id: Some(content_id.into()), ..file(filename, "image/png", &b"png"[..]) }
 }
 
 fn header_text(message: &Message<'_>, name: &str) -> String {
@@ -343,4 +352,50 @@ proptest! {
             prop_assert_eq!(message.subject().unwrap_or_default(), unfolded(&subject));
         }
     }
+}
+
+#[test]
+fn what_the_html_shows_is_related_to_it() {
+    let mut email = email();
+    email.html = Some("<img src=\"cid:logo@acme\">".into());
+    email.attachments =
+        vec![file("a.pdf", "application/pdf", &b"pdf"[..]), inline("logo.png", "logo@acme"), inline("b.png", "b")];
+    let source = built(&email);
+    let message = parsed(&source);
+    let shape = |at: usize| {
+        let part = &message.parts[at];
+        let name =
+            |kind: &mail_parser::ContentType<'_>| format!("{}/{}", kind.c_type, kind.subtype().unwrap_or_default());
+        let disposition = part.content_disposition().map(|found| found.c_type.to_string()).unwrap_or_default();
+        let id = part.content_id().unwrap_or_default();
+        [part.content_type().map(name).unwrap_or_default(), disposition, id.to_owned()].join(" ").trim().to_owned()
+    };
+    let shapes: Vec<_> = (0..message.parts.len()).map(shape).collect();
+    let expected = [
+        "multipart/mixed",
+        "multipart/alternative",
+        "text/plain",
+        "multipart/related",
+        "text/html",
+        "image/png inline logo@acme",
+        "image/png inline b",
+        "application/pdf attachment",
+    ];
+    assert_eq!(shapes, expected);
+    assert!(String::from_utf8(source).unwrap().contains("multipart/related; type=\"text/html\""));
+
+    // Without HTML nothing shows a file, so it is attached like the others.
+    email.html = None;
+    let source = built(&email);
+    let message = parsed(&source);
+    assert_eq!(message.attachment_count(), 3);
+    assert!(!String::from_utf8(source.clone()).unwrap().contains("related"));
+}
+
+#[test]
+fn a_content_id_cannot_end_its_header() {
+    let mut email = email();
+    email.html = Some("<p>".into());
+    email.attachments = vec![inline("a.png", "a>\r\nX-Evil: 1")];
+    assert!(!String::from_utf8(built(&email)).unwrap().contains("X-Evil"));
 }

@@ -162,8 +162,8 @@ fn shown(news: &CallbackNews) -> String {
                 Receipt::Outcome(answer) => format!("{about} {:?}", answer.class),
             }
         }
-        CallbackNews::Inbound { from, news: InboundNews::Text(text) } => format!("{from} wrote {text}"),
-        CallbackNews::Inbound { from, news } => format!("{from} {news:?}"),
+        CallbackNews::Inbound { from, news: InboundNews::Text(text), .. } => format!("{from} wrote {text}"),
+        CallbackNews::Inbound { from, news, .. } => format!("{from} {news:?}"),
     }
 }
 

@@ -29,6 +29,37 @@ pub enum BounceClass {
 }
 
 impl BounceClass {
+    /// Every class.
+    pub const ALL: [Self; 8] = [
+        Self::InvalidRecipient,
+        Self::InvalidDomain,
+        Self::MailboxFull,
+        Self::Policy,
+        Self::Content,
+        Self::Unreachable,
+        Self::Unknown,
+        Self::Blocked,
+    ];
+
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRecipient => "invalid_recipient",
+            Self::InvalidDomain => "invalid_domain",
+            Self::MailboxFull => "mailbox_full",
+            Self::Policy => "policy",
+            Self::Content => "content",
+            Self::Unreachable => "unreachable",
+            Self::Unknown => "unknown",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// The class of a text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == text)
+    }
+
     /// Hard are a bad address, a bad domain, and a recipient who refuses us.
     pub const fn bounce_type(self) -> BounceType {
         match self {

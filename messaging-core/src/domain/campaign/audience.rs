@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use self::bits::Bits;
 use crate::domain::channel::Channel;
-use crate::domain::contact::Consent;
+use crate::domain::channel_content::ViberService;
+use crate::domain::contact::{AddressSource, Consent};
 use crate::ids::{Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -126,9 +127,10 @@ pub fn address_digest(workspace: WorkspaceId, channel: Channel, address: &str) -
     context.finish().as_ref().first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
 }
 
-/// Whether several contacts may have the same address for a channel: identifiers are unique, attributes are not.
-pub const fn shares_addresses(channel: Channel) -> bool {
-    matches!(channel, Channel::Push | Channel::Telegram)
+/// Whether several contacts may have the same address for a channel, on Viber for the service that sends there:
+/// identifiers are unique, attributes are not.
+pub const fn shares_addresses(channel: Channel, viber: ViberService) -> bool {
+    matches!(AddressSource::of(channel, viber), AddressSource::Attributes)
 }
 
 /// What is known of the contacts of a piece, a set for each fact. What a set says about contacts outside of
@@ -291,6 +293,7 @@ impl Add for AudienceCounts {
 
 /// How many would get a campaign, and why the others would not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AudienceEstimate")]
 pub struct Estimate {
     /// How many would get it.
     pub audience_estimate: u64,
@@ -300,6 +303,7 @@ pub struct Estimate {
 
 /// What becomes of everybody whom lists and segments name: `matched` is the estimate and all others together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AudienceBreakdown")]
 pub struct Breakdown {
     /// Members of the lists and segments.
     pub matched: u64,

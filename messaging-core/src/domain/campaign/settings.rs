@@ -18,6 +18,7 @@ use crate::domain::limits::MAX_NAME;
 /// How a campaign is sent. What is not set is null in answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "CampaignSettings")]
 pub struct Settings {
     /// Parameters for links.
     #[validate(nested)]
@@ -136,6 +137,7 @@ fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(des
 /// What becomes of a message beyond the frequency cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "FrequencyCapAction")]
 pub enum WhenReached {
     /// It is not sent.
     #[default]
@@ -184,6 +186,7 @@ pub enum WinnerMetric {
 /// What happens when no variant is probable enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "WinnerFallback")]
 pub enum Otherwise {
     /// A person decides.
     #[default]

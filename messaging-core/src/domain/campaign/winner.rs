@@ -29,6 +29,7 @@ pub struct Score {
 /// What a probability of being best amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "WinnerVerdict")]
 pub enum Verdict {
     /// At least 0.95.
     Clear,

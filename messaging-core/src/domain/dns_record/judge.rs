@@ -1,54 +1,9 @@
-//! What is thought of SPF, DMARC, MX and CNAME records that were found.
+//! What is thought of DMARC, MX and CNAME records that were found.
 
 use std::net::IpAddr;
 
 use crate::domain::sending_domain::Check;
 use crate::domain::tag_list;
-
-/// What is thought of the TXT records of the bounce domain: exactly one SPF record, and it lets us send.
-///
-/// RFC 7208 sections 3.1, 4.5, 4.6 and 5.1.
-pub fn judge_spf(hostname: &str, found: &[String]) -> Check {
-    let records: Vec<_> = found.iter().filter_map(|text| spf_terms(text)).collect();
-    let terms = match records.as_slice() {
-        [] => return Check::pending("There is no SPF record (v=spf1) here yet. Publish the record as shown."),
-        [only] => only,
-        _ => {
-            return Check::failed(
-                "There are several SPF records (v=spf1) here, which is an error to receivers. Leave only one.",
-            );
-        }
-    };
-    for term in terms.split(' ').filter(|term| !term.is_empty()) {
-        let term = term.to_ascii_lowercase();
-        let (qualifier, mechanism) = match term.split_at_checked(1) {
-            Some((sign @ ("+" | "-" | "~" | "?"), rest)) => (sign, rest),
-            _ => ("+", term.as_str()),
-        };
-        if mechanism == "all" {
-            // Section 5.1: what stands behind it is never looked at.
-            break;
-        }
-        if mechanism.strip_prefix("include:").map(|name| name.strip_suffix('.').unwrap_or(name)) == Some(hostname) {
-            return if qualifier == "+" {
-                Check::verified()
-            } else {
-                Check::failed(format!(
-                    "The SPF record here has {term}, which does not allow sending. Write include:{hostname}."
-                ))
-            };
-        }
-    }
-    Check::failed(format!("The SPF record here lacks include:{hostname} before its all. Add it to the record."))
-}
-
-/// What follows the version, if the text is an SPF record.
-fn spf_terms(text: &str) -> Option<&str> {
-    const VERSION: &str = "v=spf1";
-    let version = text.get(..VERSION.len())?;
-    let rest = &text[VERSION.len()..];
-    (version.eq_ignore_ascii_case(VERSION) && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
-}
 
 /// What is thought of the TXT records at `_dmarc.` below the domain, and, when it is another one, below
 /// its organizational domain: any valid policy will do.
@@ -142,29 +97,6 @@ mod tests {
         assert_eq!(judged.status, expected, "{judged:?}");
         if expected != Verified {
             assert!(judged.detail.is_some_and(|detail| detail.ends_with('.')));
-        }
-    }
-
-    #[test]
-    fn spf_is_one_record_with_our_include() {
-        for (records, expected) in [
-            (&[][..], Pending),
-            (&["google-site-verification=1", "v=spf10 include:mx.service.test"], Pending),
-            (&["v=spf1 include:mx.service.test ~all"], Verified),
-            (&["unrelated", "V=SPF1  A +Include:MX.Service.test. -ALL"], Verified),
-            (&["v=spf1 include:mx.service.test"], Verified),
-            (&["v=spf1"], Failed),
-            (&["v=spf1 -all"], Failed),
-            (&["v=spf1 include:amx.service.test include:mx.service.testing ~all"], Failed),
-            (&["v=spf1 exists:include:mx.service.test ~all"], Failed),
-            (&["v=spf1 ?include:mx.service.test ~all"], Failed),
-            (&["v=spf1 -include:mx.service.test ~all"], Failed),
-            (&["v=spf1 ~all include:mx.service.test"], Failed),
-            (&["v=spf1 include:mx.service.test ~all", "v=spf1 -all"], Failed),
-            (&["v=spf1\u{e4}"], Pending),
-            (&["\u{e4}\u{e4}\u{e4}\u{e4}"], Pending),
-        ] {
-            check(judge_spf("mx.service.test", &texts(records)), expected);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The rules of email: subject and parts, copies, sender, headers, attachments.
 
+use std::collections::HashSet;
+
 use super::{MessageInput, is_given};
 use crate::domain::address;
 use crate::domain::attachment::{self, Base64};
@@ -71,6 +73,7 @@ fn check_headers(input: &MessageInput, violations: &mut Violations) {
 
 fn check_attachments(input: &MessageInput, violations: &mut Violations) {
     let mut total = 0;
+    let mut ids = HashSet::new();
     for (index, file) in input.attachments.iter().flatten().enumerate() {
         if file.filename.chars().any(char::is_control) {
             violations.add(
@@ -81,6 +84,14 @@ fn check_attachments(input: &MessageInput, violations: &mut Violations) {
         }
         if file.content_type.as_ref().is_some_and(|text| !text.is_empty() && !attachment::is_media_type(text)) {
             violations.add(format!("/attachments/{index}/content_type"), FieldCode::InvalidFormat, "not a media type");
+        }
+        if let Some(id) = &file.content_id {
+            let at = format!("/attachments/{index}/content_id");
+            if !attachment::is_content_id(id) {
+                violations.add(at, FieldCode::InvalidFormat, "must be visible ASCII characters without angle brackets");
+            } else if !ids.insert(id) {
+                violations.add(at, FieldCode::Duplicate, "another attachment has this content id");
+            }
         }
         let at = || format!("/attachments/{index}/content_b64");
         match &file.content_b64 {

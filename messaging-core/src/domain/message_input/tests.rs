@@ -247,7 +247,7 @@ fn unknown_members_are_refused_and_of_repeated_ones_the_last_counts() {
 fn bodies_that_are_no_objects() {
     for bad in ["", "[]", "null", "\"a\"", "{", "{\"channel\":\"email\"", "{} x"] {
         let result = input::body::<MessageInput>(bad.as_bytes());
-        assert!(matches!(result, Err(DomainError::NotAnObject)), "{bad}");
+        assert!(matches!(result, Err(DomainError::NotAnObject(_))), "{bad}");
     }
 }
 
@@ -507,4 +507,20 @@ fn the_documentation_of_a_member_names_its_channels() {
 fn masked_addresses_of_the_sender_are_refused() {
     let masked = json!({"from_email": "s***@acme.com", "reply_to": "h***@acme.com"});
     check(email(masked), "/from_email not_allowed, /reply_to not_allowed");
+}
+
+#[test]
+fn a_content_id_is_visible_and_stands_once() {
+    let files = |ids: &[&str]| {
+        let file = |id: &&str| json!({"filename": "a.png", "content_b64": "eA==", "content_id": id});
+        email(json!({"attachments": ids.iter().map(file).collect::<Vec<_>>()}))
+    };
+    check(files(&["logo", "logo@acme.com", "ii_1.2"]), "ok");
+    check(files(&["i".repeat(128).as_str()]), "ok");
+    check(files(&["i".repeat(129).as_str()]), "/attachments/0/content_id too_long");
+    check(files(&[""]), "/attachments/0/content_id too_short");
+    check(files(&["a", "a", "a"]), "/attachments/1/content_id duplicate, /attachments/2/content_id duplicate");
+    for bad in ["<logo>", "a b", "a\r\nX: y", "ä"] {
+        check(files(&[bad]), "/attachments/0/content_id invalid_format");
+    }
 }

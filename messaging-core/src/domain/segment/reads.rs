@@ -31,7 +31,10 @@ impl ReadMask {
     pub const EVENTS: Self = Self(1 << 8);
     /// The events of messages to it.
     pub const MESSAGES: Self = Self(1 << 9);
-    /// Everything.
+    /// Which of its addresses that no index finds are suppressed: no filter reads it, automations that hear of every
+    /// change of a contact do. Not part of [`ReadMask::ALL`].
+    pub const TRACED_SUPPRESSIONS: Self = Self(1 << 10);
+    /// Everything that filters read.
     pub const ALL: Self = Self((1 << 10) - 1);
 
     /// The set as a number, for storing it.

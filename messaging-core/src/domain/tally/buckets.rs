@@ -43,6 +43,7 @@ impl Quarter {
 /// How long the buckets of a series are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "SeriesInterval")]
 pub enum Interval {
     /// Hours, beginning where the zone's offset puts them.
     Hour,

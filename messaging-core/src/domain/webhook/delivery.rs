@@ -194,6 +194,7 @@ impl Delivery {
 /// Which deliveries are replayed (an extension of contract section 15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ReplayScope")]
 pub enum Replayed {
     /// Those that the receiver never got and that nobody has replayed.
     Failed,

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::account::{Member, Session, User, Workspace};
+use crate::domain::account::{Member, Session, Ticket, User, Workspace};
 use crate::domain::digest::Digest;
-use crate::ids::{UserId, WorkspaceId};
+use crate::ids::{SessionId, UserId, WorkspaceId};
+use crate::time::Timestamp;
 
 /// Reads of accounts.
 #[async_trait]
@@ -16,6 +17,23 @@ pub trait Accounts {
     async fn user_by_email(&self, email: &str) -> Result<Option<Stored<User>>, StoreError>;
     /// A session by the digest of its token, expired or not.
     async fn session(&self, token: &Digest) -> Result<Option<Session>, StoreError>;
+    /// The sessions that a user has opened under this [`password_version`](User::password_version) and that last beyond
+    /// `now`, newest first, each with its last use.
+    async fn sessions_of(
+        &self,
+        user: UserId,
+        password_version: u32,
+        now: Timestamp,
+        page: PageRequest,
+    ) -> Result<Slice<(Session, Timestamp)>, StoreError>;
+    /// A session by its user and id, expired or not.
+    async fn session_by_id(&self, user: UserId, id: SessionId) -> Result<Option<Session>, StoreError>;
+    /// A ticket by its digest, expired or not.
+    async fn ticket(&self, digest: &Digest) -> Result<Option<Ticket>, StoreError>;
+    /// All users of the installation, newest first.
+    async fn users(&self, page: PageRequest) -> Result<Slice<User>, StoreError>;
+    /// All workspaces of the installation, newest first.
+    async fn workspaces(&self, page: PageRequest) -> Result<Slice<Workspace>, StoreError>;
     /// A workspace.
     async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError>;
     /// The workspaces a user is a member of, newest workspace first.

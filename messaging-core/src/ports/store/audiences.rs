@@ -9,6 +9,7 @@ use crate::changes::AudienceRow;
 use crate::domain::campaign::audience::bits::Bits;
 use crate::domain::campaign::audience::{AudienceCounts, AudienceSet, ContactFacts, Piece};
 use crate::domain::channel::Channel;
+use crate::domain::channel_content::ViberService;
 use crate::domain::segment::filter::Filter;
 use crate::ids::{CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
@@ -18,6 +19,8 @@ use crate::time::Timestamp;
 pub struct AudienceQuery {
     /// The channel whose addresses, suppressions and consent count.
     pub channel: Channel,
+    /// Who sends on Viber: to phone numbers, or to users of a bot.
+    pub viber: ViberService,
     /// Members of these lists match.
     pub lists: Vec<ListId>,
     /// Members of these static segments match.
@@ -126,6 +129,15 @@ pub trait Audiences {
         campaign: CampaignId,
         contact: ContactId,
     ) -> Result<Vec<AudienceSet>, StoreError>;
+    /// Those of a contact's addresses that no other recipient of a campaign has taken, in the order given.
+    async fn addresses_left_in(
+        &self,
+        workspace: WorkspaceId,
+        campaign: CampaignId,
+        channel: Channel,
+        contact: ContactId,
+        addresses: Vec<String>,
+    ) -> Result<Vec<String>, StoreError>;
     /// Contacts by number, in the order of their numbers; those that are gone are left out. At most 1,000 at a time. Of
     /// their addresses those do not count that were left out for the campaign
     /// ([`Write::LeaveOutAddresses`](crate::changes::Write::LeaveOutAddresses)).
@@ -134,6 +146,7 @@ pub trait Audiences {
         workspace: WorkspaceId,
         campaign: CampaignId,
         channel: Channel,
+        viber: ViberService,
         numbers: &[u64],
     ) -> Result<Vec<CampaignRecipient>, StoreError>;
 }

@@ -81,6 +81,8 @@ impl StoreHealth {
 /// Sizes of a store, as it saw them last, at most some seconds ago.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreGauges {
+    /// Bytes of the database without its log.
+    pub database_bytes: u64,
     /// Bytes of the write-ahead log.
     pub wal_bytes: u64,
     /// Bytes that are free on the disk of the database; `None` when the system does not say.

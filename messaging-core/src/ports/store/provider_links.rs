@@ -1,9 +1,10 @@
-//! Providers' names for messages.
+//! Providers' names: for messages that we sent, and for what came in.
 
 use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::channel::Channel;
+use crate::domain::inbound_message::InboundKey;
 use crate::domain::provider_link::ProviderLink;
 use crate::ids::{MessageId, WorkspaceId};
 
@@ -25,4 +26,12 @@ pub trait ProviderLinks {
         workspace: WorkspaceId,
         message: MessageId,
     ) -> Result<Option<ProviderLink>, StoreError>;
+    /// Whether something that came in has had its effect already; see
+    /// [`Write::NoteInbound`](crate::changes::Write::NoteInbound).
+    async fn is_inbound_noted(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        key: InboundKey,
+    ) -> Result<bool, StoreError>;
 }

@@ -77,7 +77,8 @@ pub trait Segments {
     async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError>;
     /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
-    /// What the dynamic segments of a workspace read of its contacts; nothing when it has none.
+    /// What the dynamic segments of a workspace read of its contacts; nothing when it has none. Besides,
+    /// [`ReadMask::TRACED_SUPPRESSIONS`] where runs of automations hear of every change of their contact.
     async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError>;
     /// The members of a segment, in the order of their creation, newest first.
     async fn segment_contacts(

@@ -20,6 +20,8 @@ pub trait SendingDomains {
     /// The domains of this name, lower case A-labels, of all workspaces, at most `limit`: for what comes
     /// from outside and names no workspace.
     async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError>;
+    /// The domains of all workspaces by name, at most `limit`: for checks of the whole installation.
+    async fn all_domains(&self, limit: usize) -> Result<Vec<SendingDomain>, StoreError>;
     /// The domains of the workspace, newest first.
     async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError>;
 }

@@ -72,6 +72,8 @@ pub enum CallbackNews {
         from: String,
         /// What it says.
         news: InboundNews,
+        /// The provider's name for it, the same when it is repeated, and of nothing else that comes in by the provider.
+        id: Option<String>,
     },
 }
 

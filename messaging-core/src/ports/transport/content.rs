@@ -144,6 +144,8 @@ pub struct AttachedFile {
     pub content_type: String,
     /// The bytes.
     pub content: Bytes,
+    /// The name by which the HTML shows it, if it is part of that; visible ASCII without angle brackets.
+    pub content_id: Option<String>,
 }
 
 /// How a message is to be delivered, off email; what a provider does not know is left out.

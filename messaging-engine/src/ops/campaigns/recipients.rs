@@ -342,7 +342,8 @@ impl Listing<'_, '_> {
         };
         let channel = self.campaign.plan.channel;
         let redactor = self.cx.redactor();
-        for contact in self.cx.store().campaign_recipients(workspace_id, id, channel, numbers).await? {
+        let viber = self.cx.app.viber_service_for(workspace_id, channel).await?;
+        for contact in self.cx.store().campaign_recipients(workspace_id, id, channel, viber, numbers).await? {
             let may_have_message = verdict == AudienceVerdict::Recipient;
             if may_have_message
                 && self.cx.store().campaign_message_of(workspace_id, id, contact.contact_id).await?.is_some()

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::app::Provider;
+use crate::app::account_pauses::Account;
 use crate::error::{Error, Unprocessable};
 use crate::ops::channels::ChannelPath;
 use crate::ops::context::Context;
@@ -151,7 +152,9 @@ async fn attempt(
     let missing = || Outcome::provider_failed(Response::of_text("the provider gave no answer"));
     let outcome = outcome.unwrap_or_else(missing);
     let state = account_state([&outcome]);
-    cx.app.account_pauses().report((workspace_id, channel), provider, state, cx.app.monotonic());
+    let name = transport.account_of(&provider.settings, &outgoing.recipients[0]);
+    let account = Account { workspace: workspace_id, channel, name };
+    cx.app.account_pauses().report(account, provider, state, cx.app.monotonic());
     let (ok, response) = (outcome.is_accepted(), words(outcome));
     // The provider may repeat the address; who asks has just given it.
     ChannelTestView { ok, response: cx.redactor().text(response) }

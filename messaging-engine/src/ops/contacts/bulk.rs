@@ -30,6 +30,7 @@ const PART_BYTES: usize = 512 << 10;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
+#[schemars(rename = "BulkContactsInput")]
 pub struct BulkInput {
     /// 1 to 1000 contacts, done in order; each is refused or done alone.
     #[validate(length(min = 1, max = MAX_BULK))]
@@ -41,6 +42,7 @@ impl Input for BulkInput {}
 /// What became of the contacts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[schemars(rename = "BulkContactsReport")]
 pub struct BulkReport {
     /// How many are new.
     pub created: usize,
@@ -55,6 +57,7 @@ pub struct BulkReport {
 /// What became of one contact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[schemars(rename = "BulkContactResult")]
 pub struct ItemReport {
     /// Its place in the request, from 0.
     pub index: usize,
@@ -71,6 +74,7 @@ pub struct ItemReport {
 /// What can become of one contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "BulkContactStatus")]
 pub enum ItemStatus {
     /// It is new.
     Created,
@@ -83,6 +87,7 @@ pub enum ItemStatus {
 /// Why one item of a list was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[schemars(rename = "BulkItemError")]
 pub struct ItemError {
     /// What went wrong; never changes.
     pub code: String,
@@ -96,7 +101,11 @@ pub struct ItemError {
 impl ItemError {
     /// What an item's refusal says.
     pub(crate) fn of(refusal: DomainError) -> Self {
-        let error = Error::from(refusal);
+        Self::of_refusal(&Error::from(refusal))
+    }
+
+    /// The same of a refusal that is an answer already.
+    pub(crate) fn of_refusal(error: &Error) -> Self {
         Self { code: error.code().to_owned(), message: error.to_string(), details: error.details() }
     }
 }
@@ -157,7 +166,7 @@ async fn write_part(
         let items = items.take().unwrap_or_else(&again);
         async move {
             let (changes, outcomes) = app.decide_part(workspace, types, items).await?;
-            Ok((changes, BulkReport::of(start, &outcomes)))
+            Ok((changes, Vec::new(), BulkReport::of(start, &outcomes)))
         }
     };
     let contended = || {

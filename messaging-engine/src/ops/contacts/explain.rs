@@ -291,8 +291,13 @@ struct Subject {
 
 impl Subject {
     async fn of(cx: &Context<'_>, contact: Contact, channel: Channel) -> Result<Self, Error> {
-        let mut addresses: Vec<_> =
-            contact.addresses(channel).iter().map(|text| address::normalize(channel, text)).collect();
+        let mut addresses: Vec<_> = cx
+            .app
+            .addresses_of(&contact, channel)
+            .await?
+            .iter()
+            .map(|text| address::normalize(channel, text))
+            .collect();
         addresses.sort_unstable();
         addresses.dedup();
         let listed = cx.store().suppressed(contact.workspace_id, channel, &addresses).await?;

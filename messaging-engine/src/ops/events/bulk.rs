@@ -122,7 +122,7 @@ impl Operation for SendEvents {
                     let part = part.take().unwrap_or_else(|| judge_part(&items, start));
                     async move {
                         let (writes, outcomes) = app.take_events(workspace, part, app.now()).await?;
-                        Ok((writes.into_iter().collect(), BulkEventsReport::of(start, outcomes)))
+                        Ok((writes.into_iter().collect(), Vec::new(), BulkEventsReport::of(start, outcomes)))
                     }
                 };
                 // What was written before a failure stays, and the answer is the failure. Repeating the request

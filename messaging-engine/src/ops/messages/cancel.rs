@@ -60,7 +60,7 @@ impl Operation for CancelMessage {
         // An attempt that begins meanwhile finds another revision, and begins not.
         cx.changes.extend(moves(&message, &message.moved(MessageStatus::Cancelled, cx.now), None, cx.now));
         let event = [(EventKind::Cancelled, Map::new())];
-        cx.changes.extend(cx.app.append_events(workspace, message.id, event).await?);
+        cx.changes.extend(cx.app.append_events((&message).into(), event).await?);
         if let Some(campaign) = message.campaign_id {
             if let Some(key) = waiting_key(cx.app, &message, campaign).await? {
                 cx.change(Write::TakeWaiting(workspace, campaign, vec![key]));

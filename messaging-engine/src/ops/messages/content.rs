@@ -144,7 +144,13 @@ fn as_sent_in(message: &Message, content: &RequestContent) -> Result<Map<String,
         members.extend(content.template.map(|used| ("template_id".to_owned(), json!(used.id))));
     }
     if !content.files.is_empty() {
-        let file = |file: &StoredFile| json!({"filename": file.filename, "content_type": file.content_type, "size": file.size});
+        let file = |file: &StoredFile| {
+            let mut shown = json!({"filename": file.filename, "content_type": file.content_type, "size": file.size});
+            if let Some(id) = &file.content_id {
+                shown["content_id"] = json!(id);
+            }
+            shown
+        };
         members.insert("attachments".to_owned(), content.files.iter().map(file).collect());
     }
     Ok(members)

@@ -23,6 +23,7 @@ const MAX_CONDITIONS: usize = 20;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
+#[schemars(rename = "SegmentPreviewInput")]
 pub struct PreviewInput {
     /// Whom to look for.
     pub filter: FilterInput,
@@ -33,6 +34,7 @@ impl Input for PreviewInput {}
 /// Whom a filter matches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[schemars(rename = "SegmentPreview")]
 pub struct PreviewReport {
     /// How many; an estimate where counting all would take longer than half a second.
     pub size_estimate: u64,

@@ -51,7 +51,7 @@ impl Operation for VerifySendingDomain {
             cx.change(Write::PutDomain(looked.clone(), Expect::Revision(revision)));
             stored.record = looked;
         }
-        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation()))
+        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?))
     }
 }
 
@@ -75,7 +75,7 @@ impl Operation for ListSendingDomainRecords {
         let domain = find(cx, call.path).await?.record;
         // Always one page, whatever `limit` says; a cursor can only come from elsewhere.
         cx.page(&call.query)?;
-        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation())))
+        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation().await?)))
     }
 }
 
@@ -113,7 +113,7 @@ impl Operation for RotateDkim {
             verification::publish(&mut domain, cx.now);
         }
         cx.change(Write::PutDomain(domain.clone(), Expect::Revision(revision)));
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation()))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
 }
 

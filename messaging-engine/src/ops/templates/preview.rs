@@ -27,6 +27,7 @@ use crate::services::templates::Unrendered;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
+#[schemars(rename = "TemplatePreviewInput")]
 pub struct PreviewInput {
     /// Values for the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,6 +98,7 @@ pub struct RevertedTemplate {
 /// What the action did (contract section 1.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "TemplateResult")]
 pub enum Reverted {
     /// An earlier version is a new one again.
     Reverted,

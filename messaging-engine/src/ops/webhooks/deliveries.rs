@@ -263,12 +263,21 @@ fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
 pub struct ReplayInput {
     /// Deliveries created at this time or later.
     pub since: Timestamp,
+    /// Deliveries created before this time; all since then unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// `failed`, which is meant unless given, for what the receiver never got; `all` for every event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Replayed>,
 }
 
-impl Input for ReplayInput {}
+impl Input for ReplayInput {
+    fn check(&self, violations: &mut Violations) {
+        if self.until.is_some_and(|until| until <= self.since) {
+            violations.add("/until", FieldCode::OutOfRange, "must be later than since");
+        }
+    }
+}
 
 /// How much is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -301,7 +310,8 @@ impl Operation for ReplayWebhookEvents {
         std::mem::take(&mut cx.violations).into_result()?;
         require_recorded(&webhook)?;
         let replayed = call.body.status.unwrap_or(Replayed::Failed);
-        let range = ReplayRange { replayed, after: before(call.body.since), until: DeliveryId::from_bytes([0xFF; 16]) };
+        let until = call.body.until.map_or(DeliveryId::from_bytes([0xFF; 16]), before);
+        let range = ReplayRange { replayed, after: before(call.body.since), until };
         let counted = cx.store().count_replayable(workspace_id, id, &range, MAX_REPLAYED).await?;
         let Some((count, until)) = counted else { return Ok(ReplayReport { replayed: 0 }) };
         let job = ReplayWebhook { workspace_id, webhook_id: id, replayed, after: range.after, until };

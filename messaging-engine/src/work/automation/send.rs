@@ -54,7 +54,7 @@ pub(super) async fn addresses(
 ) -> Result<Option<(Channel, Vec<String>)>, StoreError> {
     let Some(template) = app.template_head(run.workspace_id, send.template_id).await? else { return Ok(None) };
     let channel = send.channel.unwrap_or(template.channel);
-    Ok(Some((channel, person.contact.addresses(channel))))
+    Ok(Some((channel, app.addresses_of(&person.contact, channel).await?)))
 }
 
 impl Sending<'_> {

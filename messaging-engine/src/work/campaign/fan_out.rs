@@ -1,7 +1,7 @@
 //! Making the messages of a campaign: a page of recipients, their messages and the place that was reached are one
 //! commit.
 
-use messaging_core::changes::{Changes, CountMessages, Expect, NewWaiting, WaitingKey, Write, track_of};
+use messaging_core::changes::{Changes, CountMessages, EventSubject, Expect, NewWaiting, WaitingKey, Write, track_of};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, number_at};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
@@ -110,8 +110,10 @@ impl RunCampaign {
             return Ok(changes);
         }
         let channel = campaign.plan.channel;
+        let viber = cx.app.viber_service_for(self.workspace_id, channel).await?;
         let found =
-            cx.app.store().campaign_recipients(self.workspace_id, self.campaign_id, channel, &page.numbers).await?;
+            cx.app.store().campaign_recipients(self.workspace_id, self.campaign_id, channel, viber, &page.numbers);
+        let found = found.await?;
         let workspace = cx.app.workspace(self.workspace_id).await?;
         let zone = workspace.as_ref().map_or("UTC", |workspace| &workspace.timezone);
         let terms = Terms { frequency_cap: None, ..terms(campaign) };
@@ -133,7 +135,14 @@ impl RunCampaign {
         let counts = CountMessages::of_all_new(waiting.iter().map(|new| &new.message));
         for key in &gone {
             let withdrawn = [(EventKind::Cancelled, serde_json::Map::new())];
-            changes.extend(cx.app.append_events(self.workspace_id, key.message_id, withdrawn).await?);
+            let subject = EventSubject {
+                workspace_id: self.workspace_id,
+                message_id: key.message_id,
+                channel,
+                to: "",
+                attempt: None,
+            };
+            changes.extend(cx.app.append_events(subject, withdrawn).await?);
         }
         changes.push(Write::InsertWaiting(self.workspace_id, self.campaign_id, waiting));
         if !gone.is_empty() {

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use messaging_core::changes::{AudienceRow, Changes, Expect, Write};
-use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, shares_addresses};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
@@ -47,7 +46,7 @@ impl RunCampaign {
         let query = query.await.map_err(|error| StoreError::Failed(Box::new(error)))?;
         let query = Arc::new(AudienceQuery { now: progress.as_of, ..query });
         let mut found = cx.app.store().audience_piece(self.workspace_id, &query, piece).await?;
-        let mut changes = self.take_addresses(cx, campaign, &mut found).await?;
+        let mut changes = self.take_addresses(cx, &query, &mut found).await?;
         let judged = found.facts.judge();
         for verdict in AudienceVerdict::ALL.into_iter().filter(|verdict| *verdict != AudienceVerdict::Recipient) {
             self.keep(&mut changes, found.piece, AudienceSet::Left(verdict), judged.set(verdict).clone());
@@ -81,11 +80,11 @@ impl RunCampaign {
     async fn take_addresses(
         &self,
         cx: &JobContext,
-        campaign: &Campaign,
+        query: &AudienceQuery,
         found: &mut AudiencePiece,
     ) -> Result<Changes, JobError> {
         let mut changes = Changes::default();
-        if shares_addresses(campaign.plan.channel) {
+        if shares_addresses(query.channel, query.viber) {
             let digests: Vec<u64> = found.addresses.iter().flat_map(|(_, digests)| digests).copied().collect();
             let taken = cx.app.store().taken_addresses(self.workspace_id, self.campaign_id, digests).await?;
             let mut taken: HashSet<u64> = taken.into_iter().collect();

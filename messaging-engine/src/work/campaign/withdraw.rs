@@ -73,7 +73,7 @@ pub(super) async fn withdrawal(cx: &JobContext, message: &Message, now: Timestam
     }
     let mut writes = moves(message, &message.moved(MessageStatus::Cancelled, now), None, now);
     let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
-    writes.extend(cx.app.append_events(message.workspace_id, message.id, cancelled).await?);
+    writes.extend(cx.app.append_events(message.into(), cancelled).await?);
     Ok(writes)
 }
 

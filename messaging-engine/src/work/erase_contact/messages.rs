@@ -1,12 +1,13 @@
 //! What is written to the messages that an erased person was part of.
 
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, CountMessages, EraseCopy, RedactMessage, Write};
+use messaging_core::changes::{Changes, CountMessages, EraseCopy, EventSubject, RedactMessage, Write};
 use messaging_core::domain::attempt::MessageAttempt;
 use messaging_core::domain::contact::erasure::{self, ErasedAddresses, Names};
 use messaging_core::domain::content;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, MessageStatus};
+use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 
@@ -86,7 +87,7 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     if is_cancelled {
         changes.extend(message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now)));
         let cancelled = [(EventKind::Cancelled, serde_json::Map::new())];
-        changes.extend(app.append_events(workspace, id, cancelled).await?);
+        changes.extend(app.append_events(EventSubject { to: "", ..(&message).into() }, cancelled).await?);
     }
     let files = stored.and_then(|stored| content::decode(&stored).ok()).map(|request| request.files);
     for file in files.into_iter().flatten() {
@@ -112,7 +113,7 @@ async fn removal(
     let content = match stored.map(|stored| erased.out_of_content(&stored)).transpose() {
         Ok(content) => content.flatten(),
         Err(error) => {
-            tracing::error!(message = %id, %error, "a stored request is not searched for an erased address");
+            tracing::error!(message = %id, error = %Chain(&error), "a stored request is not searched for an erased address");
             None
         }
     };

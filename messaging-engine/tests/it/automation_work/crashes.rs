@@ -1,14 +1,12 @@
 //! A process that ends at any of its commits, before it is kept or after: nobody enters twice, nothing is sent twice, and no
 //! run stands still.
 
-mod mortal;
-
 use std::collections::HashSet;
 
 use serde_json::json;
 
-use self::mortal::MortalStore;
 use super::{DAY, HOUR, Journeys, ends, on_event};
+use crate::mortal::MortalStore;
 
 /// More commits than the work takes.
 const MANY: usize = 200;

@@ -9,6 +9,7 @@ use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, Au
 use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Wave};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{Milestones, Seen};
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
@@ -40,6 +41,7 @@ impl Frozen {
         let list = shop.list.parse().unwrap();
         let query = Arc::new(AudienceQuery {
             channel: Channel::Email,
+            viber: ViberService::Business,
             lists: vec![list],
             segments: Vec::new(),
             filters: Vec::new(),
@@ -51,8 +53,11 @@ impl Frozen {
         let found = shop.store.audience_piece(shop.workspace, &query, None).await.unwrap();
         let numbers: Vec<_> = found.facts.matched.iter().collect();
         let listed: Vec<u64> = numbers.iter().map(|place| found.piece << 16 | u64::from(*place)).collect();
-        let contacts =
-            shop.store.campaign_recipients(shop.workspace, id.parse().unwrap(), Channel::Email, &listed).await.unwrap();
+        let contacts = shop
+            .store
+            .campaign_recipients(shop.workspace, id.parse().unwrap(), Channel::Email, ViberService::Business, &listed)
+            .await
+            .unwrap();
         let places: BTreeMap<_, _> =
             contacts.iter().zip(&numbers).map(|(contact, place)| (contact.contact_id.to_string(), *place)).collect();
         let verdict_of = |id: &str| verdicts.iter().find(|(one, _)| *one == id).map(|(_, verdict)| *verdict);

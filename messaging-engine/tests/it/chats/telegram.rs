@@ -164,3 +164,27 @@ async fn messages_to_one_chat_keep_its_pace_and_hold_up_nobody() {
         assert_eq!(chat.story(id).await, "delivered: Queued Sent Delivered", "waiting is no attempt");
     }
 }
+
+#[tokio::test]
+async fn an_update_that_is_repeated_changes_nothing_twice_not_even_after_a_restart() {
+    let (chat, api) = telegram().await;
+    let url = api.webhook().expect("Telegram was told the address");
+    let (id, _) = chat.story_of("4201").await;
+    let says = |text: &str| api.inbound(&url, "4201", text, Signature::Valid).unwrap();
+    let (stop, start, again) = (says("/stop"), says("/start"), says("/stop"));
+    for update in [&stop, &start] {
+        assert_eq!(chat.called(update).await, 200);
+    }
+    assert_eq!(chat.listed_as("4201").await, "");
+    // Telegram did not hear that the first one was taken, and repeats it, to us and to a process that knows nothing of it.
+    assert_eq!(chat.called(&stop).await, 200);
+    let restarted = chat.another_process();
+    assert_eq!(chat.called_at(&restarted, &stop).await, 200);
+    assert_eq!(chat.listed_as("4201").await, "", "the last word counts");
+    assert_eq!(chat.kinds(id, "Unsubscribe").await, 1);
+    // Another update with the same words is another one.
+    assert_eq!(chat.called_at(&restarted, &again).await, 200);
+    assert_eq!(chat.called(&start).await, 200);
+    assert_eq!(chat.listed_as("4201").await, "unsubscribe recipient");
+    assert_eq!(chat.kinds(id, "Unsubscribe").await, 2);
+}

@@ -119,6 +119,15 @@ async fn all_events_are_replayed_once_whatever_became_of_them() {
         hooks.product.pass(Duration::from_secs(10)).await;
         assert_eq!(told(&hooks), sent[1..]);
     }
+    // The end is not part of it, and deliveries after it are left alone.
+    let span = json!({"since": "2026-01-31T09:15:01Z", "until": "2026-01-31T09:15:02Z", "status": "all"});
+    assert_eq!(hooks.act("replay", span).await["replayed"], 1);
+    hooks.product.pass(Duration::from_secs(10)).await;
+    assert_eq!(told(&hooks), sent[1..2]);
+    for until in ["2026-01-31T09:15:01Z", "2026-01-31T09:15:00Z"] {
+        let refused = hooks.act("replay", json!({"since": "2026-01-31T09:15:01Z", "until": until})).await;
+        assert_eq!(refused.summary(), "422 /until out_of_range");
+    }
     hooks.fetch.next(410);
     hooks.message("gone@example.com").await;
     let refused = hooks.act("replay", json!({"since": "2026-01-31T09:15:01Z", "status": "all"})).await;

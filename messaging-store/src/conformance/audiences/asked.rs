@@ -49,7 +49,7 @@ pub(super) async fn told(
     let verdicts = verdicts(store, workspace, query).await;
     let numbers: Vec<u64> = verdicts.iter().map(|(number, _)| *number).collect();
     let contacts = store
-        .campaign_recipients(workspace, CampaignId::from_bytes([0; 16]), query.channel, &numbers)
+        .campaign_recipients(workspace, CampaignId::from_bytes([0; 16]), query.channel, query.viber, &numbers)
         .await
         .expect("contacts");
     assert_eq!(contacts.iter().map(|contact| contact.number).collect::<Vec<_>>(), numbers);

@@ -7,6 +7,7 @@ use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceVerdict, ContactFacts, agrees, claim, shares_addresses, verdict,
 };
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::segment::StoredFilter;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::ContactId;
@@ -57,10 +58,12 @@ fn audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
     let lists = world.named.lists.iter().copied().filter(|_| dice.percent(50)).collect();
     let segments = world.named.segments.iter().copied().filter(|_| dice.percent(40)).collect();
     let excluded = world.named.lists.iter().copied().filter(|_| dice.percent(25)).collect();
+    let viber = if dice.percent(50) { ViberService::Bot } else { ViberService::Business };
     let filters: Vec<StoredFilter> =
         (0..dice.below(3)).map(|_| random::filter(&mut world.dice, &world.named)).collect();
     let query = AudienceQuery {
         channel,
+        viber,
         lists,
         segments,
         filters: filters.iter().map(|filter| Filter::clone(filter.tree())).collect(),
@@ -84,8 +87,11 @@ async fn rules(world: &World<'_>, query: &AudienceQuery, everybody: &[Told]) -> 
         if !matches {
             continue;
         }
-        let addresses: Vec<String> =
-            contact.addresses(query.channel).iter().map(|address| address::normalize(query.channel, address)).collect();
+        let addresses: Vec<String> = contact
+            .addresses(query.channel, query.viber)
+            .iter()
+            .map(|address| address::normalize(query.channel, address))
+            .collect();
         let held = world.store.suppressed(world.workspace, query.channel, &addresses).await.unwrap();
         let free: Vec<String> = addresses
             .iter()
@@ -99,7 +105,7 @@ async fn rules(world: &World<'_>, query: &AudienceQuery, everybody: &[Told]) -> 
             has_consent: agrees(query.channel, contact.consent),
             is_duplicate: false,
         };
-        if shares_addresses(query.channel) && verdict(facts) == AudienceVerdict::Recipient {
+        if shares_addresses(query.channel, query.viber) && verdict(facts) == AudienceVerdict::Recipient {
             match claim(free, |address| taken.contains(address)) {
                 Some(free) => taken.extend(free),
                 None => facts.is_duplicate = true,

@@ -94,6 +94,7 @@ const URLS: &[&str] = &["https://a.example/Sale?x=1", "https://b.example/"];
 const CHANNELS: &[&str] = &["email", "sms", "push", "telegram", "whatsapp", "viber"];
 const CHATS: &[&str] = &["@someone", "123456", "@nobody_1"];
 const PUSHES: &[&str] = &["token-1", "token-2", "token-3"];
+const VIBER_USERS: &[&str] = &["01234567890A=", "98765432109B=", "x"];
 
 /// Addresses that contacts have or could have, as the suppression list spells them.
 pub fn address(dice: &mut Dice, channel: &str) -> String {
@@ -101,6 +102,7 @@ pub fn address(dice: &mut Dice, channel: &str) -> String {
         "email" => format!("user{}@example.org", dice.below(8)),
         "telegram" => dice.one(CHATS).to_owned(),
         "push" => dice.one(PUSHES).to_owned(),
+        "viber" if dice.percent(50) => dice.one(VIBER_USERS).to_owned(),
         _ => format!("+3712000000{}", dice.below(8)),
     }
 }
@@ -151,6 +153,10 @@ pub fn change(dice: &mut Dice, contact: &Contact, number: usize) -> Contact {
     let mut attributes = members(dice);
     if dice.percent(40) {
         attributes.insert("telegram_chat_id".to_owned(), dice.one(&[json!(CHATS[0]), json!(123_456), json!(CHATS[2])]));
+    }
+    if dice.percent(40) {
+        let id = dice.one(&[json!(VIBER_USERS[0]), json!(VIBER_USERS[1]), json!("+37120000001"), json!("a b")]);
+        attributes.insert("viber_id".to_owned(), id);
     }
     if dice.percent(40) {
         let tokens = (0..dice.below(3)).map(|_| json!(dice.one(PUSHES))).collect();

@@ -11,6 +11,7 @@ use super::super::fault::Fault;
 use super::super::numbers::{campaign_number, contact_number};
 use super::super::query::{many, one};
 use super::super::row::{number, numbered, sql_limit};
+use super::left_out;
 
 /// The stored kind of recipients who are due at some time; verdicts stand for themselves.
 const RECIPIENTS: i64 = 5;
@@ -71,16 +72,12 @@ pub(in super::super) fn forget_campaign(connection: &Connection, campaign: i64, 
                  (SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
             4,
         ),
-        (
-            "DELETE FROM campaign_left_out WHERE (campaign, piece) IN
-                 (SELECT campaign, piece FROM campaign_left_out WHERE campaign = ?1 LIMIT ?2)",
-            4,
-        ),
     ] {
         let room = sql_limit(limit.saturating_sub(forgotten).min(most));
         forgotten += connection.prepare_cached(sql)?.execute([campaign, room])?;
     }
-    Ok(forgotten)
+    let room = limit.saturating_sub(forgotten).min(left_out::SLICE);
+    Ok(forgotten + left_out::forget_some(connection, campaign, room)?)
 }
 
 pub(super) fn rows(

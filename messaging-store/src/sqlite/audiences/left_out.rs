@@ -1,17 +1,29 @@
 //! Which addresses of recipients are left out, because other recipients of the campaign have them.
 //!
-//! They are few, and asked for when messages are made: a row for each piece that has some.
+//! They are few, and asked for when messages are made and attempted: a row for each piece that has some. Messages are
+//! attempted after their campaign has been sent, so the rows of that one go with a sweep, days later.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
+use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::audience::{address_digest, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::ids::{CampaignId, WorkspaceId};
+use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
-use super::super::numbers::campaign_number;
-use super::super::query::one;
+use super::super::numbers::{campaign_number, contact_number};
+use super::super::query::{many, one};
+use super::super::row::{record, sql_limit};
+
+/// So long after a campaign was sent no message of it is attempted any more: the longest of them expire after 72 hours.
+const ATTEMPTED_FOR: Duration = Duration::from_hours(7 * 24);
+/// Pieces that are let go in one step: some megabytes at most.
+pub(in super::super) const SLICE: usize = 4;
+/// How many campaigns one sweep looks at.
+const LOOKED_AT: usize = 1000;
 
 /// Bytes of an entry: place and digest.
 const ENTRY: usize = 10;
@@ -47,6 +59,48 @@ pub(in super::super) fn forget(
         connection.prepare_cached("DELETE FROM campaign_left_out WHERE campaign = ?1")?.execute([campaign])?;
     }
     Ok(())
+}
+
+/// The first campaign, by number, of those that were sent long ago for which something is still left out.
+pub(in super::super) fn old(connection: &Connection, now: Timestamp) -> Result<Option<i64>, Fault> {
+    const HELD: &str = "SELECT c.n, c.doc FROM (SELECT DISTINCT campaign FROM campaign_left_out) l
+        CROSS JOIN campaigns c ON c.n = l.campaign WHERE c.removed = 0 LIMIT ?1";
+    let held = many(connection, HELD, [sql_limit(LOOKED_AT)], |row| {
+        let campaign: Campaign = record(row, 1)?;
+        Ok((row.get::<_, i64>(0)?, campaign.completed_at))
+    })?;
+    let is_old = |completed_at: Timestamp| completed_at + ATTEMPTED_FOR <= now;
+    Ok(held.into_iter().find(|(_, completed_at)| completed_at.is_some_and(is_old)).map(|(campaign, _)| campaign))
+}
+
+/// Forgets up to `limit` pieces of what is left out for the campaign with a number; answers how many went.
+pub(in super::super) fn forget_some(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
+    let sql = "DELETE FROM campaign_left_out WHERE (campaign, piece) IN
+        (SELECT campaign, piece FROM campaign_left_out WHERE campaign = ?1 LIMIT ?2)";
+    Ok(connection.prepare_cached(sql)?.execute([campaign, sql_limit(limit)])?)
+}
+
+/// Those of a contact's addresses that are not left out for a campaign.
+pub(super) fn rest(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    channel: Channel,
+    contact: ContactId,
+    mut addresses: Vec<String>,
+) -> Result<Vec<String>, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(number) = contact_number(connection, workspace, contact)? else { return Ok(addresses) };
+    let mut left_out = LeftOut::new(connection, workspace, campaign, channel)?;
+    let mut fault = None;
+    addresses.retain(|address| match left_out.contains(number.cast_unsigned(), address) {
+        Ok(is_left_out) => !is_left_out,
+        Err(error) => {
+            fault = Some(error);
+            false
+        }
+    });
+    fault.map_or(Ok(addresses), Err)
 }
 
 /// What is left out for a campaign, read a piece at a time.

@@ -69,7 +69,7 @@ impl Count {
     }
 
     pub(super) fn preview(self) -> AudiencePreview {
-        let shares = shares_addresses(self.query.channel);
+        let shares = shares_addresses(self.query.channel, self.query.viber);
         let Some(counted) = self.counted else {
             return AudiencePreview { counts: AudienceCounts::default(), exact: true, knows_duplicates: true };
         };

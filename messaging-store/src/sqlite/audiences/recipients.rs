@@ -1,6 +1,8 @@
 //! Contacts as messages are made for them.
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::contact::AddressSource;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::audiences::CampaignRecipient;
 use rusqlite::Connection;
@@ -10,7 +12,6 @@ use super::super::numbers::workspace_number;
 use super::super::row::id;
 use super::super::segments::attribute_addresses;
 use super::left_out::LeftOut;
-use super::scan::{AddressColumn, address_column};
 use super::suppressed::Suppressed;
 
 macro_rules! numbered_sql {
@@ -19,22 +20,23 @@ macro_rules! numbered_sql {
     };
 }
 
-/// Contacts of a workspace by their numbers, in the order of these.
+/// Contacts of a workspace by their numbers, in the order of these, with their addresses for a channel; on Viber for
+/// the service that sends there.
 pub(super) fn numbered(
     connection: &Connection,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    channel: Channel,
+    (channel, viber): (Channel, ViberService),
     numbers: &[u64],
 ) -> Result<Vec<CampaignRecipient>, Fault> {
     // Locked once instead of once for every look-up.
     let connection = &*connection.unchecked_transaction()?;
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(Vec::new()) };
-    let column = address_column(channel);
-    let mut statement = connection.prepare_cached(match column {
-        AddressColumn::Email => numbered_sql!("email"),
-        AddressColumn::Phone => numbered_sql!("phone"),
-        AddressColumn::Attributes => numbered_sql!("attributes"),
+    let source = AddressSource::of(channel, viber);
+    let mut statement = connection.prepare_cached(match source {
+        AddressSource::Email => numbered_sql!("email"),
+        AddressSource::Phone => numbered_sql!("phone"),
+        AddressSource::Attributes => numbered_sql!("attributes"),
     })?;
     let mut suppressed = Suppressed::new(connection, workspace, channel)?;
     let mut left_out = LeftOut::new(connection, workspace, campaign, channel)?;
@@ -45,9 +47,9 @@ pub(super) fn numbered(
     for number in numbers {
         let mut rows = statement.query([number.cast_signed(), workspace_number])?;
         let Some(row) = rows.next()? else { continue };
-        let address = match column {
-            AddressColumn::Email | AddressColumn::Phone => row.get(2)?,
-            AddressColumn::Attributes => {
+        let address = match source {
+            AddressSource::Email | AddressSource::Phone => row.get(2)?,
+            AddressSource::Attributes => {
                 let mut free = Vec::new();
                 for address in attribute_addresses(channel, row.get_ref(2)?)? {
                     if !left_out.contains(number, &address)? {

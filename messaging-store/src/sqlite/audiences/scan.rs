@@ -10,7 +10,7 @@ use std::time::Duration;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, number_at, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Consent;
+use messaging_core::domain::contact::{AddressSource, Consent};
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
@@ -31,22 +31,6 @@ const STEP: i64 = 8192;
 /// The same when filters are.
 const FILTERED_STEP: i64 = 512;
 
-/// Where the addresses of a channel stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AddressColumn {
-    Email,
-    Phone,
-    Attributes,
-}
-
-pub(super) const fn address_column(channel: Channel) -> AddressColumn {
-    match channel {
-        Channel::Email => AddressColumn::Email,
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => AddressColumn::Phone,
-        Channel::Telegram | Channel::Push => AddressColumn::Attributes,
-    }
-}
-
 /// What was found of contacts of one piece.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -61,6 +45,7 @@ pub(super) struct Scan<'c> {
     workspace: WorkspaceId,
     workspace_number: i64,
     channel: Channel,
+    source: AddressSource,
     lists: Vec<i64>,
     segments: Vec<i64>,
     excluded: Vec<i64>,
@@ -104,10 +89,11 @@ impl<'c> Scan<'c> {
                     .transpose()?
             }
         };
-        let [range, range_with_zone, one, one_with_zone] = match address_column(query.channel) {
-            AddressColumn::Email => contacts_sql!("marketing_email, email"),
-            AddressColumn::Phone => contacts_sql!("sms, phone"),
-            AddressColumn::Attributes => contacts_sql!("NULL, attributes"),
+        let source = AddressSource::of(query.channel, query.viber);
+        let [range, range_with_zone, one, one_with_zone] = match source {
+            AddressSource::Email => contacts_sql!("marketing_email, email"),
+            AddressSource::Phone => contacts_sql!("sms, phone"),
+            AddressSource::Attributes => contacts_sql!("sms, attributes"),
         };
         let (range, one) = if query.wants_zones { (range_with_zone, one_with_zone) } else { (range, one) };
         Ok(Some(Self {
@@ -115,6 +101,7 @@ impl<'c> Scan<'c> {
             workspace,
             workspace_number,
             channel: query.channel,
+            source,
             lists: lists(&query.lists)?,
             segments: segments(&query.segments)?,
             excluded: lists(&query.excluded)?,
@@ -193,6 +180,7 @@ impl<'c> Scan<'c> {
         let mut note = Noting {
             workspace: self.workspace,
             channel: self.channel,
+            source: self.source,
             wants_zones: self.wants_zones,
             suppressed: &mut self.suppressed,
             found,
@@ -246,6 +234,7 @@ pub(super) fn facts_of(
 struct Noting<'f, 'c> {
     workspace: WorkspaceId,
     channel: Channel,
+    source: AddressSource,
     wants_zones: bool,
     suppressed: &'f mut Suppressed<'c>,
     found: &'f mut Found,
@@ -269,7 +258,7 @@ impl Noting<'_, '_> {
             }
         }
         let is_excluded = facts.excluded.contains(place);
-        if address_column(self.channel) == AddressColumn::Attributes {
+        if self.source == AddressSource::Attributes {
             let addresses = attribute_addresses(self.channel, row.get_ref(2)?)?;
             if addresses.is_empty() {
                 return Ok(());

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::list::ContactList;
@@ -146,6 +147,7 @@ fn contact_id(workspace: WorkspaceId, count: i64) -> ContactId {
 fn query(lists: Vec<ListId>, filters: Vec<Filter>) -> AudienceQuery {
     AudienceQuery {
         channel: Channel::Email,
+        viber: ViberService::Business,
         lists,
         segments: Vec::new(),
         filters,

@@ -27,6 +27,9 @@ use super::super::query::one;
 use super::super::row::number;
 use super::probe::{Probe, Probes};
 
+/// An address in an attribute.
+const OF_ATTRIBUTES: &str = "a.value";
+
 /// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
 pub(in super::super) struct Compiled {
     /// Number of the workspace whose contacts are looked at.
@@ -248,14 +251,28 @@ impl Compiler<'_> {
     }
 
     fn suppression(&mut self, channel: Channel, suppressed: bool) {
-        self.sql.push(if suppressed { "EXISTS (SELECT 1 FROM " } else { "NOT EXISTS (SELECT 1 FROM " });
-        let address = match channel {
-            Channel::Email => "c.email",
-            Channel::Sms | Channel::Whatsapp | Channel::Viber => "c.phone",
-            Channel::Telegram | Channel::Push => "a.value",
-        };
-        let is_attribute = address == "a.value";
-        if is_attribute {
+        if !suppressed {
+            self.sql.push("NOT ");
+        }
+        match channel {
+            Channel::Email => self.listed(channel, "c.email"),
+            Channel::Sms | Channel::Whatsapp => self.listed(channel, "c.phone"),
+            Channel::Telegram | Channel::Push => self.listed(channel, OF_ATTRIBUTES),
+            // Apart, so that each is looked up by its key.
+            Channel::Viber => {
+                self.sql.push("(");
+                self.listed(channel, "c.phone");
+                self.sql.push(" OR ");
+                self.listed(channel, OF_ATTRIBUTES);
+                self.sql.push(")");
+            }
+        }
+    }
+
+    /// Whether an address of a contact is on the suppression list of a channel.
+    fn listed(&mut self, channel: Channel, address: &'static str) {
+        self.sql.push("EXISTS (SELECT 1 FROM ");
+        if address == OF_ATTRIBUTES {
             self.sql.push("json_each(addresses(");
             self.sql.bind(number(&Channel::ALL, &channel));
             self.sql.push(", c.attributes)) a CROSS JOIN ");

@@ -4,9 +4,10 @@
 //! note is taken away together with what it leads to, if its mark is still the one that was read: a contact
 //! that changed once more keeps its note and is looked at again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
@@ -179,29 +180,42 @@ pub(super) struct Traced {
     addresses: Vec<i64>,
     /// Up to which contact.
     looked_through: i64,
-    contacts: Vec<i64>,
+    contacts: Vec<(i64, Change)>,
     is_end: bool,
 }
+
+/// When an address came onto the suppression list or off it, and by how many automations in a row that was caused.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    /// Milliseconds; 0 where it was noted before this was.
+    at: i64,
+    depth: u8,
+}
+
+/// An address that is looked for: its row, the address, its change, up to which contact.
+type Sought = (i64, (Channel, String), Change, i64);
 
 /// Looks for addresses that came onto the suppression list or off it, and that no index finds. `None` when
 /// there are none.
 pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<Option<Traced>, Fault> {
-    const ADDRESSES: &str = "SELECT n, channel, address, looked_through FROM changed_addresses
+    const ADDRESSES: &str = "SELECT n, channel, address, at, depth, looked_through FROM changed_addresses
         WHERE workspace_number = ?1 ORDER BY looked_through DESC, n LIMIT ?2";
     const CONTACTS: &str = "SELECT n, attributes FROM contacts WHERE n > ?1 AND n <= ?2 ORDER BY n";
     let began = Instant::now();
     let connection = &*connection.unchecked_transaction()?;
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(None) };
-    let sought = many(connection, ADDRESSES, params![workspace_number, sql_limit(MAX_ADDRESSES)], |row| {
-        let channel = numbered(&Channel::ALL, row.get(1)?)?;
-        Ok((row.get::<_, i64>(0)?, (channel, row.get::<_, String>(2)?), row.get::<_, i64>(3)?))
-    })?;
+    let sought: Vec<Sought> =
+        many(connection, ADDRESSES, params![workspace_number, sql_limit(MAX_ADDRESSES)], |row| {
+            let address = (numbered(&Channel::ALL, row.get(1)?)?, row.get(2)?);
+            Ok((row.get(0)?, address, Change { at: row.get(3)?, depth: row.get(4)? }, row.get(5)?))
+        })?;
     // Those that were looked for furthest; others are looked for afterwards, from where they are.
-    let Some(from) = sought.first().map(|(_, _, looked_through)| *looked_through) else { return Ok(None) };
-    let sought: Vec<_> = sought.into_iter().take_while(|(_, _, looked_through)| *looked_through == from).collect();
-    let wanted: HashSet<_> = sought.iter().map(|(_, address, _)| address.clone()).collect();
+    let Some(from) = sought.first().map(|(.., looked_through)| *looked_through) else { return Ok(None) };
+    let sought: Vec<_> = sought.into_iter().take_while(|(.., looked_through)| *looked_through == from).collect();
+    // Of several changes of an address the last one counts: what it is by then is what is asked.
+    let wanted: HashMap<_, _> = sought.iter().map(|(_, address, change, _)| (address.clone(), *change)).collect();
     let channels: Vec<Channel> =
-        [Channel::Telegram, Channel::Push].into_iter().filter(|one| wanted.iter().any(|(of, _)| of == one)).collect();
+        Channel::ALL.into_iter().filter(|one| wanted.keys().any(|(of, _)| of == one)).collect();
 
     let last = ((workspace_number + 1) << COUNT_BITS) - 1;
     let mut statement = connection.prepare_cached(CONTACTS)?;
@@ -210,9 +224,8 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
     while let Some(row) = rows.next()? {
         looked_through = row.get(0)?;
         for channel in &channels {
-            let found = probe::addresses(*channel, row.get_ref(1)?)?;
-            if found.into_iter().any(|address| wanted.contains(&(*channel, address))) {
-                contacts.push(looked_through);
+            for address in probe::addresses(*channel, row.get_ref(1)?)? {
+                contacts.extend(wanted.get(&(*channel, address)).map(|change| (looked_through, *change)));
             }
         }
         if began.elapsed() >= LOOK {
@@ -220,17 +233,28 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
             break;
         }
     }
-    let addresses = sought.iter().map(|(n, _, _)| *n).collect();
+    let addresses = sought.iter().map(|(n, ..)| *n).collect();
     Ok(Some(Traced { workspace_number, addresses, looked_through, contacts, is_end }))
 }
 
-/// Notes the contacts that were found, and how far the search has come.
-pub(super) fn write_traced(connection: &Connection, traced: &Traced) -> Result<(), Fault> {
+/// Notes the contacts that were found, for segments and automations, and how far the search has come.
+pub(super) fn write_traced(
+    connection: &Connection,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    traced: &Traced,
+) -> Result<(), Fault> {
     let read_mask = WorkspaceReadMask::of_workspace_number(connection, traced.workspace_number)?;
     let mut is_there = connection.prepare_cached("SELECT 1 FROM contacts WHERE n = ?1")?;
-    for contact in &traced.contacts {
-        if is_there.exists([contact])? {
-            note(connection, read_mask, *contact, ReadMask::SUPPRESSIONS)?;
+    for (contact, Change { at, depth }) in &traced.contacts {
+        if !is_there.exists([contact])? {
+            continue;
+        }
+        interests.caused_at(*depth);
+        note(connection, read_mask.caused_at(*depth), *contact, ReadMask::SUPPRESSIONS)?;
+        if *at > 0 {
+            let happened = Happened::Changed { dates: false };
+            interests.listeners.hear(connection, workspace, *contact, Timestamp::from_millis(*at), happened)?;
         }
     }
     let sql = if traced.is_end {
@@ -255,27 +279,39 @@ pub(super) fn removed_list(connection: &Connection, workspace: WorkspaceId) -> R
     lists::removed(connection, workspace_number)
 }
 
-/// Notes that an address came onto the suppression list or off it.
-pub(in super::super) fn note_address(
+/// Tells segments and automations that an address came onto the suppression list or off it. Whose it is is found at once
+/// where an index finds it, and otherwise by the job that follows changes, which looks through the contacts.
+pub(in super::super) fn tell_of_address(
     connection: &Connection,
-    read_mask: WorkspaceReadMask,
-    channel: Channel,
-    address: &str,
+    interests: &mut Interests,
+    workspace: WorkspaceId,
+    (channel, address): (Channel, &str),
+    at: Timestamp,
 ) -> Result<(), Fault> {
+    const TRACE: &str = "INSERT INTO changed_addresses (workspace_number, channel, address, looked_through, at, depth)
+        VALUES (?1, ?2, ?3, 0, ?4, ?5)";
+    let read_mask = interests.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)?;
+    if read_mask.is_none() && !interests.listeners.hears_changes(connection, workspace)? {
+        return Ok(());
+    }
+    let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
     let by_column = match channel {
         Channel::Email => Some(BY_EMAIL),
-        Channel::Sms | Channel::Whatsapp | Channel::Viber => Some(BY_PHONE),
+        Channel::Sms | Channel::Whatsapp => Some(BY_PHONE),
+        // A business sends to phone numbers, and a bot to no such thing.
+        Channel::Viber => address::is_e164(address).then_some(BY_PHONE),
         Channel::Telegram | Channel::Push => None,
     };
-    if let Some(sql) = by_column {
-        let found: Option<i64> =
-            one(connection, sql, params![read_mask.workspace_number, address], |row| Ok(row.get(0)?))?;
-        return found.map_or(Ok(()), |contact| note(connection, read_mask, contact, ReadMask::SUPPRESSIONS));
+    let Some(sql) = by_column else {
+        let row =
+            params![workspace_number, number(&Channel::ALL, &channel), address, at.as_millis(), interests.depth()];
+        connection.prepare_cached(TRACE)?.execute(row)?;
+        return Ok(());
+    };
+    let found: Option<i64> = one(connection, sql, params![workspace_number, address], |row| Ok(row.get(0)?))?;
+    let Some(contact) = found else { return Ok(()) };
+    if let Some(read_mask) = read_mask {
+        note(connection, read_mask, contact, ReadMask::SUPPRESSIONS)?;
     }
-    connection
-        .prepare_cached(
-            "INSERT INTO changed_addresses (workspace_number, channel, address, looked_through) VALUES (?1, ?2, ?3, 0)",
-        )?
-        .execute(params![read_mask.workspace_number, number(&Channel::ALL, &channel), address])?;
-    Ok(())
+    interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
 }

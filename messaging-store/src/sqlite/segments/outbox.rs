@@ -28,8 +28,6 @@ pub(in super::super) struct ReadMasks {
 /// What the dynamic segments of a workspace read.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct WorkspaceReadMask {
-    /// The number of the workspace; 0 when it has none.
-    pub(in super::super) workspace_number: i64,
     mask: ReadMask,
     /// What is noted was caused by so many automations in a row.
     depth: u8,
@@ -40,7 +38,12 @@ impl WorkspaceReadMask {
     pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
         let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
         let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
-        Ok(Self { workspace_number, mask: mask.unwrap_or(ReadMask::NONE), depth: 0 })
+        Ok(Self { mask: mask.unwrap_or(ReadMask::NONE), depth: 0 })
+    }
+
+    /// The same for what was caused by so many automations in a row.
+    pub(in super::super) const fn caused_at(self, depth: u8) -> Self {
+        Self { depth, ..self }
     }
 
     /// What of a mask is read.
@@ -109,11 +112,9 @@ impl ReadMasks {
 
 /// What the dynamic segments of a workspace read, as it stands with the number of the workspace.
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<WorkspaceReadMask, Fault> {
-    let sql = "SELECT number, read_mask FROM workspace_numbers WHERE workspace = ?1";
-    let found = one(connection, sql, [workspace.to_bytes()], |row| {
-        Ok(WorkspaceReadMask { workspace_number: row.get(0)?, mask: ReadMask::from_bits(row.get(1)?), depth: 0 })
-    })?;
-    Ok(found.unwrap_or(WorkspaceReadMask { workspace_number: 0, mask: ReadMask::NONE, depth: 0 }))
+    let sql = "SELECT read_mask FROM workspace_numbers WHERE workspace = ?1";
+    let found = one(connection, sql, [workspace.to_bytes()], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
+    Ok(WorkspaceReadMask { mask: found.unwrap_or(ReadMask::NONE), depth: 0 })
 }
 
 /// Notes a change of a contact by its number, if a dynamic segment reads any of it.

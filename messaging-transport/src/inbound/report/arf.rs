@@ -3,8 +3,8 @@
 use messaging_core::domain::report::Report;
 
 use super::addresses;
-use super::fields::{self, Fields};
 use super::mail::Mail;
+use crate::mail::fields::{self, Fields};
 
 /// The most complainants of one report that are read.
 const MAX_RECIPIENTS: usize = 100;

@@ -4,7 +4,7 @@ use messaging_core::domain::report::{Action, RecipientReport};
 use messaging_core::ports::transport::Response;
 
 use super::codes::{self, Codes};
-use super::fields::{self, Fields};
+use crate::mail::fields::{self, Fields};
 
 /// The most recipients of one notification that are read; a message of ours has at most 101.
 const MAX_RECIPIENTS: usize = 200;

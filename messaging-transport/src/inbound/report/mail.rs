@@ -6,12 +6,11 @@
 
 use std::borrow::Cow;
 
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use messaging_core::domain::plain_text;
 
-use super::fields::{self, Fields, Parametrized};
+use crate::mail::boundaries::between_boundaries;
+use crate::mail::decode;
+use crate::mail::fields::{self, Fields, Parametrized};
 
 /// The most parts, leaves only.
 const MAX_PARTS: usize = 40;
@@ -73,26 +72,12 @@ impl<'a> Mail<'a> {
 impl Part<'_> {
     /// The content without its transfer encoding. What does not decode is taken as it is.
     pub(super) fn content(&self) -> Cow<'_, [u8]> {
-        let decoded = match self.encoding.as_str() {
-            "base64" => base64_decode(self.body),
-            "quoted-printable" => quoted_printable_decode(self.body),
-            _ => None,
-        };
-        decoded.map_or(Cow::Borrowed(self.body), Cow::Owned)
+        decode::content(&self.encoding, self.body).unwrap_or(Cow::Borrowed(self.body))
     }
 
     /// The content as text.
     pub(super) fn text(&self) -> String {
-        let content = self.content();
-        if let Ok(text) = std::str::from_utf8(&content) {
-            // ISO-2022 and UTF-7 look like ASCII.
-            let charset = self.charset.as_deref().unwrap_or("").to_ascii_lowercase();
-            if !(charset.starts_with("iso-2022") || charset.starts_with("utf-7") || charset.starts_with("hz")) {
-                return text.to_owned();
-            }
-        }
-        let decoder = self.charset.as_deref().and_then(|charset| charset_decoder(charset.as_bytes()));
-        decoder.map_or_else(|| String::from_utf8_lossy(&content).into_owned(), |decode| decode(&content))
+        decode::text(&self.content(), self.charset.as_deref())
     }
 
     fn is_returned_message(&self) -> bool {
@@ -113,7 +98,7 @@ fn walk<'a>(header: &Fields, body: &'a [u8], depth: usize, parts: &mut Vec<Part<
         && content_type.value.starts_with("multipart/")
         && depth < MAX_DEPTH
     {
-        for part in between_boundaries(body, boundary.as_bytes()) {
+        for part in between_boundaries(body, boundary.as_bytes(), MAX_PARTS) {
             let (header, body) = fields::split(part);
             walk(&header, body, depth + 1, parts);
         }
@@ -124,39 +109,6 @@ fn walk<'a>(header: &Fields, body: &'a [u8], depth: usize, parts: &mut Vec<Part<
     let encoding = header.get("Content-Transfer-Encoding").unwrap_or("").trim().to_ascii_lowercase();
     let charset = content_type.parameter("charset").map(ToOwned::to_owned);
     parts.push(Part { media_type, charset, encoding, body });
-}
-
-/// What stands between the delimiter lines (RFC 2046 section 5.1.1). A missing last one is forgiven:
-/// long letters are cut off.
-fn between_boundaries<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
-    let (mut parts, mut begun) = (Vec::new(), None);
-    let mut at = 0;
-    while at < body.len() && parts.len() < MAX_PARTS {
-        let line = fields::first_line(&body[at..]);
-        let next = body.len() - fields::after_line(&body[at..]).len();
-        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)) {
-            let is_last = after.starts_with(b"--");
-            if is_last || after.trim_ascii().is_empty() {
-                if let Some(begin) = begun {
-                    parts.push(without_last_line_end(&body[begin..at]));
-                }
-                begun = Some(next);
-                if is_last {
-                    return parts;
-                }
-            }
-        }
-        at = next;
-    }
-    if let Some(begin) = begun {
-        parts.push(&body[begin..]);
-    }
-    parts
-}
-
-fn without_last_line_end(text: &[u8]) -> &[u8] {
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    text.strip_suffix(b"\r").unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Calls of a fake to us.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -66,23 +67,44 @@ pub(super) fn planned(
     calls
 }
 
+/// A server that is called without what stands between it and the world.
+#[derive(Debug, Clone)]
+pub(super) struct Shortcut {
+    /// What the addresses of its calls begin with.
+    pub(super) base: String,
+    /// Where it listens.
+    pub(super) address: SocketAddr,
+}
+
+impl Shortcut {
+    /// The target of a request to the server for a call to this address; `None` where it is not the server's.
+    fn target<'a>(&self, url: &'a str) -> Option<&'a str> {
+        url.strip_prefix(&self.base).filter(|rest| rest.starts_with('/'))
+    }
+}
+
 /// Makes a call.
-pub(super) async fn call(callback: FakeCallback) -> CalledBack {
-    let answer = timeout(TIME_LIMIT, exchange(&callback)).await;
+pub(super) async fn call(callback: FakeCallback, shortcut: Option<&Shortcut>) -> CalledBack {
+    let answer = timeout(TIME_LIMIT, exchange(&callback, shortcut)).await;
     match answer {
         Ok(Ok((status, body))) => CalledBack { callback, status: Some(status), body },
         _ => CalledBack { callback, status: None, body: Bytes::new() },
     }
 }
 
-async fn exchange(callback: &FakeCallback) -> io::Result<(http::StatusCode, Bytes)> {
+async fn exchange(callback: &FakeCallback, shortcut: Option<&Shortcut>) -> io::Result<(http::StatusCode, Bytes)> {
     let url = Url::parse(&callback.url).map_err(io::Error::other)?;
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
         return Err(io::Error::other("a URL without a host"));
     };
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    let straight = shortcut.and_then(|shortcut| Some((shortcut.address, shortcut.target(&callback.url)?)));
+    let (stream, target) = if let Some((address, target)) = straight {
+        (TcpStream::connect(address).await?, target)
+    } else {
+        let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+        (stream, &url[Position::BeforePath..Position::AfterQuery])
+    };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    let target = &url[Position::BeforePath..Position::AfterQuery];
     let mut request = Request::builder().method(&callback.method).uri(target);
     for (name, value) in &callback.headers {
         request = request.header(*name, value);
@@ -101,5 +123,23 @@ async fn exchange(callback: &FakeCallback) -> io::Result<(http::StatusCode, Byte
         answer = &mut answer => answer,
         // The connection may end first, with the answer already there.
         _ = &mut connection => answer.await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_the_server_take_the_shortcut() {
+        let shortcut = Shortcut { base: "https://a.example/m".to_owned(), address: ([127, 0, 0, 1], 1).into() };
+        for (url, target) in [
+            ("https://a.example/m/callbacks/sms/t?a=b", Some("/callbacks/sms/t?a=b")),
+            ("https://a.example/m2/callbacks/sms/t", None),
+            ("https://a.example/callbacks/sms/t", None),
+            ("https://b.example/m/callbacks/sms/t", None),
+        ] {
+            assert_eq!(shortcut.target(url), target, "{url}");
+        }
     }
 }

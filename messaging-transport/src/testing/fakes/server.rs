@@ -19,13 +19,14 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::callbacks::{call, planned};
+use super::callbacks::{Shortcut, call, planned};
 use super::case::{Case, Order, Refusal, Signature, Trouble};
 use super::{CalledBack, FakeAnswer, FakeApi, FakeCallback, FakeRequest, Submission};
 
@@ -34,6 +35,12 @@ const BODY_LIMIT: usize = 4 << 20;
 
 /// How many requests and calls are remembered, the newest.
 const REMEMBERED: usize = 10_000;
+
+/// How many octets of bodies of requests are remembered.
+const REMEMBERED_OCTETS: usize = 64 << 20;
+
+/// Where people let a recipient write, instead of a program: `POST` with `{"from","text"}`.
+const INBOUND: &str = "/fake/inbound";
 
 /// How long an answer that comes late is held back.
 const SLOW: Duration = Duration::from_secs(2);
@@ -55,14 +62,19 @@ struct Shared {
     tasks: Mutex<JoinSet<()>>,
 }
 
+#[derive(Default)]
 struct State {
     requests: VecDeque<FakeRequest>,
+    /// Octets of their bodies.
+    octets: usize,
     called: VecDeque<CalledBack>,
     next: VecDeque<Case>,
     answers: VecDeque<FakeAnswer>,
     seen: HashSet<String>,
-    slow: Duration,
+    slow: Option<Duration>,
     resets: usize,
+    shortcut: Option<Shortcut>,
+    inbound_url: Option<String>,
 }
 
 impl fmt::Debug for FakeProvider {
@@ -87,18 +99,9 @@ impl FakeProvider {
     pub async fn start(api: impl FakeApi) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state = State {
-            requests: VecDeque::new(),
-            called: VecDeque::new(),
-            next: VecDeque::new(),
-            answers: VecDeque::new(),
-            seen: HashSet::new(),
-            slow: SLOW,
-            resets: 0,
-        };
         let shared = Arc::new(Shared {
             api: Box::new(api),
-            state: Mutex::new(state),
+            state: Mutex::default(),
             requests: watch::Sender::new(0),
             called: watch::Sender::new(0),
             next_id: AtomicU64::new(1),
@@ -136,10 +139,26 @@ impl FakeProvider {
 
     /// How long [`Trouble::Slow`] takes; two seconds until it is said.
     pub fn slow(&self, time: Duration) {
-        lock(&self.shared.state).slow = time;
+        lock(&self.shared.state).slow = Some(time);
     }
 
-    /// The newest 10,000 requests, oldest first.
+    /// Calls to addresses that begin with `base` go to this socket, with the rest of the address as their path: to a
+    /// server that stands behind a proxy, or that the world calls by https.
+    pub fn call_straight(&self, base: &str, address: SocketAddr) {
+        lock(&self.shared.state).shortcut = Some(Shortcut { base: base.to_owned(), address });
+    }
+
+    /// Where it calls when `POST /fake/inbound` with `{"from","text"}` lets a recipient write.
+    pub fn set_inbound_url(&self, url: &str) {
+        lock(&self.shared.state).inbound_url = Some(url.to_owned());
+    }
+
+    /// Where people let a recipient write, see [`Self::set_inbound_url`].
+    pub fn inbound_console(&self) -> String {
+        format!("{}{INBOUND}", self.url())
+    }
+
+    /// The newest 10,000 requests, oldest first; fewer when their bodies have more than 64 MiB together.
     pub fn requests(&self) -> Vec<FakeRequest> {
         lock(&self.shared.state).requests.iter().cloned().collect()
     }
@@ -179,7 +198,8 @@ impl FakeProvider {
 
 impl Shared {
     async fn call(&self, callback: FakeCallback) -> CalledBack {
-        let called = call(callback).await;
+        let shortcut = lock(&self.state).shortcut.clone();
+        let called = call(callback, shortcut.as_ref()).await;
         let mut state = lock(&self.state);
         if state.called.len() >= REMEMBERED {
             state.called.pop_front();
@@ -192,12 +212,33 @@ impl Shared {
 
     fn record(&self, request: FakeRequest) {
         let mut state = lock(&self.state);
-        if state.requests.len() >= REMEMBERED {
-            state.requests.pop_front();
-        }
+        state.octets += request.body.len();
         state.requests.push_back(request);
+        while state.requests.len() > REMEMBERED || (state.octets > REMEMBERED_OCTETS && state.requests.len() > 1) {
+            state.octets -= state.requests.pop_front().map_or(0, |oldest| oldest.body.len());
+        }
         drop(state);
         self.requests.send_modify(|count| *count += 1);
+    }
+
+    /// Lets a recipient write, and answers what became of the call to us.
+    async fn inbound(&self, request: &FakeRequest) -> FakeAnswer {
+        let no = |status, error: &str| FakeAnswer::json(status, &json!({ "error": error }));
+        let body = request.json();
+        let (Some(from), Some(text)) = (body["from"].as_str(), body["text"].as_str()) else {
+            return no(400, "give {\"from\",\"text\"}");
+        };
+        let Some(url) = lock(&self.state).inbound_url.clone() else {
+            return no(404, "this provider was not told where to call");
+        };
+        let Some(callback) = self.api.inbound(&url, from, text, Signature::Valid) else {
+            return no(404, "a recipient like that cannot write through this provider");
+        };
+        match self.call(callback).await.status {
+            Some(status) if status.is_success() => FakeAnswer::json(200, &json!({"answered": status.as_u16()})),
+            Some(status) => no(502, &format!("the call was answered {status}")),
+            None => no(502, "the call was not answered"),
+        }
     }
 
     /// Makes the calls that report about a message, one after another.
@@ -217,6 +258,9 @@ impl Shared {
 
     /// The answer to a request; `None` resets the connection.
     async fn answer(self: &Arc<Self>, request: FakeRequest) -> Option<FakeAnswer> {
+        if request.path() == INBOUND {
+            return Some(self.inbound(&request).await);
+        }
         let scripted = lock(&self.state).answers.pop_front();
         let read = if scripted.is_some() { None } else { Some(self.api.read(&request)) };
         self.record(request);
@@ -229,7 +273,7 @@ impl Shared {
         submission.id = format!("{number:08}");
         let (case, slow) = {
             let mut state = lock(&self.state);
-            (state.next.pop_front().unwrap_or_else(|| Case::of(&submission.recipient)), state.slow)
+            (state.next.pop_front().unwrap_or_else(|| Case::of(&submission.recipient)), state.slow.unwrap_or(SLOW))
         };
         match case {
             Case::Accepted(reports, order) => {

@@ -1,5 +1,6 @@
 //! A message center that speaks SMPP 3.4 (cargo feature `smpp`).
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,9 +15,11 @@ use rusmpp::types::{COctetString, OctetString};
 use rusmpp::values::{EsmClass, MessageState};
 use rusmpp::{Command, CommandId, CommandStatus, Pdu};
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::codec::Framed;
 
 use super::case::{Case, Order, Refusal, Report, Trouble};
@@ -24,12 +27,16 @@ use super::case::{Case, Order, Refusal, Report, Trouble};
 /// The most PDUs that wait to be written on a connection.
 const MAX_WAITING: usize = 4096;
 
+/// How many parts and answers are remembered, the newest.
+const REMEMBERED: usize = 10_000;
+
 /// `esm_class` of a receipt.
 const IS_RECEIPT: u8 = 0x04;
 
 /// A message center on a loopback socket. It ends when dropped.
 pub struct FakeSmpp {
     address: SocketAddr,
+    has_tls: bool,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
@@ -59,8 +66,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    parts: Vec<FakePart>,
-    answers: Vec<u32>,
+    parts: VecDeque<FakePart>,
+    answers: VecDeque<u32>,
     links: Vec<mpsc::Sender<Instruction>>,
 }
 
@@ -89,6 +96,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl FakeSmpp {
     /// Starts a message center with one account on a free loopback port.
     pub async fn start(system_id: &str, password: &str) -> io::Result<Self> {
+        Self::listen(system_id, password, None).await
+    }
+
+    /// The same, which speaks TLS from the first octet.
+    pub async fn start_tls(system_id: &str, password: &str, acceptor: TlsAcceptor) -> io::Result<Self> {
+        Self::listen(system_id, password, Some(acceptor)).await
+    }
+
+    async fn listen(system_id: &str, password: &str, acceptor: Option<TlsAcceptor>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -103,14 +119,14 @@ impl FakeSmpp {
             mute_to: AtomicU64::new(0),
             has_tlvs: AtomicBool::new(false),
         });
-        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Ok(Self { address, shared, task: task.abort_handle() })
+        let task = tokio::spawn(accept(listener, acceptor.clone(), Arc::clone(&shared)));
+        Ok(Self { address, has_tls: acceptor.is_some(), shared, task: task.abort_handle() })
     }
 
     /// The settings of a channel that uses it.
     pub fn settings(&self) -> Value {
         json!({"host": self.address.ip().to_string(), "port": self.address.port(), "system_id": self.shared.system_id,
-            "password": *lock(&self.shared.password), "sender": "ACME"})
+            "password": *lock(&self.shared.password), "sender": "ACME", "tls": self.has_tls})
     }
 
     /// Takes another password from now on.
@@ -129,9 +145,9 @@ impl FakeSmpp {
         self.shared.has_tlvs.store(has_tlvs, Ordering::Relaxed);
     }
 
-    /// The parts so far.
+    /// The newest 10,000 parts, oldest first.
     pub fn parts(&self) -> Vec<FakePart> {
-        lock(&self.shared.state).parts.clone()
+        lock(&self.shared.state).parts.iter().cloned().collect()
     }
 
     /// Waits until `count` parts were submitted.
@@ -143,7 +159,7 @@ impl FakeSmpp {
     /// Waits until `count` of what it delivered was answered: the statuses.
     pub async fn answers(&self, count: usize) -> Vec<u32> {
         let _ = self.shared.answered.subscribe().wait_for(|&found| found >= count).await;
-        lock(&self.shared.state).answers.clone()
+        lock(&self.shared.state).answers.iter().copied().collect()
     }
 
     /// Waits until it was bound to `count` times since the beginning, refused attempts included.
@@ -198,7 +214,7 @@ impl Shared {
     /// The PDUs that follow a submission; `None` closes the connection.
     fn submit(&self, sequence: u32, pdu: &SubmitSm) -> Option<Vec<Command>> {
         let id = format!("{:08x}", self.next_id.fetch_add(1, Ordering::Relaxed));
-        lock(&self.state).parts.push(FakePart { id: id.clone(), pdu: pdu.clone() });
+        remember(&mut lock(&self.state).parts, FakePart { id: id.clone(), pdu: pdu.clone() });
         self.submitted.send_modify(|count| *count += 1);
         let taken = || {
             let id = COctetString::from_string(id.clone()).expect("a short name");
@@ -227,6 +243,14 @@ impl Shared {
             Case::Trouble(_) => Some(vec![taken()]),
         }
     }
+}
+
+/// Forgets the oldest when there are too many.
+fn remember<T>(remembered: &mut VecDeque<T>, newest: T) {
+    if remembered.len() >= REMEMBERED {
+        remembered.pop_front();
+    }
+    remembered.push_back(newest);
 }
 
 /// What a receipt says of a report, where message centers have such.
@@ -273,15 +297,25 @@ fn receipt(shared: &Shared, id: &str, stat: &str) -> DeliverSm {
 }
 
 /// Owns the tasks of the connections: they end with it.
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        connections.spawn(serve(stream, Arc::clone(&shared)));
+        let (acceptor, shared) = (acceptor.clone(), Arc::clone(&shared));
+        connections.spawn(async move {
+            match acceptor {
+                None => serve(stream, shared).await,
+                Some(acceptor) => {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        serve(stream, shared).await;
+                    }
+                }
+            }
+        });
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>) {
     let mut link = Framed::new(stream, CommandCodec::new());
     let (orders, mut told) = mpsc::channel(MAX_WAITING);
     let number = shared.connections.fetch_add(1, Ordering::Relaxed) + 1;
@@ -307,7 +341,9 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
                         };
                         is_bound = status == CommandStatus::EsmeRok;
                         if is_bound {
-                            lock(&shared.state).links.push(orders.clone());
+                            let links = &mut lock(&shared.state).links;
+                            links.retain(|link| !link.is_closed());
+                            links.push(orders.clone());
                         }
                         shared.binds.send_modify(|count| *count += 1);
                         vec![Command::new(status, sequence, BindTransceiverResp::default())]
@@ -320,7 +356,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
                         vec![Command::new(CommandStatus::EsmeRok, sequence, Pdu::EnquireLinkResp)]
                     }
                     (CommandId::DeliverSmResp, _) => {
-                        lock(&shared.state).answers.push(u32::from(command.status()));
+                        remember(&mut lock(&shared.state).answers, u32::from(command.status()));
                         shared.answered.send_modify(|count| *count += 1);
                         Vec::new()
                     }

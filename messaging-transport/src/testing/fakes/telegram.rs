@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Signature, Submission, Wait};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Signature, Submission, Wait, fresh};
 
 /// The tags that `parse_mode` HTML knows.
 const TAGS: &[&str] = &[
@@ -45,7 +45,6 @@ struct Webhook {
     url: Option<String>,
     secret: String,
     secret_before: String,
-    updates: u64,
 }
 
 impl FakeTelegram {
@@ -78,9 +77,8 @@ impl FakeTelegram {
     }
 
     fn update(&self, url: &str, mut update: Value, signature: Signature) -> FakeCallback {
-        let mut webhook = self.lock();
-        webhook.updates += 1;
-        update["update_id"] = json!(webhook.updates);
+        let webhook = self.lock();
+        update["update_id"] = json!(fresh());
         let callback = FakeCallback::json(url, &update);
         let secret = match signature {
             Signature::Valid => webhook.secret.clone(),

@@ -8,7 +8,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
 
 /// One account.
 #[derive(Debug, Clone)]
@@ -136,11 +136,12 @@ impl FakeApi for FakeTwilio {
     }
 
     fn inbound(&self, url: &str, from: &str, text: &str, signature: Signature) -> Option<FakeCallback> {
+        let sid = format!("SM{:032x}", fresh());
         let fields = [
             ("AccountSid", self.account_sid.as_str()),
             ("Body", text),
             ("From", from),
-            ("MessageSid", "SM00000000000000000000000000000000"),
+            ("MessageSid", sid.as_str()),
             ("NumMedia", "0"),
             ("SmsStatus", "received"),
             ("To", "+15005550006"),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ring::hmac::HMAC_SHA256;
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
 use crate::provider::callback::{hex, hmac};
 
 /// What the names of messages begin after: they need 64 bits.
@@ -130,7 +130,7 @@ impl FakeApi for FakeViberBot {
 
     fn inbound(&self, url: &str, from: &str, text: &str, signature: Signature) -> Option<FakeCallback> {
         let event = json!({
-            "event": "message", "timestamp": 1_769_850_900_000_u64, "message_token": TOKENS,
+            "event": "message", "timestamp": 1_769_850_900_000_u64, "message_token": TOKENS + fresh(),
             "sender": {"id": from, "name": "Ann"}, "message": {"type": "text", "text": text},
         });
         Some(self.event(url, &event, signature))

@@ -7,8 +7,11 @@ use ring::hmac;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
 use crate::jwt::SigningKey;
+
+/// An example key that is published (RFC 7515 appendix A.2).
+const KEY: &str = include_str!("../../jwt/keys/rfc7515_a2.pem");
 
 /// When the tokens that it signs end: long after every test.
 const END: i64 = 4_000_000_000;
@@ -36,6 +39,15 @@ impl FakeVonage {
             public_key: key.public_key().to_vec(),
             signature_secret: signature_secret.to_owned(),
         }
+    }
+
+    /// An application whose callers sign with an example key that everybody knows.
+    ///
+    /// # Panics
+    ///
+    /// Never: the key is an RSA key.
+    pub fn with_example_key(application_id: &str, signature_secret: &str) -> Self {
+        Self::new(application_id, KEY, signature_secret)
     }
 
     /// The settings of a channel that uses it at this address.
@@ -164,7 +176,8 @@ impl FakeApi for FakeVonage {
     }
 
     fn inbound(&self, url: &str, from: &str, text: &str, signature: Signature) -> Option<FakeCallback> {
-        let body = json!({"channel": "sms", "message_uuid": "aaaaaaaa-bbbb-4ccc-8ddd-000000000000", "to": "15005550006",
+        let uuid = format!("aaaaaaaa-bbbb-4ccc-8ddd-{:012x}", fresh());
+        let body = json!({"channel": "sms", "message_uuid": uuid, "to": "15005550006",
             "from": from.trim_start_matches('+'), "text": text, "message_type": "text",
             "timestamp": "2026-01-01T00:00:00Z"});
         Some(self.call(url, &body, signature))

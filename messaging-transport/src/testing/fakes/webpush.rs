@@ -21,10 +21,16 @@ const HEADER: usize = 16 + 4 + 1 + 65;
 pub struct FakeWebpush;
 
 impl FakeWebpush {
+    /// What is entered to send to browsers. It names no server: each subscription has its own, and the key pair is made
+    /// when the settings are stored.
+    pub fn entered() -> Map<String, Value> {
+        Map::from_iter([("subject".to_owned(), json!("mailto:push@example.com"))])
+    }
+
     /// The settings of a workspace that sends to browsers, with a key pair of its own.
     pub fn settings() -> Map<String, Value> {
         let mut settings = Push::new_key_pair();
-        settings.insert("subject".to_owned(), json!("mailto:push@example.com"));
+        settings.extend(Self::entered());
         settings
     }
 

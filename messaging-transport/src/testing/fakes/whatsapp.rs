@@ -6,7 +6,7 @@ use http::Method;
 use ring::hmac::HMAC_SHA256;
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
 use crate::provider::callback::{hex, hmac};
 
 /// A phone number at a fake WhatsApp. Clones are the same number.
@@ -40,7 +40,7 @@ impl FakeWhatsapp {
     pub fn preference(&self, url: &str, from: &str, value: &str, signature: Signature) -> FakeCallback {
         let preference = json!({
             "wa_id": from.trim_start_matches('+'), "category": "marketing_messages", "value": value,
-            "timestamp": 1_769_850_900,
+            "timestamp": fresh(),
         });
         self.webhook_call(url, "user_preferences", json!({"user_preferences": [preference]}), signature)
     }
@@ -164,7 +164,8 @@ impl FakeApi for FakeWhatsapp {
 
     fn inbound(&self, url: &str, from: &str, text: &str, signature: Signature) -> Option<FakeCallback> {
         let from = from.trim_start_matches('+');
-        let message = json!({"from": from, "id": "wamid.in", "type": "text", "text": {"body": text}});
+        let message =
+            json!({"from": from, "id": format!("wamid.in{}", fresh()), "type": "text", "text": {"body": text}});
         Some(self.webhook_call(url, "messages", json!({"messages": [message]}), signature))
     }
 }

@@ -38,7 +38,8 @@ fn news_of(event: &Value) -> Option<CallbackNews> {
     };
     let from = |id: &Value, news| {
         let from = id.as_str().filter(|id| !id.is_empty())?.to_owned();
-        Some(CallbackNews::Inbound { from, news })
+        // Each event has a token of its own.
+        Some(CallbackNews::Inbound { from, news, id: token(&event["message_token"]) })
     };
     let delivered = || Answer::new(OutcomeClass::Accepted(Acceptance::Delivered), Response::default());
     match event["event"].as_str()? {

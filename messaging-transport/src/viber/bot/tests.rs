@@ -166,11 +166,20 @@ fn events_are_receipts_and_what_people_write_and_want() {
         };
         assert_eq!((found, shown.as_str()), (&about, expected));
     }
-    let from = |news| vec![CallbackNews::Inbound { from: TO.to_owned(), news }];
+    let from = |news| vec![CallbackNews::Inbound { from: TO.to_owned(), news, id: None }];
     assert_eq!(news(json!({"event": "subscribed", "user": {"id": TO}})), from(InboundNews::Subscribed));
     assert_eq!(news(json!({"event": "unsubscribed", "user_id": TO})), from(InboundNews::Unsubscribed));
     let written = json!({"event": "message", "sender": {"id": TO}, "message": {"type": "text", "text": "hello"}});
-    assert_eq!(news(written), from(InboundNews::Text("hello".to_owned())));
+    assert_eq!(news(written.clone()), from(InboundNews::Text("hello".to_owned())));
+    let named = |token: &str| {
+        let mut event = written.clone();
+        event["message_token"] = json!(token.parse::<u64>().unwrap());
+        match &news(event)[..] {
+            [CallbackNews::Inbound { id, .. }] => id.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(named("4912661846655238145").as_deref(), Some("4912661846655238145"), "what is repeated has one name");
     for nothing in [
         json!({"event": "webhook", "timestamp": 1}),
         json!({"event": "conversation_started", "user": {"id": TO}}),

@@ -90,9 +90,10 @@ async fn providers_are_told_where_to_call() {
     let settings = telegram.settings.as_object().unwrap();
     let registered = telegram.transport.register(settings, &address(URL)).await;
     assert_eq!((registered, at_telegram.webhook().as_deref()), (Ok(Registration::Registered), Some(URL)));
-    let why = telegram.transport.register(settings, &address("http://127.0.0.1:4000/x")).await.unwrap_err();
-    assert!(why.starts_with("Telegram calls https addresses"), "{why}");
-    assert_eq!(at_telegram.webhook().as_deref(), Some(URL));
+    // A Bot API server of one's own judges addresses by itself.
+    let local = "http://127.0.0.1:4000/x";
+    assert_eq!(telegram.transport.register(settings, &address(local)).await, Ok(Registration::Registered));
+    assert_eq!(at_telegram.webhook().as_deref(), Some(local));
     let wrong = json!({"api_base": telegram.fake.url(), "bot_token": "2:other"});
     let why = telegram.transport.register(wrong.as_object().unwrap(), &address(URL)).await.unwrap_err();
     assert_eq!(why, "Unauthorized");

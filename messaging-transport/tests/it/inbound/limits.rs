@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{PATIENCE, Running};
+use super::Running;
+use crate::smtp_client::PATIENCE;
 
 #[tokio::test]
 async fn a_line_has_an_end() {

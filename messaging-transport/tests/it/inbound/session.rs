@@ -4,6 +4,8 @@ use messaging_core::domain::report::Report;
 use tokio::io::AsyncWriteExt as _;
 
 use super::Running;
+use crate::submission::tls::handshake;
+use crate::submission::tls_in;
 
 const BOUNCE: &str = "From: MAILER-DAEMON@mx.test\r\nSubject: failure notice\r\n\r\n\
     Hi. This is the qmail-send program at mx.test.\r\n\r\n<ann@example.com>:\r\nRemote host said: 550 5.1.1 no such user\r\n";
@@ -183,4 +185,30 @@ async fn stopping_does_not_wait_for_ever() {
     server.server.await.unwrap();
     assert_eq!(busy.rest().await, "");
     assert_eq!(server.notes.count(), 0);
+}
+
+#[tokio::test]
+async fn starttls_is_offered_with_a_certificate() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tls, root) = tls_in(directory.path());
+    let server = Running::with(|options| options.tls = Some(tls));
+    let mut client = server.connect().await;
+    client.reply().await;
+    client.send(b"EHLO mx.test\r\n").await;
+    let offered = client.full_reply().await;
+    assert!(offered.contains("250-STARTTLS\r\n") && !offered.contains("AUTH"), "{offered}");
+    // Hosts without TLS are taken as before.
+    assert_eq!(client.say("MAIL FROM:<>").await, "250");
+    client.send(b"STARTTLS\r\nRCPT TO:<one@b.test>\r\n").await;
+    assert_eq!(client.reply().await, "220");
+    let mut client = handshake(client.0, &root).await.unwrap();
+    assert_eq!(client.say("RCPT TO:<one@b.test>").await, "503", "nothing of before counts");
+    assert_eq!(client.say("EHLO mx.test").await, "250");
+    client.send(b"MAIL FROM:<>\r\nRCPT TO:<one@b.test>\r\nDATA\r\n").await;
+    for code in ["250", "250", "354"] {
+        assert_eq!(client.reply().await, code);
+    }
+    client.send(format!("{BOUNCE}.\r\n").as_bytes()).await;
+    assert_eq!(client.reply().await, "250");
+    assert_eq!(server.notes.count(), 1);
 }

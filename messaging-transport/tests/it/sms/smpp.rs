@@ -4,6 +4,7 @@ use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
 use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope, SoftCause};
+use messaging_transport::testing::certify;
 use messaging_transport::testing::fakes::FakeSmpp;
 use messaging_transport::{Dns, Smpp};
 use tokio::sync::watch;
@@ -59,7 +60,11 @@ struct Center {
 
 async fn center() -> Center {
     let fake = FakeSmpp::start("acme", "passw0rd").await.unwrap();
-    let smpp = Arc::new(Smpp::builder(Dns::new(None)).allow_private(true).build());
+    center_of(fake, Smpp::builder(Dns::new(None)).allow_private(true).build())
+}
+
+fn center_of(fake: FakeSmpp, smpp: Smpp) -> Center {
+    let smpp = Arc::new(smpp);
     let sink = Arc::new(Sink { told: watch::Sender::new(Vec::new()), refuses: Mutex::new(0) });
     let weak: std::sync::Weak<dyn ProviderSink> = Arc::<Sink>::downgrade(&sink);
     smpp.attach(weak);
@@ -252,4 +257,48 @@ async fn a_private_message_center_is_not_connected_to_unless_that_is_allowed() {
         assert_eq!(sent.outcomes[0].class(), Some(Class::Auth), "{host}");
     }
     assert_eq!(center.fake.binds(0).await, 0);
+}
+
+/// A message center that speaks TLS with a certificate for a name, and a client that trusts its root, or only those of
+/// the system.
+async fn secured(name: &str, is_trusted: bool) -> Center {
+    let (acceptor, root) = certify(vec![name.to_owned()]);
+    let fake = FakeSmpp::start_tls("acme", "passw0rd", acceptor).await.unwrap();
+    let builder = Smpp::builder(Dns::new(None)).allow_private(true);
+    let builder = if is_trusted { builder.root(root) } else { builder };
+    center_of(fake, builder.build())
+}
+
+#[tokio::test]
+async fn with_tls_messages_and_receipts_go_over_a_proved_connection() {
+    let center = secured("127.0.0.1", true).await;
+    let answer = center.send(12, "Hi").await;
+    assert_eq!(answer.class, ACCEPTED, "{answer:?}");
+    let id = answer.of_provider().unwrap().message_id.clone().unwrap();
+    center.fake.report(&id, "DELIVRD").await;
+    assert_eq!(center.sink.told(1).await, [format!("smpp {id} Accepted(Delivered)")]);
+    center.fake.write("+4915112345678", "STOP").await;
+    assert_eq!(center.sink.told(2).await[1], "+4915112345678 Text(\"STOP\")");
+    // It is bound again, over TLS, when the connection breaks.
+    center.fake.close_connections().await;
+    assert_eq!(center.fake.binds(2).await, 2);
+    assert_eq!(center.send(12, "again").await.class, ACCEPTED);
+}
+
+#[tokio::test]
+async fn the_password_is_told_to_nobody_who_does_not_prove_the_name() {
+    for (center, why) in [
+        (secured("127.0.0.1", false).await, "nobody knows who signed it"),
+        (secured("smsc.example", true).await, "it is for another name"),
+    ] {
+        let answer = center.send(12, "Hi").await;
+        assert!(answer.class.is_retried(), "{why}: {answer:?}");
+        assert_eq!((center.fake.binds(0).await, center.fake.parts().len()), (0, 0), "{why}");
+    }
+    // One that speaks no TLS hears no bind either.
+    let plain = center().await;
+    let settings = Map::from_iter([("tls".to_owned(), Value::from(true))]);
+    let plain = Center { settings: plain.settings.clone().into_iter().chain(settings).collect(), ..plain };
+    assert!(plain.send(12, "Hi").await.class.is_retried());
+    assert_eq!((plain.fake.binds(0).await, plain.fake.parts().len()), (0, 0));
 }

@@ -25,6 +25,8 @@ pub struct ErasedAddresses {
     addresses: Vec<String>,
     /// How texts may spell them, by letters as [`fold_letter`] answers them.
     spellings: Vec<String>,
+    /// Addresses that may be words of texts about everybody: taken out only where an address stands.
+    opaque: Vec<String>,
 }
 
 impl ErasedAddresses {
@@ -42,7 +44,13 @@ impl ErasedAddresses {
             list.sort();
             list.dedup();
         }
-        Self { addresses: exact, spellings }
+        Self { addresses: exact, spellings, opaque: Vec::new() }
+    }
+
+    /// With addresses such as ids of chats and tokens of devices.
+    #[must_use]
+    pub fn and_opaque(self, addresses: impl IntoIterator<Item = String>) -> Self {
+        Self { opaque: addresses.into_iter().collect(), ..self }
     }
 
     /// Whether there is nobody to take out.
@@ -109,7 +117,8 @@ impl ErasedAddresses {
         (self.out_of_members(&mut kept) || is_own).then_some(kept)
     }
 
-    /// The stored request without them: they are copied no more. `None` when it stays as it is.
+    /// The stored request without them: they are copied no more, and nothing of its chain goes to them. `None` when it
+    /// stays as it is.
     pub fn out_of_content(&self, content: &MessageContent) -> Result<Option<MessageContent>, Unreadable> {
         content::edit(content, |request| {
             let mut changed = false;
@@ -119,6 +128,12 @@ impl ErasedAddresses {
                     copies.retain(|copy| !copy.as_str().is_some_and(|copy| self.are(copy)));
                     changed |= copies.len() < before;
                 }
+            }
+            if let Some(Value::Array(steps)) = request.get_mut("fallback") {
+                let before = steps.len();
+                let is_theirs = |to: &str| self.are(to) || self.opaque.iter().any(|opaque| opaque == to);
+                steps.retain(|step| !step.get("to").and_then(Value::as_str).is_some_and(is_theirs));
+                changed |= steps.len() < before;
             }
             self.out_of_members(request) || changed
         })

@@ -1,0 +1,354 @@
+//! `dev --fake-providers`: a provider of every channel within this process, so that all of them can be tried without
+//! accounts.
+//!
+//! The fakes speak the real providers' protocols on loopback ports, so the whole way is the real one: settings, requests,
+//! answers, and the calls that bring receipts and what recipients write. Every start sets the channels of the workspace
+//! anew, because the ports are others.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgMatches};
+use messaging_core::domain::channel::Channel;
+use messaging_core::ids::WorkspaceId;
+use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
+use messaging_engine::{App, Caller};
+use messaging_transport::testing::fakes::{
+    FakeApi, FakeApns, FakeFcm, FakeHttp, FakeProvider, FakeSmpp, FakeTelegram, FakeTwilio, FakeViberBot, FakeVonage,
+    FakeWebpush, FakeWhatsapp,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::dev_file;
+use crate::failure::Failure;
+use crate::target;
+
+const FAKE_PROVIDERS: &str = "fake_providers";
+
+/// What is told to other programs, in the data directory.
+const FILE: &str = "fake-providers.json";
+
+/// The providers that there are fakes of; the first of a channel is its default, as in contract section 16.
+const KNOWN: &[(Channel, &[&str])] = &[
+    (Channel::Sms, &["http", "twilio", "vonage", "smpp"]),
+    (Channel::Push, &["fcm", "apns", "webpush"]),
+    (Channel::Telegram, &["bot_api"]),
+    (Channel::Whatsapp, &["cloud_api"]),
+    (Channel::Viber, &["http", "bot"]),
+];
+
+/// Whom the first message to a phone goes to; the last two digits say that it arrives.
+const NUMBER: &str = "+9990000001";
+/// The same as the id of a chat.
+const CHAT: &str = "9990000001";
+/// The same where an address has no form of its own.
+const NAME: &str = "somebody-01";
+/// The account at a fake, its key, and the id of its phone number. A message center has room for eight characters of a
+/// password.
+const ACCOUNT: &str = "fake";
+const SECRET: &str = "fake";
+/// A bot's token is a number and a secret.
+const BOT_TOKEN: &str = "1:fake";
+
+const OUTCOMES: &str = "The last two digits of a recipient choose what becomes of the message:
+
+01 delivered     02 bounced, suppressed     03 soft bounce     04 deferred     05 filtered     06 failed
+07 delivered and read     10 blocked     52 taken, then bounced     20 the channel rests     09 the channel stops
+
+docs/channels/trying.md has the others.
+";
+
+/// Which provider stands for each channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice(Vec<(Channel, &'static str)>);
+
+impl Choice {
+    /// Reads `CHANNEL=PROVIDER,…`; channels that are not named have their defaults.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut chosen: Vec<_> = KNOWN.iter().map(|(channel, providers)| (*channel, providers[0])).collect();
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (channel, provider) = item.split_once('=').ok_or("write it as CHANNEL=PROVIDER")?;
+            let known = KNOWN.iter().find(|(known, _)| known.as_str() == channel);
+            let (channel, providers) = known.ok_or_else(|| format!("there is no fake provider of {channel}"))?;
+            let provider = providers.iter().find(|known| **known == provider).ok_or_else(|| {
+                format!("there is no fake of {provider} for {channel}, only of {}", providers.join(", "))
+            })?;
+            if let Some(entry) = chosen.iter_mut().find(|(known, _)| known == channel) {
+                entry.1 = provider;
+            }
+        }
+        Ok(Self(chosen))
+    }
+}
+
+/// The argument.
+pub(super) fn argument() -> Arg {
+    let known = KNOWN.iter().map(|(channel, providers)| format!("{channel}: {}", providers.join(", ")));
+    let known = known.collect::<Vec<_>>().join("; ");
+    Arg::new(FAKE_PROVIDERS)
+        .long("fake-providers")
+        .value_name("CHANNEL=PROVIDER,…")
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("")
+        .value_parser(ValueParser::new(Choice::parse))
+        .help("Set every channel but email to a provider that this process plays, to try them without accounts")
+        .long_help(format!(
+            "Set every channel but email to a provider that this process plays, to try them without accounts\n\n\
+             The last two digits of a recipient choose what becomes of a message. Calls of private addresses are \
+             allowed, as with --allow-private-targets. Providers to choose from, the default first: {known}."
+        ))
+}
+
+/// What was chosen; `None` without the argument.
+pub(super) fn chosen(matches: &ArgMatches) -> Option<Choice> {
+    matches.get_one(FAKE_PROVIDERS).cloned()
+}
+
+/// A provider that is played.
+#[derive(Default)]
+struct Fake {
+    /// What is entered for the channel.
+    config: Map<String, Value>,
+    /// Whom a message can go to.
+    recipients: Vec<String>,
+    /// Where it listens.
+    url: String,
+    /// Its servers; the first one is that of the channel's provider.
+    servers: Vec<FakeProvider>,
+    _message_center: Option<FakeSmpp>,
+    /// Where people enter at the provider what it calls.
+    dashboard: Option<FakeWhatsapp>,
+}
+
+impl Fake {
+    async fn start(channel: Channel, provider: &str) -> io::Result<Self> {
+        match (channel, provider) {
+            (Channel::Push, _) => Self::push(provider).await,
+            (Channel::Sms, "smpp") => {
+                let center = FakeSmpp::start(ACCOUNT, SECRET).await?;
+                let fake =
+                    Self { config: object(center.settings()), recipients: vec![NUMBER.to_owned()], ..Self::default() };
+                let url = format!("smpp://{}:{}", text(&fake.config["host"]), fake.config["port"]);
+                Ok(Self { url, _message_center: Some(center), ..fake })
+            }
+            (Channel::Sms, "twilio") => {
+                let api = FakeTwilio::new(ACCOUNT, SECRET);
+                Self::one(api.clone(), |url| api.settings(url), NUMBER).await
+            }
+            (Channel::Sms, "vonage") => {
+                let api = FakeVonage::with_example_key(ACCOUNT, SECRET);
+                Self::one(api.clone(), |url| api.settings(url), NUMBER).await
+            }
+            (Channel::Telegram, _) => {
+                let settings = |url: &str| json!({"api_base": url, "bot_token": BOT_TOKEN});
+                Self::one(FakeTelegram::new(BOT_TOKEN), settings, CHAT).await
+            }
+            (Channel::Whatsapp, _) => {
+                let api = FakeWhatsapp::new(ACCOUNT, SECRET, SECRET);
+                let settings = |url: &str| json!({"api_base": url, "phone_number_id": ACCOUNT, "access_token": SECRET, "app_secret": SECRET});
+                let fake = Self::one(api.clone(), settings, NUMBER).await?;
+                Ok(Self { dashboard: Some(api), ..fake })
+            }
+            (Channel::Viber, "bot") => {
+                let settings = |url: &str| json!({"api_base": url, "auth_token": SECRET, "sender": "ACME"});
+                Self::one(FakeViberBot::new(SECRET), settings, NAME).await
+            }
+            _ => {
+                let api = FakeHttp::new(Some(SECRET));
+                Self::one(api.clone(), |url| api.settings(url), NUMBER).await
+            }
+        }
+    }
+
+    async fn one(api: impl FakeApi, settings: impl FnOnce(&str) -> Value, recipient: &str) -> io::Result<Self> {
+        let server = FakeProvider::start(api).await?;
+        Ok(Self {
+            config: object(settings(&server.url())),
+            recipients: vec![recipient.to_owned()],
+            url: server.url(),
+            servers: vec![server],
+            ..Self::default()
+        })
+    }
+
+    /// All three stand side by side: the address of a device tells whose it is.
+    async fn push(provider: &str) -> io::Result<Self> {
+        let fcm = FakeProvider::start(FakeFcm::default()).await?;
+        let apns = FakeProvider::start(FakeApns::default()).await?;
+        let webpush = FakeProvider::start(FakeWebpush).await?;
+        let recipients = vec![NAME.to_owned(), FakeApns::device(1), FakeWebpush::subscription(&webpush.url(), 1)];
+        let mut all = [
+            ("fcm", FakeFcm::settings(&fcm.url()), fcm),
+            ("apns", FakeApns::settings(&apns.url()), apns),
+            ("webpush", FakeWebpush::entered(), webpush),
+        ];
+        all.sort_by_key(|(name, ..)| *name != provider);
+        let [(_, mut config, first), second, third] = all;
+        let routes: Map<_, _> = [&second, &third]
+            .into_iter()
+            .map(|(name, config, _)| ((*name).to_owned(), config.clone().into()))
+            .collect();
+        config.insert("routes".to_owned(), routes.into());
+        Ok(Self { config, recipients, url: first.url(), servers: vec![first, second.2, third.2], ..Self::default() })
+    }
+}
+
+/// What is said of a fake, to people and in the file.
+#[derive(Debug, Serialize)]
+struct Told {
+    channel: Channel,
+    provider: &'static str,
+    url: String,
+    recipients: Vec<String>,
+    /// Where `POST {"from","text"}` lets a recipient write; null where recipients cannot write through the provider.
+    inbound: Option<String>,
+}
+
+/// The providers that this process plays. They end when dropped.
+pub(super) struct FakeProviders {
+    told: Vec<Told>,
+    file: PathBuf,
+    _fakes: Vec<Fake>,
+}
+
+/// The server that fakes call.
+pub(super) struct Called<'a> {
+    pub(super) app: &'a App,
+    pub(super) workspace: WorkspaceId,
+    /// What the addresses begin with that providers are given.
+    pub(super) public_url: &'a str,
+    /// Where it can be reached on this machine.
+    pub(super) address: SocketAddr,
+}
+
+impl FakeProviders {
+    /// Starts the providers that were chosen, sets the channels of the workspace to them, and writes where they are into
+    /// the data directory.
+    pub(super) async fn start(choice: &Choice, server: &Called<'_>, data: &Path) -> Result<Self, Failure> {
+        let (mut told, mut fakes) = (Vec::new(), Vec::new());
+        for &(channel, provider) in &choice.0 {
+            let mut fake = Fake::start(channel, provider)
+                .await
+                .map_err(|error| Failure::unreachable(format!("cannot start a fake {provider}"), &error))?;
+            let mut input = ChannelInput::new(provider);
+            input.config = Some(std::mem::take(&mut fake.config));
+            let path = ChannelPath { workspace_id: server.workspace, channel };
+            let caller = Caller::Operator(Some(server.workspace));
+            let set = server.app.run(SetChannel).path(path).body(input).by(&caller).await;
+            let shown = set.map_err(|error| target::refused(server.app, error))?;
+            for peer in &fake.servers {
+                peer.call_straight(server.public_url, server.address);
+            }
+            let callback = shown.callback_url.as_deref();
+            if let (Some(url), Some(api)) = (callback, &fake.dashboard) {
+                api.set_webhook(url);
+            }
+            let inbound = callback.zip(fake.servers.first()).map(|(url, peer)| {
+                peer.set_inbound_url(url);
+                peer.inbound_console()
+            });
+            let (url, recipients) = (fake.url.clone(), fake.recipients.clone());
+            told.push(Told { channel, provider, url, recipients, inbound });
+            fakes.push(fake);
+        }
+        let file = data.join(FILE);
+        dev_file::write(&file, &told)
+            .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
+        Ok(Self { told, file, _fakes: fakes })
+    }
+
+    /// What was set up, and a command for each channel.
+    pub(super) fn welcome(&self) -> String {
+        let mut text = "The other channels have fake providers; nothing leaves this machine:\n\n".to_owned();
+        // Writing to a string cannot fail.
+        for Told { channel, provider, url, .. } in &self.told {
+            let _ = writeln!(text, "{:<11}{provider:<11}{url}", channel.as_str());
+        }
+        text.push('\n');
+        for Told { channel, recipients, .. } in &self.told {
+            for to in recipients {
+                let to = if to.contains('"') { format!("'{to}'") } else { to.clone() };
+                let _ = writeln!(text, "messaging message send --channel {channel} --to {to} --text Hello");
+            }
+        }
+        let _ = write!(text, "\n{OUTCOMES}");
+        let writers = self.told.iter().filter_map(|told| Some((told, told.inbound.as_ref()?)));
+        for (number, (told, url)) in writers.enumerate() {
+            if number == 0 {
+                text.push_str("\nA recipient writes:\n\n");
+            }
+            let word = match told.channel {
+                Channel::Telegram => "/stop",
+                // Unsubscribing is no message there.
+                Channel::Viber => "Hello",
+                _ => "STOP",
+            };
+            let body = json!({"from": told.recipients.first(), "text": word});
+            let _ = writeln!(text, "curl {url} -d '{body}'");
+        }
+        text
+    }
+}
+
+impl Drop for FakeProviders {
+    fn drop(&mut self) {
+        // It would mislead whoever looks for them.
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::domain::provider;
+
+    use super::*;
+
+    #[test]
+    fn the_default_of_each_channel_is_that_of_the_contract_and_others_can_be_chosen() {
+        let defaults = Choice::parse("").unwrap();
+        assert_eq!(defaults.0.len(), Channel::ALL.len() - 1);
+        for (channel, chosen) in &defaults.0 {
+            assert_eq!(*chosen, provider::default_of(*channel).name);
+        }
+        for (channel, providers) in KNOWN {
+            for name in *providers {
+                assert!(provider::find(*channel, name).is_some(), "{channel} {name}");
+                let chosen = Choice::parse(&format!("{channel}={name}")).unwrap();
+                assert!(chosen.0.contains(&(*channel, name)), "{channel} {name}");
+            }
+        }
+        let chosen = Choice::parse("viber=bot, sms=twilio").unwrap();
+        assert!(chosen.0.contains(&(Channel::Viber, "bot")) && chosen.0.contains(&(Channel::Sms, "twilio")));
+    }
+
+    #[test]
+    fn what_there_is_no_fake_of_is_refused_with_what_there_is() {
+        for (text, said) in [
+            ("sms", "CHANNEL=PROVIDER"),
+            ("email=builtin", "no fake provider of email"),
+            ("fax=http", "no fake provider of fax"),
+            ("viber=twilio", "only of http, bot"),
+            ("sms=twilio,push=", "only of fcm, apns, webpush"),
+        ] {
+            let error = Choice::parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `doctor`: looks at everything that mail needs to arrive, and says what to do about what is wrong.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_core::domain::checkup::{CheckReport, CheckStatus};
+use messaging_http::standalone::doctor::{Examination, MAX_BLOCKLISTS, examine};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::{arguments, serve, target};
+
+const PROBE: &str = "probe";
+const BLOCKLISTS: &str = "blocklists";
+
+const EXAMPLES: &str = "\
+Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the
+records of every sending domain. Changes nothing, and may run beside the server: give it the settings that the server has, by
+the same --config, environment or flags. Exit code 1 when something is a fault.
+
+Examples:
+  messaging doctor --data /var/lib/messaging --hostname mx.example.org --probe gmail.com
+  messaging doctor --config /etc/messaging.toml --blocklists zen.spamhaus.org,bl.spamcop.net
+  messaging doctor --json | jq '.checks[] | select(.status == \"fault\") | .cure'";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    let about = "Check everything that mail needs to arrive: names, DNS, ports, TLS, clock, disk, files, domains";
+    serve::with_settings(Command::new("doctor").after_help(EXAMPLES), about)
+        .arg(
+            Arg::new(PROBE)
+                .long("probe")
+                .value_name("DOMAIN")
+                .help("Connect to the mail server of this domain, to see whether mail can leave; nothing is sent"),
+        )
+        .arg(
+            Arg::new(BLOCKLISTS)
+                .long("blocklists")
+                .value_name("ZONE,…")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("Ask these blocklists for the addresses of this machine"),
+        )
+        .arg(arguments::json())
+}
+
+/// Carries it out.
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let settings = serve::settings(matches)?;
+    let zones = matches.get_many::<String>(BLOCKLISTS).into_iter().flatten();
+    let examination = Examination {
+        probe: arguments::text(matches, PROBE).map(|domain| name_of("--probe", domain)).transpose()?,
+        blocklists: zones.map(|zone| name_of("--blocklists", zone)).collect::<Result<_, _>>()?,
+    };
+    if examination.blocklists.len() > MAX_BLOCKLISTS {
+        return Err(Failure::usage(format!("--blocklists takes at most {MAX_BLOCKLISTS} zones")));
+    }
+    let checks = target::block_on(examine(&settings, &examination))?;
+    let faults = checks.iter().filter(|check| check.is_fault()).count();
+    if output.is_json() {
+        output.resource(&json!({"ok": faults == 0, "checks": checks}))?;
+    } else {
+        output::raw(table(&checks).as_bytes())?;
+    }
+    match faults {
+        0 => Ok(()),
+        1 => Err(Failure::Unsuccessful("1 fault".to_owned())),
+        several => Err(Failure::Unsuccessful(format!("{several} faults"))),
+    }
+}
+
+/// A name as the DNS has it.
+fn name_of(flag: &str, text: &str) -> Result<String, Failure> {
+    let name = text.trim().trim_end_matches('.').to_ascii_lowercase();
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if name.len() <= 200 && name.split('.').all(is_label) {
+        return Ok(name);
+    }
+    Err(Failure::usage(format!("{flag} is not a domain name: give it in ASCII, such as example.org")))
+}
+
+/// One check to a line, with its cure below; then how many ended how.
+fn table(checks: &[CheckReport]) -> String {
+    let rows: Vec<_> = checks
+        .iter()
+        .map(|check| {
+            (
+                check,
+                output::plain_text(&check.subject),
+                output::plain_text(&check.text),
+                output::plain_text(&check.cure),
+            )
+        })
+        .collect();
+    let id_width = rows.iter().map(|(check, ..)| check.id.as_str().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (check, subject, told, cure) in &rows {
+        let (status, id) = (check.status.as_str(), check.id.as_str());
+        let _ = writeln!(text, "{status:<8} {id:<id_width$}  {subject}\n         {:id_width$}  {told}", "");
+        if !cure.is_empty() {
+            let word = if check.status == CheckStatus::Ok { "then" } else { "cure" };
+            let _ = writeln!(text, "         {:id_width$}  {word}: {cure}", "");
+        }
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for check in checks {
+        *counts.entry(check.status.as_str()).or_default() += 1;
+    }
+    let told: Vec<_> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    let _ = writeln!(text, "\n{}", told.join(", "));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_before_they_are_looked_up() {
+        assert_eq!(name_of("--probe", " Example.ORG. ").unwrap(), "example.org");
+        for bad in ["", "a b", "a..b", "http://x", "bücher.example", "x\u{1b}"] {
+            assert!(name_of("--probe", bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `import-from`: people, lists, suppressions and templates of another product, from the files it exports.
+//!
+//! A reader for each product makes of its files what is the same for all ([`plan`]), and one place brings that over by
+//! operations of the API ([`apply`]). Everything is read once before anything is changed, so that a file that cannot
+//! be read changes nothing; `--dry-run` ends there, and needs neither server nor database.
+
+mod apply;
+mod csv_dir;
+mod directory;
+mod language;
+mod listmonk;
+mod mailchimp;
+mod person;
+mod plan;
+mod reading;
+mod refused;
+mod row;
+mod sendgrid;
+mod template_file;
+#[cfg(test)]
+mod test_support;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::progress::{Progress, Unit};
+use crate::resources::{self, Resources};
+use crate::target::{self, Target};
+use crate::{arguments, files};
+use apply::{Applied, Destination};
+use plan::{Given, Plan};
+use reading::Survey;
+use refused::Refused;
+
+/// The word of the command.
+pub(crate) const WORD: &str = "import-from";
+
+const PRODUCT: &str = "product";
+const DRY_RUN: &str = "dry_run";
+const SET: &str = "set";
+
+/// The products whose exports are read.
+const PRODUCTS: [&str; 4] = ["listmonk", "mailchimp", "sendgrid", "csv-dir"];
+
+const EXAMPLES: &str = "DIR holds what the other product exports, under these names:
+  listmonk    subscribers.csv; lists/NAME.csv; subscribers.json, lists.json, bounces.json, templates.json of its API
+  mailchimp   subscribed….csv, unsubscribed….csv, cleaned….csv, nonsubscribed….csv, in a folder for each audience;
+              templates/….html
+  sendgrid    contacts….csv; lists/NAME.csv; bounces, spam_reports, unsubscribes, invalid_emails (.csv or .json);
+              templates/….json of its API
+  csv-dir     contacts.csv, lists/NAME.csv with the columns of `contact import`; suppressions.csv with channel, address,
+              reason; templates/ as `template push` reads it
+
+Suppressions are brought over before contacts. Lists and templates are found by name, contacts by email, so that it can be
+done again. A template with a tag that is not understood is left out and named; --set gives a text for such a tag.
+
+Ends with 0 when the files were read, even if rows or templates were refused.
+
+Examples:
+  messaging import-from listmonk export/ --dry-run
+  messaging import-from listmonk export/ --errors refused.csv
+  messaging import-from mailchimp export/ --set 'LIST:ADDRESS=1 High Street, Leeds' --set CURRENT_YEAR=2026";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    Command::new(WORD)
+        .about("Bring contacts, lists, suppressions and templates over from another product's export")
+        .after_help(EXAMPLES)
+        .arg(
+            Arg::new(PRODUCT)
+                .value_name("PRODUCT")
+                .required(true)
+                .value_parser(PossibleValuesParser::new(PRODUCTS))
+                .help("Where the files are from"),
+        )
+        .arg(files::directory_argument("The directory with the files"))
+        .arg(
+            Arg::new(DRY_RUN)
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Read everything and say what would be done; needs neither server nor database"),
+        )
+        .arg(
+            Arg::new(SET)
+                .long("set")
+                .value_name("TAG=TEXT")
+                .value_parser(ValueParser::new(text_for_tag))
+                .action(ArgAction::Append)
+                .help("A text that stands in for a tag of templates; may be repeated"),
+        )
+        .arg(arguments::errors())
+        .args(arguments::target())
+        .arg(arguments::json())
+}
+
+fn text_for_tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((tag, text)) if !tag.trim().is_empty() => Ok((tag.trim().to_owned(), text.to_owned())),
+        _ => Err("write it as TAG=TEXT".to_owned()),
+    }
+}
+
+/// Carries it out.
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let product = arguments::text(matches, PRODUCT).unwrap_or_default().to_owned();
+    let directory = files::directory(matches)?;
+    let texts = matches.get_many::<(String, String)>(SET).into_iter().flatten().cloned().collect();
+    let plan = read_plan(&product, &directory, &Given { texts })?;
+    let is_dry = matches.get_flag(DRY_RUN);
+    let refused = Refused::new(matches.get_one::<PathBuf>(arguments::ERRORS).map(PathBuf::as_path))?;
+
+    let reading = Progress::counting("reading");
+    // Without a dry run the API judges, and what it refuses is told once.
+    let (mut judged, kept) = if is_dry { (Some(refused), None) } else { (None, Some(refused)) };
+    let survey = Survey::of(&plan, &mut judged, |rows| reading.count(rows))?;
+    reading.end();
+    let mut report = Report::new(&product, is_dry, &plan, &survey);
+    let Some(refused) = judged.or(kept) else { return Ok(()) };
+    if is_dry {
+        return report.show(output, &plan, refused);
+    }
+    let (plan, survey) = (Arc::new(plan), Arc::new(survey));
+    let mut refused = refused;
+    let applied = target::block_on(bring_over(matches, Arc::clone(&plan), survey, &mut refused))??;
+    report.add(applied);
+    report.show(output, &plan, refused)
+}
+
+/// What is in the directory.
+fn read_plan(product: &str, directory: &std::path::Path, given: &Given) -> Result<Plan, Failure> {
+    if !directory.is_dir() {
+        return Err(Failure::usage(format!("there is no directory {}", directory.display())));
+    }
+    let entries = directory::entries(directory)?;
+    let (plan, looked_for) = match product {
+        "listmonk" => (listmonk::plan(&entries, given)?, listmonk::LOOKED_FOR),
+        "mailchimp" => (mailchimp::plan(&entries, given)?, mailchimp::LOOKED_FOR),
+        "sendgrid" => (sendgrid::plan(&entries, given)?, sendgrid::LOOKED_FOR),
+        _ => (csv_dir::plan(directory, &entries)?, csv_dir::LOOKED_FOR),
+    };
+    if plan.sources.is_empty() && plan.templates.is_empty() {
+        let shown = directory.display();
+        return Err(Failure::usage(format!("{shown} holds no file of {product}; looked for {looked_for}")));
+    }
+    let mut plan = plan;
+    template_file::tell_apart(&mut plan.templates);
+    Ok(plan)
+}
+
+async fn bring_over(
+    matches: &ArgMatches,
+    plan: Arc<Plan>,
+    survey: Arc<Survey>,
+    refused: &mut Refused,
+) -> Result<Applied, Failure> {
+    let target = Target::choose(matches, resources::endpoint("contact", "bulk")?.access).await?;
+    let total = survey.files.iter().map(|counts| counts.contacts + counts.suppressions).sum();
+    let bar = Progress::new("bringing over", Unit::Items);
+    bar.set(0, total);
+    let destination = Destination::new(Resources { noun: "template", target });
+    let applied = apply::apply(destination, (plan, survey), refused, &bar).await;
+    bar.end();
+    applied.inspect_err(|_| output::note("what came before is done; it can be run again"))
+}
+
+/// A file and what is in it, in the order in which people read it.
+#[derive(Debug, Serialize)]
+struct FileRow {
+    file: String,
+    kind: &'static str,
+    rows: u64,
+    contacts: u64,
+    suppressions: u64,
+    left_out: u64,
+    refused: u64,
+    list: Option<String>,
+}
+
+/// The files as a page, which is shown as a table.
+#[derive(Debug, Serialize)]
+struct FilePage<'a> {
+    data: &'a [FileRow],
+    next_cursor: Option<&'a str>,
+}
+
+/// What is said in the end.
+struct Report {
+    files: Vec<FileRow>,
+    document: Value,
+}
+
+impl Report {
+    /// What is known when everything has been read.
+    fn new(product: &str, is_dry: bool, plan: &Plan, survey: &Survey) -> Self {
+        let files: Vec<_> = plan
+            .sources
+            .iter()
+            .zip(&survey.files)
+            .map(|(source, counts)| FileRow {
+                file: source.name.clone(),
+                kind: source.kind,
+                rows: counts.rows,
+                contacts: counts.contacts,
+                suppressions: counts.suppressions,
+                left_out: counts.left.values().sum(),
+                refused: counts.refused,
+                list: source.list.clone(),
+            })
+            .collect();
+        let sum = |count: fn(&reading::Counts) -> u64| survey.files.iter().map(count).sum::<u64>();
+        let (contacts, suppressions) = (sum(|counts| counts.contacts), sum(|counts| counts.suppressions));
+        let lists: Vec<_> =
+            survey.lists.iter().map(|name| json!({"name": name, "id": null, "result": "read"})).collect();
+        let templates = plan
+            .templates
+            .iter()
+            .map(|template| apply::row(template, if template.body.is_ok() { "read" } else { "refused" }, None, None));
+        let mut notes = plan.notes.clone();
+        for (source, counts) in plan.sources.iter().zip(&survey.files) {
+            notes.extend(counts.left.iter().map(|(words, count)| format!("{}: {count} {words}", source.name)));
+        }
+        for template in &plan.templates {
+            notes.extend(template.notes.iter().map(|note| format!("{} ({}): {note}", template.name, template.file)));
+        }
+        if survey.repeated > 0 {
+            let repeated = survey.repeated;
+            notes.push(format!("contacts whose address was there before: {repeated}; the later ones add to it"));
+        }
+        Self {
+            document: json!({"product": product, "dry_run": is_dry, "files": files, "lists": lists,
+                "contacts": {"read": contacts}, "suppressions": {"read": suppressions},
+                "templates": templates.collect::<Vec<_>>(), "notes": notes}),
+            files,
+        }
+    }
+
+    /// Adds what became of everything.
+    fn add(&mut self, applied: Applied) {
+        let counts = |names: [&str; 3], counts: [u64; 3]| -> Vec<(String, u64)> {
+            names.iter().map(|name| (*name).to_owned()).zip(counts).collect()
+        };
+        for (member, counted) in [
+            ("contacts", counts(["created", "updated", "refused"], applied.contacts)),
+            ("suppressions", counts(["created", "already_listed", "refused"], applied.suppressions)),
+        ] {
+            for (name, count) in counted {
+                self.document[member][name] = json!(count);
+            }
+        }
+        self.document["lists"] = json!(applied.lists);
+        self.document["templates"] = json!(applied.templates);
+    }
+
+    fn show(mut self, output: Output, plan: &Plan, refused: Refused) -> Result<(), Failure> {
+        let (count, shown) = refused.finish()?;
+        self.document["refused"] = json!({"count": count, "first": shown});
+        if output.is_json() {
+            return output.line(&self.document, "");
+        }
+        let document = &self.document;
+        if !plan.sources.is_empty() {
+            output.resource(&FilePage { data: &self.files, next_cursor: None })?;
+        }
+        for line in self.lines() {
+            output.line(&Value::Null, &line)?;
+        }
+        let text = |value: &Value| output::plain_text(value.as_str().unwrap_or_default());
+        for template in document["templates"].as_array().into_iter().flatten().filter(|one| one["result"] == "refused")
+        {
+            let (name, file) = (text(&template["name"]), text(&template["file"]));
+            output::note(&format!("template {name} ({file}) is left out: {}", text(&template["reason"])));
+        }
+        for note in document["notes"].as_array().into_iter().flatten() {
+            output::note(&text(note));
+        }
+        for row in document["refused"]["first"].as_array().into_iter().flatten() {
+            let (file, message, code) = (text(&row["file"]), text(&row["message"]), text(&row["code"]));
+            output::note(&format!("{file}, row {}: {message} ({code})", row["row"]));
+        }
+        if count > shown_of(document) {
+            output::note(&format!("{count} rows were refused; --errors FILE writes them all"));
+        }
+        Ok(())
+    }
+
+    /// A line for each kind of thing.
+    fn lines(&self) -> Vec<String> {
+        let document = &self.document;
+        let mut lines = Vec::new();
+        for member in ["contacts", "suppressions"] {
+            let counts = document[member].as_object().into_iter().flatten();
+            let counts: Vec<_> = counts.map(|(name, count)| format!("{count} {}", name.replace('_', " "))).collect();
+            lines.push(format!("{member}: {}", counts.join(", ")));
+        }
+        for member in ["lists", "templates"] {
+            let all = document[member].as_array().into_iter().flatten();
+            let all: Vec<_> = all
+                .map(|one| {
+                    let text = |name: &str| output::plain_text(one[name].as_str().unwrap_or_default());
+                    format!("{} ({})", text("name"), text("result"))
+                })
+                .collect();
+            if !all.is_empty() {
+                lines.push(format!("{member}: {}", all.join(", ")));
+            }
+        }
+        lines
+    }
+}
+
+fn shown_of(document: &Value) -> u64 {
+    document["refused"]["first"].as_array().map_or(0, |shown| shown.len() as u64)
+}

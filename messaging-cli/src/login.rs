@@ -1,0 +1,166 @@
+//! `login`: saves a server and what opens it as a profile.
+
+use clap::{Arg, ArgMatches, Command};
+use messaging_core::time::Timestamp;
+use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::sessions::Login;
+use messaging_engine::ops::workspaces::ListWorkspaces;
+use serde_json::{Value, json};
+
+use crate::arguments::{self, PROFILE, URL, WORKSPACE};
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::profile::{self, Profile};
+use crate::request::Request;
+use crate::target::{self, Target};
+use crate::{terminal, user_files};
+
+const EMAIL: &str = "email";
+
+/// Where a server on this machine is unless it was told otherwise.
+const USUAL_URL: &str = "http://127.0.0.1:8080";
+
+const EXAMPLES: &str = "Asks for an API key, or for email and password, without showing what is typed, and tries it. \
+What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session
+lasts 12 hours; an API key lasts until it is revoked.
+
+Without a terminal the key, or with --email the password, is read from standard input.
+
+Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a
+database is named.
+
+Examples:
+  messaging login --url https://mail.example.com
+  messaging login --url https://staging.example.com --profile staging --email ann@example.com
+  messaging login --url https://mail.example.com < key.txt";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    Command::new("login")
+        .about("Save a server and an API key or session, so that other commands need not be told")
+        .after_help(EXAMPLES)
+        .arg(
+            Arg::new(URL)
+                .long("url")
+                .value_name("URL")
+                .env("MESSAGING_URL")
+                .hide_env_values(true)
+                .help("The server, such as https://mail.example.com"),
+        )
+        .arg(Arg::new(EMAIL).long("email").value_name("EMAIL").help("Sign in with this email and a password"))
+        .arg(
+            Arg::new(PROFILE)
+                .long("profile")
+                .value_name("NAME")
+                .env("MESSAGING_PROFILE")
+                .hide_env_values(true)
+                .help("The name to save it under [default: default]"),
+        )
+        .arg(
+            Arg::new(WORKSPACE)
+                .long("workspace")
+                .value_name("ID")
+                .help("The workspace, where the credentials open several"),
+        )
+        .arg(arguments::json())
+}
+
+/// Carries it out.
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let name = arguments::text(matches, PROFILE).unwrap_or(profile::DEFAULT).to_owned();
+    profile::check_name(&name)?;
+    let url = match arguments::text(matches, URL) {
+        Some(url) => url.to_owned(),
+        None if terminal::has_somebody() => {
+            let typed = terminal::ask(&format!("Server [{USUAL_URL}]: "))?;
+            if typed.trim().is_empty() { USUAL_URL.to_owned() } else { typed.trim().to_owned() }
+        }
+        None => return Err(Failure::usage("which server? give --url")),
+    };
+    let credentials = ask(arguments::text(matches, EMAIL))?;
+    target::block_on(sign_in(name, url, credentials, arguments::text(matches, WORKSPACE), output))?
+}
+
+/// What somebody shows that they may come in.
+enum Credentials {
+    Key(String),
+    Password { email: String, password: String },
+}
+
+fn ask(email: Option<&str>) -> Result<Credentials, Failure> {
+    let email = if let Some(email) = email {
+        email.to_owned()
+    } else {
+        let key = terminal::ask_secretly("API key (nothing: sign in with email and password): ")?;
+        if !key.trim().is_empty() {
+            return Ok(Credentials::Key(key.trim().to_owned()));
+        }
+        if !terminal::has_somebody() {
+            return Err(Failure::usage("an API key is read from standard input, or with --email a password"));
+        }
+        terminal::ask("Email: ")?.trim().to_owned()
+    };
+    let password = terminal::ask_secretly("Password: ")?;
+    Ok(Credentials::Password { email, password })
+}
+
+async fn sign_in(
+    name: String,
+    url: String,
+    credentials: Credentials,
+    workspace: Option<&str>,
+    output: Output,
+) -> Result<(), Failure> {
+    let (token, expires_at) = match credentials {
+        Credentials::Key(key) => (key, None),
+        Credentials::Password { email, password } => session(&url, &email, &password).await?,
+    };
+    let workspace = match workspace {
+        Some(workspace) => Some(workspace.to_owned()),
+        None => only_workspace(&url, &token).await?,
+    };
+    // Also where the workspace was given: what does not work is not saved.
+    let target = Target::server(&url, Some(&token), workspace.as_deref())?;
+    answered(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
+    let saved = Profile { url: url.clone(), token, workspace: workspace.clone(), expires_at };
+    profile::save(&name, saved)?;
+    let file = user_files::path(profile::FILE)?;
+    let document =
+        json!({"profile": name, "url": url, "workspace_id": workspace, "expires_at": expires_at, "file": file});
+    let until = expires_at.map(|time| format!(", until {time}")).unwrap_or_default();
+    output.line(&document, &format!("signed in to {url}{until}; saved as profile {name} in {}", file.display()))
+}
+
+/// Opens a session.
+async fn session(url: &str, email: &str, password: &str) -> Result<(String, Option<Timestamp>), Failure> {
+    let body = json!({"email": email, "password": password});
+    let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<Login>()) };
+    let login = answered(Target::server(url, None, None)?.call(&request).await?)?;
+    let token = login["token"].as_str().unwrap_or_default().to_owned();
+    Ok((token, login["expires_at"].as_str().and_then(|time| time.parse().ok())))
+}
+
+/// The workspace of the credentials, where they open one only.
+async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failure> {
+    let target = Target::server(url, Some(token), None)?;
+    let page = answered(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
+    let text = |one: &Value, name: &str| output::plain_text(one[name].as_str().unwrap_or_default());
+    let all: Vec<_> =
+        page["data"].as_array().into_iter().flatten().map(|one| (text(one, "id"), text(one, "name"))).collect();
+    if let [(id, _)] = all.as_slice() {
+        return Ok(Some(id.clone()));
+    }
+    for (id, name) in &all {
+        output::note(&format!("{id}  {name}"));
+    }
+    output::note("no workspace is saved: give --workspace here, or with each command");
+    Ok(None)
+}
+
+fn answered(reply: crate::reply::Reply) -> Result<Value, Failure> {
+    if !reply.status.is_success() {
+        return Err(Failure::Refused(reply));
+    }
+    serde_json::from_slice(&reply.body)
+        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
+}

@@ -1,0 +1,236 @@
+//! What `messaging doctor` and `GET /system` say of an installation: judgments over what was found, nothing else.
+//!
+//! Contract section 22. Every judgment is a function from facts to a [`CheckReport`]; who looks (DNS, sockets, files) is
+//! elsewhere. A fault says what mail or people will meet, and its cure is something that whoever runs the server can do.
+//!
+//! What the contract leaves open: only a *fault* makes the whole not ok; a *warning* works and could be better; what could
+//! not be looked at, or was not asked for, is *skipped* and says how to have it looked at.
+
+mod dmarc;
+mod domain;
+mod machine;
+mod mail;
+mod names;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use dmarc::{DmarcAction, DmarcPolicy, dmarc_policy};
+pub use domain::{DomainFacts, exempt_domain, judge_domain};
+pub use machine::{
+    DiskFacts, FileFact, SecretKeyFact, judge_clock, judge_disk, judge_files, judge_resolver, judge_secret_key,
+};
+pub use mail::{
+    CertificateFact, InboundFact, Outbound, judge_blocklist, judge_inbound, judge_port25_out, judge_tls,
+    skipped_blocklist,
+};
+pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, judge_ptr, skipped_ptr};
+
+/// What was looked up, or why there is no answer.
+pub type LookUp<T> = Result<T, String>;
+
+/// Which check it is; the words of contract section 22, which never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckId {
+    /// The host name and the name of the installation.
+    Name,
+    /// The addresses of the host name.
+    Address,
+    /// The names of these addresses.
+    Ptr,
+    /// The SPF record of the installation's name.
+    Spf,
+    /// Whether mail can leave.
+    #[serde(rename = "port25_out")]
+    Port25Out,
+    /// Whether bounces can arrive.
+    Inbound,
+    /// The certificate of the public URL.
+    Tls,
+    /// The clock of the machine.
+    Clock,
+    /// Free space.
+    Disk,
+    /// Permissions of the data directory.
+    Files,
+    /// The secret key of the database.
+    SecretKey,
+    /// The DNS resolver.
+    Resolver,
+    /// Blocklists of addresses.
+    Blocklist,
+    /// The keys of a sending domain.
+    Dkim,
+    /// The bounce domain of a sending domain.
+    ReturnPath,
+    /// The DMARC policy of a sending domain.
+    Dmarc,
+    /// Whether mail of the domain passes DMARC.
+    Alignment,
+    /// Whether recipients can unsubscribe with one click.
+    OneClick,
+}
+
+impl CheckId {
+    /// Those of the host, in the order in which they are shown.
+    pub const OF_HOST: [Self; 13] = [
+        Self::Name,
+        Self::Address,
+        Self::Ptr,
+        Self::Spf,
+        Self::Port25Out,
+        Self::Inbound,
+        Self::Tls,
+        Self::Clock,
+        Self::Disk,
+        Self::Files,
+        Self::SecretKey,
+        Self::Resolver,
+        Self::Blocklist,
+    ];
+
+    /// Those of each sending domain.
+    pub const OF_DOMAIN: [Self; 5] = [Self::Dkim, Self::ReturnPath, Self::Dmarc, Self::Alignment, Self::OneClick];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Address => "address",
+            Self::Ptr => "ptr",
+            Self::Spf => "spf",
+            Self::Port25Out => "port25_out",
+            Self::Inbound => "inbound",
+            Self::Tls => "tls",
+            Self::Clock => "clock",
+            Self::Disk => "disk",
+            Self::Files => "files",
+            Self::SecretKey => "secret_key",
+            Self::Resolver => "resolver",
+            Self::Blocklist => "blocklist",
+            Self::Dkim => "dkim",
+            Self::ReturnPath => "return_path",
+            Self::Dmarc => "dmarc",
+            Self::Alignment => "alignment",
+            Self::OneClick => "one_click",
+        }
+    }
+}
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// As it should be.
+    Ok,
+    /// Works, and could be better.
+    Warning,
+    /// Mail or people meet with it.
+    Fault,
+    /// Not looked at.
+    Skipped,
+}
+
+impl CheckStatus {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Fault => "fault",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Check")]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// The check.
+    pub id: CheckId,
+    /// What it is about: a name, an address, a file, a domain.
+    pub subject: String,
+    /// How it ended.
+    pub status: CheckStatus,
+    /// What was found; empty when nothing was.
+    pub found: String,
+    /// What was wanted.
+    pub wanted: String,
+    /// The finding in a sentence.
+    pub text: String,
+    /// What ends it; empty when nothing is to be done.
+    pub cure: String,
+}
+
+impl CheckReport {
+    /// Whether it is a fault.
+    pub fn is_fault(&self) -> bool {
+        self.status == CheckStatus::Fault
+    }
+}
+
+/// A check that was looked at and is to be judged.
+#[derive(Debug, Clone)]
+struct Looked {
+    id: CheckId,
+    subject: String,
+    found: String,
+    wanted: &'static str,
+}
+
+impl Looked {
+    fn at(id: CheckId, subject: impl Into<String>, wanted: &'static str) -> Self {
+        Self { id, subject: subject.into(), found: String::new(), wanted }
+    }
+
+    fn found(mut self, found: impl Into<String>) -> Self {
+        self.found = found.into();
+        self
+    }
+
+    fn end(self, status: CheckStatus, text: impl Into<String>, cure: impl Into<String>) -> CheckReport {
+        let Self { id, subject, found, wanted } = self;
+        CheckReport { id, subject, status, found, wanted: wanted.to_owned(), text: text.into(), cure: cure.into() }
+    }
+
+    fn ok(self, text: impl Into<String>) -> CheckReport {
+        self.end(CheckStatus::Ok, text, "")
+    }
+
+    fn warning(self, text: impl Into<String>, cure: impl Into<String>) -> CheckReport {
+        self.end(CheckStatus::Warning, text, cure)
+    }
+
+    fn fault(self, text: impl Into<String>, cure: impl Into<String>) -> CheckReport {
+        self.end(CheckStatus::Fault, text, cure)
+    }
+
+    fn skipped(self, text: impl Into<String>, cure: impl Into<String>) -> CheckReport {
+        self.end(CheckStatus::Skipped, text, cure)
+    }
+
+    /// There was no answer: receivers get none either, or this machine has no DNS.
+    fn unanswered(self, name: &str, reason: &str) -> CheckReport {
+        self.found(format!("no answer ({reason})")).fault(
+            format!("{name} could not be looked up: {reason}."),
+            "see the check resolver; when that is ok, the name servers of this name do not answer, and neither do they to \
+             receivers",
+        )
+    }
+}
+
+/// A check that was not looked at.
+pub fn skipped(id: CheckId, subject: &str, text: &str, cure: &str) -> CheckReport {
+    Looked::at(id, subject, "").skipped(text, cure)
+}
+
+/// Several things on one line.
+fn listed<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! One SPF record as text, read into its terms (RFC 7208 section 12).
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// What every SPF record begins with.
+const VERSION: &str = "v=spf1";
+
+/// What a mechanism that matches means for the sender (section 4.6.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Qualifier {
+    /// `+`, also when none is written: may send.
+    Pass,
+    /// `-`: may not send.
+    Fail,
+    /// `~`: probably may not send.
+    SoftFail,
+    /// `?`: nothing is said.
+    Neutral,
+}
+
+/// What an address is compared with (section 5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Every address.
+    All,
+    /// What the record of this name lets send.
+    Include(String),
+    /// The addresses of a name, of the record's own without one.
+    A(Option<String>, Prefixes),
+    /// The addresses of the mail exchangers of a name, of the record's own without one.
+    Mx(Option<String>, Prefixes),
+    /// Names that the address resolves to; not to be used any more (section 5.5).
+    Ptr,
+    /// An address or block.
+    Net(IpNet),
+    /// Every address, if this name has any.
+    Exists(String),
+}
+
+/// How many bits of an address count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefixes {
+    /// Of IPv4, 0 to 32.
+    pub four: u8,
+    /// Of IPv6, 0 to 128.
+    pub six: u8,
+}
+
+impl Prefixes {
+    /// The block around an address.
+    pub fn around(self, address: IpAddr) -> IpNet {
+        let bits = if address.is_ipv4() { self.four } else { self.six };
+        IpNet::new(address, bits).unwrap_or_else(|_| IpNet::from(address))
+    }
+}
+
+/// A mechanism with its qualifier, and how it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directive {
+    /// What a match means.
+    pub qualifier: Qualifier,
+    /// What is compared.
+    pub mechanism: Mechanism,
+    /// As it stands in the record, in lower case.
+    pub text: String,
+}
+
+/// A record up to its `all`; what stands behind that is never looked at (section 5.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The mechanisms in order.
+    pub directives: Vec<Directive>,
+    /// The name whose record follows when nothing matched; ignored when there is an `all` (section 6.1).
+    pub redirect: Option<String>,
+}
+
+/// The terms of the text, if it is an SPF record (section 4.5).
+pub fn terms(text: &str) -> Option<&str> {
+    let (version, rest) = text.split_at_checked(VERSION.len())?;
+    (version.eq_ignore_ascii_case(VERSION) && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
+}
+
+/// Reads what follows the version; an error is the term that is none.
+pub fn parse(terms: &str) -> Result<Record, String> {
+    let mut record = Record::default();
+    for term in terms.split(' ').filter(|term| !term.is_empty()) {
+        let text = term.to_ascii_lowercase();
+        let fault = || text.clone();
+        if let Some((name, value)) = modifier(&text) {
+            if name == "redirect" {
+                if record.redirect.is_some() || value.is_empty() {
+                    return Err(fault());
+                }
+                record.redirect = Some(plain(value));
+            }
+            continue;
+        }
+        let directive = directive(&text).ok_or_else(fault)?;
+        let is_all = directive.mechanism == Mechanism::All;
+        record.directives.push(directive);
+        if is_all {
+            record.redirect = None;
+            // Modifiers may stand anywhere, but `redirect` means nothing now, and others are for people.
+            break;
+        }
+    }
+    Ok(record)
+}
+
+/// `name=value` (section 12). A name of a domain has no `=` before its first `:` or `/`.
+fn modifier(term: &str) -> Option<(&str, &str)> {
+    let (name, value) = term.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    is_name.then_some((name, value))
+}
+
+fn directive(text: &str) -> Option<Directive> {
+    let (qualifier, rest) = match text.split_at_checked(1) {
+        Some(("+", rest)) => (Qualifier::Pass, rest),
+        Some(("-", rest)) => (Qualifier::Fail, rest),
+        Some(("~", rest)) => (Qualifier::SoftFail, rest),
+        Some(("?", rest)) => (Qualifier::Neutral, rest),
+        _ => (Qualifier::Pass, text),
+    };
+    let at = rest.find([':', '/']).unwrap_or(rest.len());
+    let (name, argument) = rest.split_at(at);
+    let domain = || argument.strip_prefix(':').filter(|domain| is_domain(domain)).map(plain);
+    let mechanism = match name {
+        "all" if argument.is_empty() => Mechanism::All,
+        "include" => Mechanism::Include(domain()?),
+        "exists" => Mechanism::Exists(domain()?),
+        "ptr" if argument.is_empty() || domain().is_some() => Mechanism::Ptr,
+        "a" => {
+            let (domain, prefixes) = addresses_of(argument)?;
+            Mechanism::A(domain, prefixes)
+        }
+        "mx" => {
+            let (domain, prefixes) = addresses_of(argument)?;
+            Mechanism::Mx(domain, prefixes)
+        }
+        "ip4" => Mechanism::Net(block(argument.strip_prefix(':')?).filter(|net| matches!(net, IpNet::V4(_)))?),
+        "ip6" => Mechanism::Net(block(argument.strip_prefix(':')?).filter(|net| matches!(net, IpNet::V6(_)))?),
+        _ => return None,
+    };
+    Some(Directive { qualifier, mechanism, text: text.to_owned() })
+}
+
+/// `[:domain][/four][//six]`
+fn addresses_of(argument: &str) -> Option<(Option<String>, Prefixes)> {
+    let (domain, prefixes) = argument.split_at(argument.find('/').unwrap_or(argument.len()));
+    let domain = match domain.strip_prefix(':') {
+        Some(domain) => Some(plain(Some(domain).filter(|domain| is_domain(domain))?)),
+        None if domain.is_empty() => None,
+        None => return None,
+    };
+    let (four, six) = match prefixes.split_once("//") {
+        Some((four, six)) => (four.strip_prefix('/'), Some(six)),
+        None => (prefixes.strip_prefix('/'), None),
+    };
+    let bits = |text: Option<&str>, most: u8| match text {
+        None => Some(most),
+        Some(text) => text.parse::<u8>().ok().filter(|bits| *bits <= most),
+    };
+    Some((domain, Prefixes { four: bits(four, 32)?, six: bits(six, 128)? }))
+}
+
+fn block(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+/// Labels, or macros in their place (section 7).
+fn is_domain(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 253 && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether a name has to be made for each sender (section 7).
+pub(super) fn has_macros(domain: &str) -> bool {
+    domain.contains('%')
+}
+
+fn plain(domain: &str) -> String {
+    domain.strip_suffix('.').unwrap_or(domain).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = match parse(text) {
+            Ok(record) => {
+                let one = |directive: &Directive| format!("{:?} {:?}", directive.qualifier, directive.mechanism);
+                let redirect = record.redirect.map(|name| format!("redirect {name}"));
+                record.directives.iter().map(one).chain(redirect).collect::<Vec<_>>().join("; ")
+            }
+            Err(term) => format!("bad {term}"),
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn a_record_is_its_terms_up_to_all() {
+        check("", "");
+        check(" -ALL", "Fail All");
+        check(" ip4:192.0.2.0/24 ip6:2001:db8::1", "Pass Net(192.0.2.0/24); Pass Net(2001:db8::1/128)");
+        check(" Include:A.example. ~all include:b", "Pass Include(\"a.example\"); SoftFail All");
+        check(
+            " a mx:b.example",
+            "Pass A(None, Prefixes { four: 32, six: 128 }); Pass Mx(Some(\"b.example\"), Prefixes { four: 32, six: 128 })",
+        );
+        check(" ?a/24//64", "Neutral A(None, Prefixes { four: 24, six: 64 })");
+        check(" a:b.example//64", "Pass A(Some(\"b.example\"), Prefixes { four: 32, six: 64 })");
+        check(" redirect=c.example exp=why.example x-y=1", "redirect c.example");
+        check(" redirect=c.example all", "Pass All");
+        check(" exists:%{i}.d.example ptr", "Pass Exists(\"%{i}.d.example\"); Pass Ptr");
+    }
+
+    #[test]
+    fn a_term_that_is_none_is_named() {
+        for bad in [
+            "ip4",
+            "ip4:",
+            "ip4:1.2.3",
+            "ip4:1.2.3.4/33",
+            "ip4:::1",
+            "ip6:1.2.3.4",
+            "include",
+            "include:",
+            "inclued:a.example",
+            "all:x",
+            "a:",
+            "a/33",
+            "a//129",
+            "a/x",
+            "mx:a/",
+            "exists",
+            "-",
+            "192.0.2.1",
+            "redirect=",
+        ] {
+            check(&format!(" {bad} -all"), &format!("bad {bad}"));
+        }
+        check(" redirect=a.example redirect=b.example", "bad redirect=b.example");
+    }
+
+    #[test]
+    fn a_record_begins_with_its_version() {
+        for (text, is_record) in [
+            ("v=spf1", true),
+            ("V=SPF1 -all", true),
+            ("v=spf10", false),
+            ("v=spf", false),
+            (" v=spf1", false),
+            ("\u{e4}\u{e4}\u{e4}", false),
+        ] {
+            assert_eq!(terms(text).is_some(), is_record, "{text}");
+        }
+    }
+}

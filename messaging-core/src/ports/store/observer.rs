@@ -1,0 +1,23 @@
+//! Who is told of commits.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crate::changes::Changes;
+
+/// Who is told of commits, for metrics. Called on the thread that commits, which others wait for: it must not block.
+pub trait CommitObserver: Debug + Send + Sync {
+    /// Changes are durable. Told once of each, whether or not its caller still waits; not of those that were refused.
+    fn committed(&self, changes: &Changes, waited: Duration);
+    /// Commits were made durable together.
+    fn synced(&self, batch: CommitBatch);
+}
+
+/// Commits that were made durable together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitBatch {
+    /// The number of commits, at least one.
+    pub commits: usize,
+    /// The time that the sync to the disk took.
+    pub sync: Duration,
+}

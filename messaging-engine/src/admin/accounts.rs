@@ -1,0 +1,93 @@
+//! The users and workspaces of the installation, as the operator looks at them.
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::account::User;
+use messaging_core::domain::page_cursor::CursorScope;
+use messaging_core::domain::user_email::UserEmail;
+use messaging_core::ids::UserId;
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, refuse};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::ops::sessions::tickets::TicketReport;
+use crate::ops::workspaces::WorkspaceView;
+use crate::ops::{Page, PageQuery};
+use crate::services::tickets::OPERATORS_LIFETIME;
+
+/// Items of a page when nobody says.
+const DEFAULT_LIMIT: u32 = 50;
+
+/// A user as the `admin` commands show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UserReport {
+    /// Its id.
+    pub id: UserId,
+    /// The sign-in name, lower case.
+    pub email: String,
+    /// A display name.
+    pub name: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+impl UserReport {
+    pub(super) fn of(user: User) -> Self {
+        Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
+    }
+}
+
+/// Lists the users of the installation, newest first.
+pub async fn list_users(app: &App, page: &PageQuery) -> Result<Page<UserReport>, Error> {
+    let listing = Listing { app, name: "users" };
+    let slice = app.store().users(listing.request(page)?).await?;
+    Ok(listing.page(slice, UserReport::of))
+}
+
+/// Lists the workspaces of the installation, newest first.
+pub async fn list_workspaces(app: &App, page: &PageQuery) -> Result<Page<WorkspaceView>, Error> {
+    let listing = Listing { app, name: "workspaces" };
+    let slice = app.store().workspaces(listing.request(page)?).await?;
+    Ok(listing.page(slice, |workspace| WorkspaceView::of(workspace, &app.settings().data_region)))
+}
+
+/// A link by which a user signs in once, within ten minutes, whether or not they have a password.
+pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
+    app.until_committed(|| async {
+        let user = match email.parse::<UserEmail>() {
+            Ok(email) => app.store().user_by_email(email.as_str()).await?,
+            Err(_) => None,
+        };
+        let user = user.ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`"))?;
+        let (ticket, url) = app.new_ticket(&user.record, None, OPERATORS_LIFETIME, app.now());
+        let report = TicketReport { url, expires_at: ticket.expires_at };
+        Ok((Changes::from_iter([Write::PutTicket(ticket)]), report))
+    })
+    .await
+}
+
+/// A listing that is no operation's.
+struct Listing<'a> {
+    app: &'a App,
+    name: &'static str,
+}
+
+impl Listing<'_> {
+    fn request(&self, page: &PageQuery) -> Result<PageRequest, Error> {
+        let open = |text: &str| self.app.cursor_key().open(&self.scope(), text).ok_or(Error::InvalidCursor);
+        let after = page.cursor.as_deref().map(open).transpose()?.map(StoreCursor::from_bytes);
+        Ok(PageRequest { after, limit: page.limit.unwrap_or(DEFAULT_LIMIT) as usize })
+    }
+
+    fn page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
+        let next_cursor = slice.next.map(|place| self.app.cursor_key().seal(&self.scope(), place.to_bytes()));
+        Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
+    }
+
+    fn scope(&self) -> CursorScope {
+        CursorScope::default().field(b"admin").field(self.name.as_bytes())
+    }
+}

@@ -1,0 +1,290 @@
+//! Many messages in one request.
+//!
+//! A request that fits into one commit is one commit, which also holds the answer to its Idempotency-Key. Only one with
+//! long texts or files is done in parts, each a commit of its own.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use messaging_core::changes::Write;
+use messaging_core::domain::message::MessageStatus;
+use messaging_core::domain::message_input::MessageInput;
+use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::input::items::Items;
+use messaging_core::input::{Empty, Input};
+use messaging_core::scope::{Access, Scope};
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::Violations;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AcceptedMessage, MESSAGE_BODY_LIMIT};
+use crate::app::App;
+use crate::error::Error;
+use crate::ops::contacts::ItemError;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::services::acceptance::{AcceptedWrites, NewFile, SentMessage};
+
+/// Messages of one request (contract section 4).
+const MAX_BATCH: u64 = 100;
+
+/// Bytes of JSON of a part, unless one message alone is longer; written in some ten milliseconds.
+const PART_BYTES: usize = 1 << 20;
+
+/// Messages to send.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BatchInput {
+    /// 1 to 100 messages, accepted in order; each is refused or accepted alone.
+    #[validate(length(min = 1, max = MAX_BATCH))]
+    pub messages: Items<MessageInput>,
+}
+
+impl Input for BatchInput {}
+
+/// What became of the messages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct BatchReport {
+    /// How many were accepted.
+    pub accepted: usize,
+    /// How many were refused.
+    pub failed: usize,
+    /// Each, in the order of the request.
+    pub results: Vec<BatchResult>,
+}
+
+/// What became of one message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct BatchResult {
+    /// Its place in the request, from 0.
+    pub index: usize,
+    /// What became of it.
+    pub status: BatchStatus,
+    /// The id to follow it by, unless it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<u32>,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ItemError>,
+}
+
+/// What can become of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchStatus {
+    /// It is accepted.
+    Queued,
+    /// It was refused.
+    Error,
+}
+
+impl BatchReport {
+    /// What became of the messages from an index of the request on.
+    fn of(start: usize, outcomes: Vec<Result<AcceptedMessage, Error>>) -> Self {
+        let mut report = Self::default();
+        for (index, outcome) in (start..).zip(outcomes) {
+            let result = match outcome {
+                Ok(accepted) => {
+                    report.accepted += 1;
+                    let AcceptedMessage { message_id, segments, .. } = accepted;
+                    let status = BatchStatus::Queued;
+                    BatchResult { index, status, message_id: Some(message_id), segments, error: None }
+                }
+                Err(refusal) => {
+                    report.failed += 1;
+                    let error = Some(ItemError::of_refusal(&refusal));
+                    BatchResult { index, status: BatchStatus::Error, message_id: None, segments: None, error }
+                }
+            };
+            report.results.push(result);
+        }
+        report
+    }
+
+    fn append(&mut self, part: Self) {
+        self.accepted += part.accepted;
+        self.failed += part.failed;
+        self.results.extend(part.results);
+    }
+}
+
+/// `POST /messages/batch`
+pub struct SendMessages;
+
+impl Operation for SendMessages {
+    const ID: &'static str = "sendMessages";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/messages/batch";
+    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "message batch";
+    const SUMMARY: &'static str = "Send up to 100 messages, each independent of the others";
+    const IN_PARTS: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = BatchInput;
+    type Output = BatchReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BatchReport, Error> {
+        let workspace = cx.workspace()?;
+        let items = call.body.messages.reading(cx.unknown_members::<AcceptedMessage>());
+        cx.spend(items.len())?;
+        let mut report = BatchReport::default();
+        let mut start = 0;
+        while start < items.len() {
+            let end = end_of_part(&items, start);
+            let turn = cx.app.part().await;
+            if end - start == items.len() {
+                // Others wait until the caller has committed.
+                cx.turn = Some(turn);
+                let part = accept(cx.app, workspace, &items, start..end, cx.now).await?;
+                cx.changes.extend(part.writes);
+                cx.files.extend(part.files);
+                report.append(BatchReport::of(start, part.outcomes));
+            } else {
+                let (app, items) = (cx.app, &items);
+                let decide = || async move {
+                    let part = accept(app, workspace, items, start..end, app.now()).await?;
+                    Ok((part.writes.into_iter().collect(), part.files, BatchReport::of(start, part.outcomes)))
+                };
+                // What was accepted before a failure stays, and the answer is the failure. Repeating the request with
+                // its Idempotency-Key replays the parts that were done and does the rest.
+                report.append(cx.do_part(Vec::new, decide).await?);
+            }
+            start = end;
+        }
+        Ok(report)
+    }
+}
+
+/// Where the part ends that begins at an item.
+fn end_of_part(items: &Items<MessageInput>, start: usize) -> usize {
+    let mut bytes = 0;
+    let of_part = |index: &usize| {
+        bytes += items.length_of(*index);
+        *index == start || bytes <= PART_BYTES
+    };
+    start + (start..items.len()).take_while(of_part).count()
+}
+
+/// Messages that were decided on, each alone.
+struct Decided {
+    writes: Vec<Write>,
+    files: Vec<NewFile>,
+    outcomes: Vec<Result<AcceptedMessage, Error>>,
+}
+
+/// Decides on messages one after another. Fails where the failure is not of one message.
+async fn accept(
+    app: &App,
+    workspace: WorkspaceId,
+    items: &Items<MessageInput>,
+    range: std::ops::Range<usize>,
+    now: Timestamp,
+) -> Result<Decided, Error> {
+    let mut decided = Decided { writes: Vec::new(), files: Vec::new(), outcomes: Vec::new() };
+    for index in range {
+        let outcome = match accept_one(app, workspace, items, index, now).await {
+            Ok(AcceptedWrites { message_id, writes, files }) => {
+                let segments = app.segments_of_new(&writes).await;
+                decided.writes.extend(writes);
+                decided.files.extend(files);
+                Ok(AcceptedMessage { message_id, status: MessageStatus::Queued, segments })
+            }
+            Err(refusal) if refusal.status() == StatusCode::UNPROCESSABLE_ENTITY => Err(refusal),
+            Err(failure) => return Err(failure),
+        };
+        decided.outcomes.push(outcome);
+    }
+    Ok(decided)
+}
+
+async fn accept_one(
+    app: &App,
+    workspace: WorkspaceId,
+    items: &Items<MessageInput>,
+    index: usize,
+    now: Timestamp,
+) -> Result<AcceptedWrites, Error> {
+    let (input, mut violations) = items.judge(index)?;
+    let request = Some(Bytes::copy_from_slice(items.text_of(index).as_bytes()));
+    let sent = SentMessage { request, ..SentMessage::new(workspace, input) };
+    app.accept_message(sent, now, &mut violations).await
+}
+
+/// Messages of which all are accepted or none.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AllMessagesInput {
+    /// 1 to 100 messages.
+    #[validate(length(min = 1, max = MAX_BATCH))]
+    pub messages: Items<MessageInput>,
+    /// Whether they are only looked at: nothing is accepted, and the ids name nothing.
+    #[serde(default)]
+    pub check_only: bool,
+}
+
+impl Input for AllMessagesInput {}
+
+/// Messages that were accepted together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct AcceptedMessages {
+    /// Each, in the order of the request.
+    pub messages: Vec<AcceptedMessage>,
+}
+
+/// What the drop-in endpoints of contract section 18 send by: in one commit all of the messages or none. It has no path of
+/// its own and stands in no list of operations.
+pub struct SendAllMessages;
+
+impl Operation for SendAllMessages {
+    const ID: &'static str = "sendAllMessages";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/messages";
+    const ACCESS: Access = Access::Scope(Scope::MessagesSend);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "";
+    const SUMMARY: &'static str = "Send up to 100 messages, all or none";
+    const BODY_LIMIT: usize = MESSAGE_BODY_LIMIT;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = AllMessagesInput;
+    type Output = AcceptedMessages;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessages, Error> {
+        let workspace = cx.workspace()?;
+        let items = call.body.messages;
+        cx.spend(items.len())?;
+        if items.len() > 1 {
+            cx.turn = Some(cx.app.part().await);
+        }
+        let decided = accept(cx.app, workspace, &items, 0..items.len(), cx.now).await?;
+        let mut messages = Vec::with_capacity(items.len());
+        let (mut faults, mut refused) = (Violations::new(), None);
+        for (index, outcome) in decided.outcomes.into_iter().enumerate() {
+            match outcome {
+                Ok(accepted) => messages.push(accepted),
+                Err(Error::Validation(violations)) => faults.merge(violations.below(&format!("/messages/{index}"))),
+                Err(refusal) => refused = refused.or(Some(refusal)),
+            }
+        }
+        faults.into_result()?;
+        if let Some(refusal) = refused {
+            return Err(refusal);
+        }
+        if !call.body.check_only {
+            cx.changes.extend(decided.writes);
+            cx.files.extend(decided.files);
+        }
+        Ok(AcceptedMessages { messages })
+    }
+}

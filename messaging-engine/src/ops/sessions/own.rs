@@ -1,0 +1,179 @@
+//! What signed-in people do with their own sessions and password.
+
+use std::net::IpAddr;
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Session, User};
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::password;
+use messaging_core::domain::secret::Secret;
+use messaging_core::ids::SessionId;
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::scope::Access;
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::{FieldCode, Violations, refuse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{check_password, signed_in};
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, NoContent, Operation};
+use crate::ops::page::Page;
+use crate::ops::session_cookie::SessionCookie;
+
+/// A session as its holder sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Session")]
+#[non_exhaustive]
+pub struct SessionView {
+    /// Its id.
+    pub id: SessionId,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub last_used_at: Timestamp,
+    /// From where it was opened.
+    pub ip: Option<IpAddr>,
+    /// The program that it was opened with, as it calls itself.
+    pub user_agent: Option<String>,
+    /// Whether it is the session of this request.
+    pub current: bool,
+}
+
+impl SessionView {
+    fn of(session: Session, last_used_at: Timestamp, current: Digest) -> Self {
+        Self {
+            id: session.id,
+            created_at: session.created_at,
+            last_used_at,
+            ip: session.ip,
+            user_agent: session.user_agent,
+            current: session.token_digest == current,
+        }
+    }
+}
+
+/// `GET /auth/sessions`
+pub struct ListSessions;
+
+impl Operation for ListSessions {
+    const ID: &'static str = "listSessions";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/auth/sessions";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "session list";
+    const SUMMARY: &'static str = "List where you are signed in";
+    type Path = Empty;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<SessionView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SessionView>, Error> {
+        let (user, current) = {
+            let session = signed_in(cx.caller)?;
+            (&session.user, session.token_digest)
+        };
+        let page = cx.page(&call.query)?;
+        let slice = cx.store().sessions_of(user.id, user.password_version, cx.now, page).await?;
+        Ok(cx.answer_page(slice, |(session, used_at)| SessionView::of(session, used_at, current)))
+    }
+}
+
+/// The path of a session.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPath {
+    /// The session.
+    pub id: SessionId,
+}
+
+/// `DELETE /auth/sessions/{id}`
+pub struct DeleteSession;
+
+impl Operation for DeleteSession {
+    const ID: &'static str = "deleteSession";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/auth/sessions/{id}";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "session delete";
+    const SUMMARY: &'static str = "End one of your sessions";
+    type Path = SessionPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let caller = signed_in(cx.caller)?;
+        let is_live =
+            |session: &Session| cx.now < session.expires_at && session.password_version == caller.user.password_version;
+        let found = cx.store().session_by_id(caller.user.id, call.path.id).await?.filter(is_live);
+        let session = found.ok_or(Error::NotFound)?;
+        if session.token_digest == caller.token_digest {
+            cx.session_cookie = Some(SessionCookie::Forget);
+        }
+        cx.change(Write::DeleteSession(session.token_digest));
+        Ok(NoContent)
+    }
+}
+
+/// A new password.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PasswordInput {
+    /// The password until now; left out only by somebody who has none yet.
+    #[serde(default)]
+    #[validate(length(max = password::MAX_COMPARED))]
+    pub current: Option<Secret>,
+    /// The new one: 12 to 200 characters, and none of the commonest.
+    pub password: Secret,
+}
+
+impl Input for PasswordInput {
+    fn check(&self, violations: &mut Violations) {
+        password::check_new(violations, "/password", self.password.expose());
+    }
+}
+
+/// `POST /auth/password`
+pub struct SetPassword;
+
+impl Operation for SetPassword {
+    const ID: &'static str = "setPassword";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/password";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "auth password";
+    const SUMMARY: &'static str = "Set your password; your other sessions end";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = PasswordInput;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let PasswordInput { current, password } = call.body;
+        let caller = signed_in(cx.caller)?;
+        let stored = cx.store().user(caller.user.id).await?.ok_or(Error::InvalidCredentials)?;
+        let session = cx.store().session(&caller.token_digest).await?.ok_or(Error::InvalidCredentials)?;
+        let user = stored.record;
+        if user.password_hash.is_some() {
+            let current = current.filter(|text| !text.expose().is_empty());
+            let current = current.ok_or_else(|| refuse("/current", FieldCode::Required, "the password until now"))?;
+            let (attempt, _) = check_password(cx, &user.email, current).await?;
+            cx.change(Write::ForgetSignIns(attempt));
+        }
+        let turn = cx.app.password_turn(cx.client).await?;
+        let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
+        let user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
+        // The session of this call goes on: it is the same one, under the new password.
+        cx.change(Write::DeleteSession(session.token_digest));
+        cx.change(Write::PutSession(Session { password_version: user.password_version, ..session }));
+        cx.change(Write::PutUser(user, Expect::Revision(stored.revision)));
+        Ok(NoContent)
+    }
+}

@@ -1,0 +1,82 @@
+//! The checks of the operator: what `messaging doctor` prints and `GET /system` shows (contract section 22).
+//!
+//! Here is looked, side by side and with an end for everything; core's `domain/checkup.rs` judges. A server looks when
+//! somebody wants to know and what it knows is older than `FRESH`, never by itself: nobody waits for it but the first.
+
+mod domains;
+pub mod host;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::domain::checkup::CheckReport;
+use messaging_core::ports::store::StoreError;
+
+use crate::app::App;
+use crate::app::checks::Known;
+use host::{Host, check_host};
+
+/// How long findings are shown before the host is looked at again.
+const FRESH: Duration = Duration::from_mins(5);
+
+impl App {
+    /// Looks at everything now. Takes some seconds, at most a minute; empty where the application has nothing to look at
+    /// its host with (see `Builder::checkup`).
+    pub async fn check_up(&self) -> Result<Vec<CheckReport>, StoreError> {
+        let Some(checkup) = &self.0.checks.checkup else { return Ok(Vec::new()) };
+        let installation = self.store().installation_name().await?;
+        let host = Host {
+            resolver: self.resolver(),
+            probe: checkup.probe.as_ref(),
+            options: &checkup.options,
+            hostname: &self.settings().hostname,
+            installation: installation.as_deref(),
+            public_url: &self.settings().public_url,
+        };
+        let (mut reports, of_domains) = tokio::join!(Box::pin(check_host(&host)), Box::pin(self.check_domains()));
+        reports.extend(of_domains?);
+        Ok(reports)
+    }
+
+    /// What was found last, at most some minutes old when somebody asks that often: for metrics. Waits for nothing; when it
+    /// is too old, looking begins. Must be called on a runtime.
+    pub fn checks(&self) -> Arc<[CheckReport]> {
+        self.look_when_old();
+        self.known_checks().map_or_else(|| Arc::from([]), |known| known.reports)
+    }
+
+    /// The same for somebody who waits so long when nothing is known yet.
+    pub async fn checks_within(&self, patience: Duration) -> Arc<[CheckReport]> {
+        let mut latest = self.0.checks.latest.subscribe();
+        self.look_when_old();
+        if self.0.checks.checkup.is_some() {
+            // What has not come by then is shown the next time.
+            let _ = tokio::time::timeout(patience, latest.wait_for(Option::is_some)).await;
+        }
+        self.known_checks().map_or_else(|| Arc::from([]), |known| known.reports)
+    }
+
+    fn known_checks(&self) -> Option<Known> {
+        self.0.checks.latest.borrow().clone()
+    }
+
+    /// Begins to look, unless what is known is fresh or somebody looks already.
+    fn look_when_old(&self) {
+        let is_fresh = self.known_checks().is_some_and(|known| self.monotonic().since(known.at) < FRESH);
+        if is_fresh || self.0.checks.checkup.is_none() {
+            return;
+        }
+        let Ok(turn) = Arc::clone(&self.0.checks.turn).try_acquire_owned() else { return };
+        let app = self.clone();
+        tokio::spawn(async move {
+            match app.check_up().await {
+                Ok(reports) => {
+                    let known = Known { at: app.monotonic(), reports: reports.into() };
+                    app.0.checks.latest.send_replace(Some(known));
+                }
+                Err(error) => tracing::warn!(%error, "the installation could not be checked"),
+            }
+            drop(turn);
+        });
+    }
+}

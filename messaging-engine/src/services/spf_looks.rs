@@ -1,0 +1,68 @@
+//! Following an SPF record: the questions of a round at once, with an end for all rounds together.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use messaging_core::domain::spf::evaluation::MAX_ROUNDS;
+use messaging_core::domain::spf::{Answers, Question, QuestionKind};
+use messaging_core::ports::resolver::{LookupError, Resolver};
+
+/// A question without an answer after this is given up: contract section 14 promises the answer to `verify` within
+/// 10 seconds, whatever the DNS does.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(8);
+
+/// Questions that are open at a time. A record leads to at most ten look-ups, of which each mail exchanger's name may lead
+/// to ten more.
+const AT_A_TIME: usize = 8;
+
+/// What the DNS said.
+enum Found {
+    Texts(Vec<String>),
+    Addresses(Vec<IpAddr>),
+    Exchangers(Vec<String>),
+}
+
+/// What `step` comes to when it is given every answer that it asks for; an error is why an answer is missing.
+pub(crate) async fn followed<T>(
+    resolver: &dyn Resolver,
+    step: impl Fn(&Answers) -> Result<T, Vec<Question>>,
+) -> Result<T, String> {
+    let rounds = async {
+        let mut answers = Answers::default();
+        for _ in 0..MAX_ROUNDS {
+            let questions = match step(&answers) {
+                Ok(done) => return Ok(done),
+                Err(questions) => questions,
+            };
+            let mut found = stream::iter(questions)
+                .map(|question| async move { (ask(resolver, &question).await, question) })
+                .buffer_unordered(AT_A_TIME);
+            while let Some((answer, question)) = found.next().await {
+                let name = question.name;
+                match answer {
+                    Ok(Found::Texts(texts)) => drop(answers.texts.insert(name, texts)),
+                    Ok(Found::Addresses(addresses)) => drop(answers.addresses.insert(name, addresses)),
+                    Ok(Found::Exchangers(names)) => drop(answers.exchangers.insert(name, names)),
+                    Err(LookupError(reason)) => return Err(format!("{name}: {reason}")),
+                }
+            }
+        }
+        Err("it leads on and on".to_owned())
+    };
+    tokio::time::timeout(ANSWER_WITHIN, rounds).await.unwrap_or_else(|_| Err("no answer in time".to_owned()))
+}
+
+async fn ask(resolver: &dyn Resolver, question: &Question) -> Result<Found, LookupError> {
+    let name = question.name.as_str();
+    match question.kind {
+        QuestionKind::Texts => resolver.txt(name).await.map(Found::Texts),
+        QuestionKind::Addresses => resolver.addresses(name).await.map(Found::Addresses),
+        QuestionKind::Exchangers => {
+            // A null MX (RFC 7505) names nobody.
+            let names = resolver.mx(name).await?.into_iter().map(|(_, host)| host).filter(|host| !host.is_empty());
+            Ok(Found::Exchangers(names.collect()))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Tickets: what opens one session for somebody without their password (contract section 2.3).
+//!
+//! A ticket is known to its holder alone; the store keeps its digest. It is void as soon as a password is set, so that
+//! nobody who kept one from before gets in after that.
+
+use std::time::Duration;
+
+use messaging_core::domain::account::{Ticket, User};
+use messaging_core::domain::api_key::random_text;
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::secret::Secret;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+
+/// How long a ticket that the operator makes works.
+pub(crate) const OPERATORS_LIFETIME: Duration = Duration::from_mins(10);
+/// How long a ticket that an administrator of a workspace makes for a member works.
+pub(crate) const MEMBERS_LIFETIME: Duration = Duration::from_hours(72);
+
+/// The text before the random part of a ticket.
+const MARKER: &str = "mt_";
+/// Random characters of a secret that signs somebody in: 256 bits.
+pub(crate) const SECRET_LENGTH: usize = 43;
+/// What they are made of.
+pub(crate) const SECRET_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+impl App {
+    /// A new ticket for a user, and the link that holds it: in the part after `#`, which browsers send to no server.
+    pub(crate) fn new_ticket(
+        &self,
+        user: &User,
+        workspace: Option<WorkspaceId>,
+        lifetime: Duration,
+        now: Timestamp,
+    ) -> (Ticket, Secret) {
+        let text = format!("{MARKER}{}", random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
+        let ticket = Ticket {
+            digest: Digest::of(&text),
+            user_id: user.id,
+            password_version: user.password_version,
+            workspace_id: workspace,
+            created_at: now,
+            expires_at: now + lifetime,
+        };
+        let url = format!("{}/console#ticket={text}", self.settings().public_url.trim_end_matches('/'));
+        (ticket, url.into())
+    }
+}

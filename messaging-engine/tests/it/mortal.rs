@@ -1,0 +1,165 @@
+//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messaging_core::changes::Changes;
+use messaging_core::domain::lane::Lane;
+use messaging_core::ports::Store;
+use messaging_core::ports::store::{
+    Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
+};
+use messaging_core::time::Monotonic;
+use messaging_store::conformance::every_call::prelude::*;
+use messaging_store::{failure_of_call, for_every_read};
+use tokio::sync::watch;
+
+#[derive(Debug, Clone)]
+pub(crate) struct MortalStore(Arc<Life>);
+
+#[derive(Debug)]
+struct Life {
+    inner: Arc<dyn Store>,
+    /// Commits that were handed over.
+    commits: AtomicUsize,
+    /// The one that is the last.
+    last: usize,
+    /// Whether that one is kept.
+    is_kept: bool,
+    is_dead: watch::Sender<bool>,
+}
+
+impl MortalStore {
+    pub(crate) fn new(inner: Arc<dyn Store>, last: usize, is_kept: bool) -> Self {
+        let (commits, is_dead) = (AtomicUsize::new(0), watch::Sender::new(false));
+        Self(Arc::new(Life { inner, commits, last, is_kept, is_dead }))
+    }
+
+    /// Returns when the process is over.
+    pub(crate) async fn died(&self) {
+        self.0.is_dead.subscribe().wait_for(|is_dead| *is_dead).await.unwrap();
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        *self.0.is_dead.borrow()
+    }
+
+    /// A store whose process lives, until [`Self::hang`].
+    pub(crate) fn immortal(inner: Arc<dyn Store>) -> Self {
+        Self::new(inner, usize::MAX, false)
+    }
+
+    /// From now on no call comes back before [`Self::go_on`].
+    pub(crate) fn hang(&self) {
+        self.0.is_dead.send_replace(true);
+    }
+
+    /// Lets the calls that hang be carried out.
+    pub(crate) fn go_on(&self) {
+        self.0.is_dead.send_replace(false);
+    }
+
+    /// The real store, for those who live.
+    async fn inner(&self) -> &dyn Store {
+        let _ = self.0.is_dead.subscribe().wait_for(|is_dead| !is_dead).await;
+        &*self.0.inner
+    }
+}
+
+macro_rules! hand_on {
+    ($(impl $trait:ident { $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty $(, $error:ty)?;)* })*) => {$(
+        #[async_trait]
+        impl $trait for MortalStore {
+            $(
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure_of_call!($($error)?)> {
+                    $trait::$name(self.inner().await, $($argument),*).await
+                }
+            )*
+        }
+    )*};
+}
+
+for_every_read!(hand_on);
+
+#[async_trait]
+impl Jobs for MortalStore {
+    async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
+        self.inner().await.claim(claim).await
+    }
+
+    async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
+        self.inner().await.next_due(now, monotonic).await
+    }
+
+    async fn job_count(&self) -> Result<u64, StoreError> {
+        self.inner().await.job_count().await
+    }
+
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner().await.jobs_of(kinds, limit).await
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        self.inner().await.queues(limit).await
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        self.inner().await.lane_lengths(lanes, due_by, most).await
+    }
+}
+
+#[async_trait]
+impl Store for MortalStore {
+    async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let inner = self.inner().await;
+        let number = self.0.commits.fetch_add(1, Ordering::Relaxed);
+        if number < self.0.last {
+            return inner.commit(changes, priority).await;
+        }
+        if number == self.0.last && self.0.is_kept {
+            let _ = inner.commit(changes, priority).await;
+        }
+        self.0.is_dead.send_replace(true);
+        std::future::pending().await
+    }
+
+    fn blobs(&self) -> Arc<dyn BlobStore> {
+        self.0.inner.blobs()
+    }
+
+    fn uploads(&self) -> Arc<dyn Uploads> {
+        self.0.inner.uploads()
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.inner().await.ping().await
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.0.inner.health()
+    }
+
+    fn watch_health(&self) -> watch::Receiver<StoreHealth> {
+        self.0.inner.watch_health()
+    }
+
+    fn news(&self) -> watch::Receiver<News> {
+        self.0.inner.news()
+    }
+
+    fn observe(&self, observer: Arc<dyn CommitObserver>) {
+        self.0.inner.observe(observer);
+    }
+
+    fn clock_offset_ms(&self) -> i64 {
+        self.0.inner.clock_offset_ms()
+    }
+
+    fn gauges(&self) -> StoreGauges {
+        self.0.inner.gauges()
+    }
+
+    async fn close(&self) {}
+}

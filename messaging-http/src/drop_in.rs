@@ -1,0 +1,110 @@
+//! Send calls of other services, so that a program written for one of them sends through this server when its base URL is
+//! changed.
+//!
+//! Contract section 18. A request passes the same checks as any other one, and then its body is translated into that of
+//! [`SendAllMessages`], so nothing here decides about a message. Members that have no counterpart are refused by name:
+//! a message without what was asked for would be another message. What goes wrong is told in the words of the other
+//! service, about the members that were sent.
+//!
+//! Another service is a file beside [`resend`], and a variant of [`DropIn`] for each of its calls.
+
+mod members;
+mod resend;
+mod sendgrid;
+mod translation;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use messaging_core::domain::digest::Digest;
+use messaging_core::error::JsonFault;
+use messaging_core::ids::MessageId;
+use messaging_engine::Error;
+use messaging_engine::ops::messages::batch::{AcceptedMessages, SendAllMessages};
+use messaging_engine::ops::{Answer, Endpoint};
+
+use crate::reply::{self, Reply};
+
+pub(crate) use translation::Translated;
+
+/// Characters of an Idempotency-Key here (contract section 18).
+const MAX_KEY_LENGTH: usize = 256;
+
+/// A call of another service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DropIn {
+    /// Resend, one email.
+    ResendSend,
+    /// Resend, several.
+    ResendBatch,
+    /// SendGrid.
+    SendgridSend,
+}
+
+impl DropIn {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::ResendSend, Self::ResendBatch, Self::SendgridSend];
+
+    /// The path, at the root of the server.
+    pub(crate) const fn route(self) -> &'static str {
+        match self {
+            Self::ResendSend => "/emails",
+            Self::ResendBatch => "/emails/batch",
+            Self::SendgridSend => "/v3/mail/send",
+        }
+    }
+
+    /// What carries it out.
+    pub(crate) fn endpoint() -> &'static Endpoint {
+        Endpoint::row::<SendAllMessages>()
+    }
+
+    /// The same request in our words.
+    pub(crate) fn translate(self, body: &Bytes, headers: &HeaderMap) -> Result<Translated, Error> {
+        let body = serde_json::from_slice(body).map_err(|error| Error::InvalidJson(JsonFault::of(&error)))?;
+        match self {
+            Self::ResendSend => resend::one(body),
+            Self::ResendBatch => resend::several(body, headers),
+            Self::SendgridSend => sendgrid::send(body),
+        }
+    }
+
+    /// The answer to what was translated. Of a refusal only its members are translated back.
+    pub(crate) fn answer(self, translated: &Translated, outcome: Result<Answer, Error>) -> Result<Reply, Error> {
+        let answer = outcome.map_err(|error| translated.named_back(error))?;
+        let accepted: AcceptedMessages = serde_json::from_slice(&answer.body).map_err(Error::internal)?;
+        let ids: Vec<_> = accepted.messages.iter().map(|message| message.message_id).collect();
+        let mut reply = self.accepted(&ids, translated.check_only());
+        if answer.replayed {
+            reply::add_replayed(&mut reply);
+        }
+        Ok(reply)
+    }
+
+    /// What the caller gets for messages that were accepted.
+    fn accepted(self, ids: &[MessageId], check_only: bool) -> Reply {
+        match self {
+            Self::ResendSend => resend::accepted_one(ids),
+            Self::ResendBatch => resend::accepted_several(ids),
+            Self::SendgridSend if check_only => reply::bare(StatusCode::OK),
+            Self::SendgridSend => sendgrid::accepted(ids),
+        }
+    }
+
+    /// A refusal as the service words it.
+    pub(crate) fn refusal(self, error: &Error) -> Reply {
+        let mut reply = match self {
+            Self::ResendSend | Self::ResendBatch => resend::refusal(error),
+            Self::SendgridSend => sendgrid::refusal(error),
+        };
+        reply::add_cause(&mut reply, error);
+        reply
+    }
+}
+
+/// The Idempotency-Key that a call is remembered under: these may be longer than ours, so it is a digest of the one given.
+pub(crate) fn idempotency_key(header: &[u8]) -> Result<String, Error> {
+    let text = std::str::from_utf8(header).map_err(|_| Error::InvalidIdempotencyKey)?;
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    let is_fine = (1..=MAX_KEY_LENGTH).contains(&inner.len()) && inner.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_fine { Ok(Digest::of(inner).to_text()) } else { Err(Error::InvalidIdempotencyKey) }
+}

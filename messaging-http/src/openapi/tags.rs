@@ -1,0 +1,38 @@
+//! What the groups of operations are about.
+
+use messaging_engine::ops::Endpoint;
+
+/// The word operations are grouped by: the first of the command's words.
+pub(super) fn of(endpoint: &Endpoint) -> &'static str {
+    endpoint.cli.split(' ').next().filter(|word| !word.is_empty()).unwrap_or("service")
+}
+
+/// The description of a group, by the first word of its commands.
+pub(super) fn description(tag: &str) -> &'static str {
+    match tag {
+        "analytics" => "How much was sent, delivered, opened and clicked over time.",
+        "auth" => "Sign in as a person, and see who one is. Programs use API keys.",
+        "automation" => "What happens to a contact after something happened: messages, waits, branches, webhooks.",
+        "campaign" => "One message to many: audience, time, variants, and what became of each recipient.",
+        "channel" => "Which provider each channel goes through, and with which settings.",
+        "contact" => "The people messages are for: identifiers, attributes, consent; erasure and export.",
+        "custom-field" => "Attributes of contacts that have a declared type.",
+        "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
+        "event" => "What contacts did in your product; segments and automations look at it.",
+        "health" => "Whether the server can take requests.",
+        "import" => "Files of contacts: announce, upload, follow.",
+        "key" => "API keys: what programs sign their requests with.",
+        "list" => "Lists that contacts are put on.",
+        "member" => "The people of a workspace and their roles.",
+        "message" => "Single messages: send, follow, cancel, and what was said on the wire.",
+        "sandbox" => "What the sandbox captured instead of sending it.",
+        "segment" => "Contacts that a filter matches, kept up to date.",
+        "session" => "The sign-ins of a person: where, since when, and how to end one.",
+        "suppression" => "Addresses that are not written to, and why.",
+        "system" => "The state of the installation: queues, nodes, disk, checks.",
+        "template" => "What messages say: sources with versions, and previews.",
+        "webhook" => "Where events are reported to, each delivery, and replays.",
+        "workspace" => "Workspaces: everything belongs to one, and none sees another.",
+        _ => "",
+    }
+}

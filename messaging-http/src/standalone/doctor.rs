@@ -1,0 +1,79 @@
+//! `messaging doctor`: everything that is looked at, on the data directory of a running server or without one.
+//!
+//! Nothing is made and nothing is repaired: what a start would put right is told as it is.
+
+use messaging_core::domain::checkup::{CheckId, CheckReport, SecretKeyFact, skipped};
+use messaging_core::error::Chain;
+pub use messaging_engine::services::checkup::host::MAX_BLOCKLISTS;
+use messaging_engine::services::checkup::host::{Host, check_host};
+use messaging_store::key_file::KeyFileError;
+use messaging_transport::Dns;
+
+use super::host_probe::{KeyKnown, checkup};
+use super::open::{Opened, look_at};
+use super::start_error::StartError;
+use crate::settings::Settings;
+
+/// What is asked whether the clock is right.
+const TIME_SERVER: &str = "pool.ntp.org";
+
+/// What `doctor` is asked beyond the settings.
+#[derive(Debug, Clone, Default)]
+pub struct Examination {
+    /// A domain that receives mail.
+    pub probe: Option<String>,
+    /// Zones of blocklists, at most [`MAX_BLOCKLISTS`].
+    pub blocklists: Vec<String>,
+}
+
+/// Looks at everything. Takes some seconds, at most a minute.
+pub async fn examine(settings: &Settings, examination: &Examination) -> Vec<CheckReport> {
+    let base = format!("http://{}", settings.listen);
+    let asked = |mut checkup: messaging_engine::app::checks::Checkup| {
+        checkup.options =
+            checkup.options.blocklists(examination.blocklists.clone()).time_server(TIME_SERVER.to_owned());
+        if let Some(probe) = &examination.probe {
+            checkup.options = checkup.options.probe(probe.clone());
+        }
+        checkup
+    };
+    let refused = match look_at(settings, &base, &asked).await {
+        Ok(Opened::App(app)) => {
+            let reports = app.check_up().await;
+            app.store().close().await;
+            match reports {
+                Ok(reports) => return reports,
+                Err(error) => SecretKeyFact::Unknown(Chain(&error).to_string()),
+            }
+        }
+        Ok(Opened::Nothing) => SecretKeyFact::NotYet,
+        Err(error) => fact_of(&error),
+    };
+    let is_new = refused == SecretKeyFact::NotYet;
+    let checkup = asked(checkup(settings, KeyKnown::Refused(refused)));
+    let dns = Dns::new(settings.dns);
+    let host = Host {
+        resolver: &dns,
+        probe: checkup.probe.as_ref(),
+        options: &checkup.options,
+        hostname: &settings.engine.hostname,
+        installation: None,
+        public_url: settings.public_url.as_deref().unwrap_or(&base),
+    };
+    let mut reports = check_host(&host).await;
+    if !is_new {
+        let skip = |id| skipped(id, "-", "The sending domains cannot be read.", "see the check secret_key");
+        reports.extend(CheckId::OF_DOMAIN.map(skip));
+    }
+    reports
+}
+
+/// What it means for the key that the database could not be opened.
+fn fact_of(error: &StartError) -> SecretKeyFact {
+    match error {
+        StartError::WrongKey { .. } => SecretKeyFact::Wrong,
+        StartError::SecretKey(KeyFileError::Missing(_)) => SecretKeyFact::Unusable("the file is missing".to_owned()),
+        StartError::SecretKey(error) => SecretKeyFact::Unusable(Chain(error).to_string()),
+        other => SecretKeyFact::Unknown(Chain(other).to_string()),
+    }
+}

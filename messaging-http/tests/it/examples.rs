@@ -1,0 +1,313 @@
+//! The examples of the API document: recorded from a run of `examples/scenario.http`, and compared with the recorded ones
+//! by every run of the tests, so that they are what the server answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use messaging_core::entropy::{Entropy, SeededEntropy};
+use messaging_core::ports::clock::ManualClock;
+use messaging_core::ports::fetch::Fetched;
+use messaging_engine::ops::{self, Endpoint};
+use messaging_engine::{App, SecretKey, Settings, admin};
+use messaging_http::{ApiService, ServiceOptions};
+use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
+use messaging_transport::Options;
+use messaging_transport::testing::{MemoryFetch, fetched};
+use serde_json::Value;
+use tower_service::Service;
+
+/// What the page that a template is made of says.
+const PAGE_URL: &str = "https://example.com/spring.html";
+const PAGE: &str = "<html><body><h1>Spring is here</h1></body></html>";
+
+/// One request of the scenario, and what came of it.
+#[derive(Default)]
+struct Example {
+    request: Option<String>,
+    answer: Option<String>,
+}
+
+/// Randomness that begins anew with every step, so that what jobs draw meanwhile, in whichever order, changes nothing.
+#[derive(Debug)]
+struct Steps(Mutex<SeededEntropy>);
+
+impl Steps {
+    fn begin(&self, step: u64) {
+        *self.0.lock().unwrap() = SeededEntropy::new(step);
+    }
+}
+
+impl Entropy for Steps {
+    fn fill(&self, buffer: &mut [u8]) {
+        self.0.lock().unwrap().fill(buffer);
+    }
+}
+
+/// A server of its own, and the ids that answers brought.
+struct Run {
+    app: App,
+    clock: Arc<ManualClock>,
+    entropy: Arc<Steps>,
+    service: ApiService,
+    kept: BTreeMap<String, String>,
+    token: String,
+    failures: Vec<String>,
+    _directory: tempfile::TempDir,
+}
+
+impl Run {
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
+        let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
+        let fetch = Arc::new(MemoryFetch::default());
+        let entropy = Arc::new(Steps(Mutex::new(SeededEntropy::new(0))));
+        let page = fetched(200, &[("content-type", "text/html")], PAGE);
+        fetch.always(PAGE_URL, Ok(Fetched { url: PAGE_URL.to_owned(), ..page }));
+        let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
+            .clock(clock.clone())
+            .entropy(entropy.clone())
+            .fetch(fetch)
+            .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
+            .settings(Settings::default().hostname("mail.example.com"))
+            .transports(messaging_transport::defaults(&Options::new("mail.example.com")))
+            .build()
+            .await
+            .unwrap();
+        let dev = admin::prepare_dev(&app).await.unwrap();
+        let service = ApiService::new(app.clone(), ServiceOptions::default());
+        let kept = BTreeMap::from([
+            ("password".to_owned(), dev.console_password.unwrap().expose().to_owned()),
+            ("workspace".to_owned(), dev.workspace_id.to_string()),
+        ]);
+        Self { app, clock, entropy, service, kept, token: String::new(), failures: Vec::new(), _directory: directory }
+    }
+
+    /// Puts in what was kept, by name; the longest name that fits.
+    fn filled(&self, text: &str) -> String {
+        let mut names: Vec<_> = self.kept.iter().collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        names.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
+    }
+
+    /// The path of a request; `given` are the parameters that the scenario names.
+    fn path(&self, endpoint: &Endpoint, given: &BTreeMap<&str, String>) -> String {
+        let mut path = String::from("/v1");
+        for part in endpoint.path.split('/').skip(1) {
+            let value = match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+                None => part.to_owned(),
+                Some(name) if given.contains_key(name) => given[name].clone(),
+                Some(name) => {
+                    let group = endpoint.cli.split(' ').next().unwrap();
+                    let kept = if name == "id" { group } else { name.trim_end_matches("_id") };
+                    let kept = if kept == "user" { "member" } else { kept };
+                    self.kept.get(kept).cloned().unwrap_or_default()
+                }
+            };
+            let _ = write!(path, "/{value}");
+        }
+        path
+    }
+
+    /// Carries a step out; what was sent and what was answered, both as texts.
+    async fn step(&mut self, head: &str, body: &str) -> (&'static Endpoint, Example) {
+        let mut words = head.split(' ');
+        let id = words.next().unwrap();
+        let endpoint = ops::all().iter().find(|one| one.id == id).unwrap_or_else(|| panic!("no operation {id}"));
+        let (mut keep, mut query, mut given) = (None, "", BTreeMap::new());
+        while let Some(word) = words.next() {
+            match word.split_once('=') {
+                _ if word == ">" => keep = words.next(),
+                _ if word.starts_with('?') => query = word,
+                Some((name, value)) => {
+                    given.insert(name, self.filled(value));
+                }
+                None => panic!("{head}: {word}"),
+            }
+        }
+        let body = self.filled(body);
+        let uri = format!("{}{query}", self.path(endpoint, &given));
+        let mut request = Request::builder().method((endpoint.method)()).uri(&uri);
+        request = request.header("x-workspace-id", &self.kept["workspace"]);
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        let request = request.body(Full::<Bytes>::from(body.clone())).unwrap();
+        let Ok(response) = Service::call(&mut self.service.clone(), request).await;
+        let status = response.status();
+        let is_json =
+            response.headers().get("content-type").is_some_and(|it| it.as_bytes().starts_with(b"application/json"));
+        let Ok(answer) = response.into_body().collect().await;
+        let answer = String::from_utf8_lossy(&answer.to_bytes()).into_owned();
+        if status != endpoint.success && Some(status) != endpoint.other_success {
+            self.failures.push(format!("{head}: {uri} {body} answered {status} {answer}"));
+        }
+        let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if let Some(token) = parsed["token"].as_str().filter(|_| self.token.is_empty()) {
+            token.clone_into(&mut self.token);
+        }
+        if let Some((_, ticket)) = parsed["url"].as_str().and_then(|url| url.split_once("#ticket=")) {
+            self.kept.insert("ticket".to_owned(), ticket.to_owned());
+        }
+        if let Some(name) = keep {
+            let group = format!("{}_id", endpoint.cli.split(' ').next().unwrap());
+            // Of a list that names the caller's own thing, another one.
+            let other = parsed["data"].as_array().and_then(|data| data.iter().find(|one| one["current"] == false));
+            let resource = other.unwrap_or(&parsed);
+            let id = ["id", "user_id", group.as_str()].iter().find_map(|member| resource[*member].as_str());
+            match id {
+                Some(id) => drop(self.kept.insert(name.to_owned(), id.to_owned())),
+                None => self.failures.push(format!("{head}: no id in {answer}")),
+            }
+        }
+        let answer = Some(answer).filter(|answer| is_json && !answer.is_empty());
+        (endpoint, Example { request: Some(body).filter(|body| !body.is_empty()), answer })
+    }
+}
+
+/// What changes from run to run: keys of DKIM are made by the machine's own randomness, and so is what follows from them.
+fn steady(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("p=") {
+        let (before, after) = rest.split_at(at + 2);
+        let length = after.find(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c))).unwrap_or(after.len());
+        out.push_str(before);
+        out.push_str(if length >= 40 { "MIIB…" } else { &after[..length] });
+        rest = &after[length..];
+    }
+    out + rest
+}
+
+/// The free space of some machine in the place of this one's.
+fn of_no_machine(text: &str) -> String {
+    let name = "\"free_bytes\": ";
+    let Some((before, after)) = text.split_once(name) else { return text.to_owned() };
+    format!("{before}{name}41748271104{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
+/// Ids by the order in which they come: those that jobs made are others in every run.
+fn numbered(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+    let mut known = Vec::new();
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('_') {
+        let (before, after) = rest.split_at(at + 1);
+        out.push_str(before);
+        let length = after.find(|c: char| !is_part(c)).unwrap_or(after.len());
+        let (id, left) = after.split_at(length);
+        rest = left;
+        if length == 26 {
+            let number = known.iter().position(|one| *one == id).unwrap_or_else(|| {
+                known.push(id);
+                known.len() - 1
+            });
+            let _ = write!(out, "01KG9NB3H0ZHQB53KA000{number:05}");
+        } else {
+            out.push_str(id);
+        }
+    }
+    out + rest
+}
+
+/// JSON with a member to a line, in its own order.
+fn pretty(json: &str) -> String {
+    let mut out = String::new();
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let mut characters = json.chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', depth));
+    };
+    while let Some(character) = characters.next() {
+        if in_text {
+            out.push(character);
+            in_text = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+            continue;
+        }
+        match character {
+            '{' | '[' => {
+                out.push(character);
+                if characters.peek().is_some_and(|next| matches!(next, '}' | ']')) {
+                    out.extend(characters.next());
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth -= 1;
+                line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(',');
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            other => {
+                in_text = other == '"';
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+#[tokio::test]
+async fn the_recorded_examples_are_what_the_server_answers() {
+    let mut run = Run::start().await;
+    let mut examples = BTreeMap::<&str, Example>::new();
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/examples/scenario.http");
+    let scenario = std::fs::read_to_string(scenario).unwrap();
+    for (number, step) in scenario.split("\n### ").skip(1).enumerate() {
+        run.entropy.begin(1 + number as u64);
+        let (head, body) = step.split_once('\n').unwrap_or((step, ""));
+        if let Some(seconds) = head.strip_prefix("later ") {
+            run.clock.advance(Duration::from_secs(seconds.trim().parse().unwrap()));
+        }
+        if head == "run" || head.starts_with("later ") {
+            run.app.run_until_idle().await.unwrap();
+            continue;
+        }
+        let (endpoint, example) = run.step(head.trim(), body.trim()).await;
+        // The first use of an operation is its example.
+        examples.entry(endpoint.id).or_insert(example);
+    }
+
+    assert!(run.failures.is_empty(), "the scenario does not go on:\n{}", run.failures.join("\n"));
+
+    let all: BTreeSet<_> = ops::all().iter().map(|endpoint| endpoint.id).collect();
+    let missing: Vec<_> = all.iter().filter(|id| !examples.contains_key(**id)).collect();
+    assert!(missing.is_empty(), "operations without an example; add them to examples/scenario.http: {missing:?}");
+
+    let mut members = Vec::new();
+    for (id, example) in examples {
+        let parts = [("request", example.request), ("answer", example.answer)];
+        let parts = parts.into_iter().filter_map(|(name, text)| Some(format!("\"{name}\":{}", text?)));
+        members.push(format!("\"{id}\":{{{}}}", parts.collect::<Vec<_>>().join(",")));
+    }
+    let made = of_no_machine(&numbered(&steady(&pretty(&format!("{{{}}}", members.join(",")))))) + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openapi/examples.json");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, made).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let difference = kept.lines().zip(made.lines()).enumerate().find(|(_, (kept, made))| kept != made);
+    assert!(
+        kept == made,
+        "the examples of the API document are not what the server answers (first difference: {difference:?}); run \
+         `UPDATE=1 cargo test -p messaging-http --test it`, twice, and look at the diff"
+    );
+}

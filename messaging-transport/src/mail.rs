@@ -1,0 +1,5 @@
+//! Reading mail that others wrote: header fields, parts of a body, and their encodings.
+
+pub(crate) mod boundaries;
+pub(crate) mod decode;
+pub(crate) mod fields;

@@ -1,0 +1,168 @@
+//! The listener: who may connect, how many, and how it stops.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use messaging_core::domain::caller_network::CallerNetwork;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use super::handler::Service;
+use super::options::{Phase, SmtpServerOptions};
+use super::session::{Place, Session};
+use super::stream::Stream;
+use crate::listen;
+
+/// Connections that the kernel keeps for us while we are busy.
+const BACKLOG: u32 = 256;
+
+/// How long a client that is turned away may take to read why.
+const TURNING_AWAY: Duration = Duration::from_millis(500);
+
+/// A server that has its address and does not answer yet.
+#[derive(Debug)]
+pub(crate) struct SmtpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: Arc<SmtpServerOptions>,
+}
+
+impl SmtpServer {
+    /// Listens at an address; port 0 takes any free one. Must be called within a tokio runtime.
+    pub(crate) fn bind(address: SocketAddr, options: SmtpServerOptions) -> io::Result<Self> {
+        let listener = listen::bind(address, BACKLOG)?;
+        Ok(Self { address: listener.local_addr()?, listener, options: Arc::new(options) })
+    }
+
+    /// The address, with the port that was found.
+    pub(crate) const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Receives letters for `service` until `shutdown` is done; then takes no further ones, finishes
+    /// those that are on the way within [`SmtpServerOptions::stop_grace`], and returns.
+    pub(crate) async fn run(self, service: Arc<dyn Service>, shutdown: impl Future<Output = ()>) {
+        let Self { listener, options, .. } = self;
+        let connections = Arc::new(Semaphore::new(options.max_connections));
+        let letters = Arc::new(Semaphore::new(options.max_letters));
+        let counts = Arc::new(ConnectionCounts::default());
+        let turned_away = Arc::new(Semaphore::new(options.max_connections));
+        let (phase, _) = watch::channel(Phase::Running);
+
+        let accepting = async {
+            loop {
+                let (socket, peer) = listen::accept(&listener, || false).await;
+                let visitor = counts.enter(peer.ip(), options.max_per_address);
+                let seat = Arc::clone(&connections).try_acquire_owned();
+                let (Some(visitor), Ok(seat)) = (visitor, seat) else {
+                    turn_away(socket, &options.hostname, &turned_away);
+                    continue;
+                };
+                let place = Place {
+                    service: Arc::clone(&service),
+                    options: Arc::clone(&options),
+                    letters: Arc::clone(&letters),
+                    phase: phase.subscribe(),
+                    client: peer.ip(),
+                };
+                tokio::spawn(async move {
+                    Session::new(Stream::Plain(socket), place).run().await;
+                    drop((visitor, seat));
+                });
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = shutdown => {}
+        }
+        drop(listener);
+        phase.send_replace(Phase::Stopping);
+        let all = u32::try_from(options.max_connections).unwrap_or(u32::MAX);
+        if timeout(options.stop_grace, connections.acquire_many(all)).await.is_err() {
+            tracing::warn!("letters were still arriving when the time to stop was up");
+            phase.send_replace(Phase::Aborting);
+        }
+    }
+}
+
+/// Says 421 to a connection there is no place for. When even that would be too much, it is just closed.
+fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
+    let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
+    let reply = format!("421 4.3.2 {hostname} has too many connections, come back later\r\n");
+    tokio::spawn(async move {
+        let said = async {
+            use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+            let mut socket = socket;
+            socket.write_all(reply.as_bytes()).await?;
+            socket.shutdown().await?;
+            // Closing with something unread would take the reply back.
+            let mut unread = [0; 512];
+            while socket.read(&mut unread).await? > 0 {}
+            io::Result::Ok(())
+        };
+        let _ = timeout(TURNING_AWAY, said).await;
+        drop(place);
+    });
+}
+
+/// Who is connected, by address.
+#[derive(Debug, Default)]
+struct ConnectionCounts(Mutex<HashMap<CallerNetwork, usize>>);
+
+/// One of them; leaves when dropped.
+#[derive(Debug)]
+struct Visitor {
+    counts: Arc<ConnectionCounts>,
+    network: CallerNetwork,
+}
+
+impl ConnectionCounts {
+    /// Lets somebody in, unless as many as allowed are in from there.
+    fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<Visitor> {
+        let network = CallerNetwork::of(address);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(network).or_insert(0);
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Visitor { counts: Arc::clone(self), network })
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        let mut counts = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.network) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.network);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_network_has_so_many_places() {
+        let counts = Arc::new(ConnectionCounts::default());
+        let enter = |address: &str| counts.enter(address.parse().unwrap(), 2);
+        let first = enter("192.0.2.1").unwrap();
+        let second = enter("::ffff:192.0.2.1").unwrap();
+        assert!(enter("192.0.2.1").is_none());
+        let (a, b) = (enter("2001:db8::1").unwrap(), enter("2001:db8::ffff:2").unwrap());
+        assert!(enter("2001:db8::3").is_none());
+        let other = enter("2001:db8:0:1::3").unwrap();
+        drop((first, second, a, b));
+        assert!(enter("192.0.2.1").is_some());
+        drop(other);
+        assert!(counts.0.lock().unwrap().is_empty());
+    }
+}
