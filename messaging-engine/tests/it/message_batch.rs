@@ -164,11 +164,14 @@ async fn a_long_batch_that_was_cut_off_goes_on_where_it_was_and_sends_nothing_tw
         let report: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!(told(&report), ["queued"; 4]);
         product.work().await;
-        let mut left: Vec<_> = product.transport.take();
-        assert_eq!(left.len(), 4, "each once");
-        left.sort_by_key(|out| out.message_id);
-        for (out, result) in left.iter().zip(report["results"].as_array().unwrap()) {
-            assert_eq!(out.message_id, id_of(result));
+        let left = product.transport.take();
+        // In no order: within one millisecond, the ids of two processes have none.
+        let mut ids: Vec<_> = left.iter().map(|out| out.message_id).collect();
+        let mut answered: Vec<_> = report["results"].as_array().unwrap().iter().map(id_of).collect();
+        ids.sort_unstable();
+        answered.sort_unstable();
+        assert_eq!(ids, answered, "each once");
+        for out in &left {
             let Content::Email(email) = &out.content else { panic!("an email") };
             assert_eq!(email.attachments[0].content, "x");
         }
