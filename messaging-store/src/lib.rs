@@ -22,15 +22,24 @@
 pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod counter_deltas;
 mod file_error;
 mod files;
+mod happened;
 pub mod key_file;
+mod observed;
+mod open_error;
+mod pages;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 mod temporary;
 
 pub use file_error::FileError;
+pub use open_error::OpenError;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::health::disk_space;
 pub use sqlite::open::SqliteOptions;
-pub use sqlite::open_error::OpenError;
 pub use temporary::TemporaryDatabases;

@@ -45,10 +45,8 @@ mod log_repair;
 mod messages;
 mod news;
 mod numbers;
-mod observed;
 mod off_thread;
 pub(crate) mod open;
-pub(crate) mod open_error;
 mod product_events;
 mod provider_links;
 mod query;
@@ -96,11 +94,11 @@ use self::due_rows::DueRows;
 use self::fault::Fault;
 use self::file_blobs::FileBlobs;
 use self::health::Health;
-use self::observed::Observed;
 use self::readers::Readers;
 use self::upload_files::UploadFiles;
 use self::uploads::FileUploads;
 use self::writer::Writer;
+use crate::observed::Observed;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
 ///

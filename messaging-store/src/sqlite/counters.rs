@@ -22,7 +22,9 @@ use super::query::{many, one};
 use super::row::{count, number, sql_limit};
 
 pub(super) use columns::{SERIES, TOTALS};
-pub(super) use deltas::{AutomationCounter, CounterDeltas, SourceKind};
+pub(super) use deltas::settle;
+
+pub(super) use crate::counter_deltas::{AutomationCounter, CounterDeltas, SourceKind};
 
 /// Counts a click on a link. Its URL is that of the first click.
 pub(super) fn count_link(connection: &Connection, click: &CountLink) -> Result<(), Fault> {

@@ -18,6 +18,10 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
+pub(super) use crate::happened::{
+    Happened, MessageHappened, counted_kind, is_machine, kinds, shard, status_number, trigger,
+};
+
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
@@ -28,109 +32,6 @@ use super::waking;
 const MAX_KNOWN: usize = 10_000;
 /// Nodes whose numbers are remembered.
 const MAX_NODES: usize = 20_000;
-
-/// The kinds of notes, as stored.
-pub(super) mod kinds {
-    pub(in super::super) const EVENT: i64 = 0;
-    pub(in super::super) const MESSAGE: i64 = 1;
-    pub(in super::super) const CREATED: i64 = 2;
-    pub(in super::super) const CHANGED: i64 = 3;
-    pub(in super::super) const LIST_ADDED: i64 = 4;
-    pub(in super::super) const SEGMENT_ENTERED: i64 = 5;
-    pub(in super::super) const SEGMENT_LEFT: i64 = 6;
-}
-
-/// The share of the contacts that a contact belongs to, by its number; the schema says the same.
-#[expect(clippy::cast_possible_truncation, reason = "less than the number of shares")]
-pub(super) const fn shard(contact: i64) -> u8 {
-    contact.rem_euclid(SHARDS as i64) as u8
-}
-
-/// Something that happened to a contact.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Happened<'a> {
-    /// A product event, with its number and its name.
-    Event(EventId, i64, &'a str),
-    /// An event of a message, which no machine caused.
-    Message(&'a MessageHappened),
-    Created,
-    Changed {
-        /// Whether it may have another date than before, or another zone.
-        dates: bool,
-    },
-    ListAdded(ListId),
-    /// It became a member of a segment, or ceased to be one; whether a calculation found it that is silent otherwise.
-    Segment {
-        id: SegmentId,
-        member: bool,
-        is_silent: bool,
-    },
-}
-
-/// An event of a message.
-#[derive(Debug)]
-pub(super) struct MessageHappened {
-    pub(super) event_id: EventId,
-    pub(super) message_id: MessageId,
-    /// When it happened.
-    pub(super) at: Timestamp,
-    /// `None` when no contact enters by it.
-    pub(super) trigger: Option<TriggerEvent>,
-    pub(super) campaign_id: Option<CampaignId>,
-    pub(super) template_id: Option<TemplateId>,
-}
-
-impl Happened<'_> {
-    /// Whether a contact may enter an automation by it.
-    fn enters(self, entry: &EntryInterest) -> bool {
-        match (self, entry) {
-            (Self::Event(_, _, name), EntryInterest::Event(wanted)) => name == wanted,
-            (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
-                message.trigger == Some(*event)
-                    && campaign.is_none_or(|id| message.campaign_id == Some(id))
-                    && template.is_none_or(|id| message.template_id == Some(id))
-            }
-            (Self::Created, EntryInterest::ContactCreated | EntryInterest::Date)
-            | (Self::Changed { dates: true }, EntryInterest::Date) => true,
-            (Self::ListAdded(list), EntryInterest::ListAdded(wanted)) => list == *wanted,
-            (
-                Self::Segment { id, member: true, is_silent },
-                EntryInterest::SegmentEnter { segment_id, include_existing },
-            ) => id == *segment_id && (!is_silent || *include_existing),
-            (Self::Segment { id, member: false, is_silent: false }, EntryInterest::SegmentExit(wanted)) => {
-                id == *wanted
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a run may go on or end by it.
-    fn moves(self, interest: &RunInterest) -> bool {
-        match self {
-            Self::Event(_, _, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
-            Self::Message(_) => interest.everything || interest.messages,
-            Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
-            // Nobody is on the way who has just been made, and members of segments follow from other changes.
-            Self::Created | Self::Segment { .. } => false,
-        }
-    }
-
-    /// The kind and the ids of a note, and what finds its event, as stored.
-    fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
-        match self {
-            Self::Event(id, n, _) => (kinds::EVENT, id.to_bytes().to_vec(), Some(n)),
-            Self::Message(message) => {
-                let ids = [message.event_id.to_bytes(), message.message_id.to_bytes()];
-                (kinds::MESSAGE, ids.concat(), Some(message.at.as_millis()))
-            }
-            Self::Created => (kinds::CREATED, Vec::new(), None),
-            Self::Changed { .. } => (kinds::CHANGED, Vec::new(), None),
-            Self::ListAdded(id) => (kinds::LIST_ADDED, id.to_bytes().to_vec(), None),
-            Self::Segment { id, member: true, .. } => (kinds::SEGMENT_ENTERED, id.to_bytes().to_vec(), None),
-            Self::Segment { id, member: false, .. } => (kinds::SEGMENT_LEFT, id.to_bytes().to_vec(), None),
-        }
-    }
-}
 
 /// An automation that listens.
 #[derive(Debug)]
@@ -405,41 +306,4 @@ fn moves_a_run(
         }
     }
     Ok(false)
-}
-
-/// The state of an automation, as stored.
-pub(super) fn status_number(status: AutomationStatus) -> i64 {
-    number(&AutomationStatus::ALL, &status)
-}
-
-/// The kinds of events of messages that filters and automations know.
-pub(super) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
-    Some(match kind {
-        EventKind::Sent => MessageEventKind::Sent,
-        EventKind::Delivered => MessageEventKind::Delivered,
-        EventKind::Open => MessageEventKind::Open,
-        EventKind::Click => MessageEventKind::Click,
-        EventKind::Bounce => MessageEventKind::Bounce,
-        EventKind::Complaint => MessageEventKind::Complaint,
-        EventKind::Unsubscribe => MessageEventKind::Unsubscribe,
-        _ => return None,
-    })
-}
-
-/// What enters contacts of such events.
-pub(super) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
-    Some(match kind {
-        MessageEventKind::Sent => return None,
-        MessageEventKind::Delivered => TriggerEvent::Delivered,
-        MessageEventKind::Open => TriggerEvent::Open,
-        MessageEventKind::Click => TriggerEvent::Click,
-        MessageEventKind::Bounce => TriggerEvent::Bounce,
-        MessageEventKind::Complaint => TriggerEvent::Complaint,
-        MessageEventKind::Unsubscribe => TriggerEvent::Unsubscribe,
-    })
-}
-
-/// Whether a machine opened the message or followed a link, by what is known of it.
-pub(super) fn is_machine(meta: &Map<String, Value>) -> bool {
-    meta.get("machine") == Some(&Value::Bool(true))
 }

@@ -18,8 +18,6 @@ use super::health::Health;
 use super::installation_values;
 use super::log_repair;
 use super::news::Others;
-use super::observed::Observed;
-use super::open_error::{OpenError, failed};
 use super::readers::Readers;
 use super::schema::{self, State};
 use super::upload_files::UploadFiles;
@@ -28,6 +26,8 @@ use super::writer::Writer;
 use super::{DueTables, SqliteStore, Stop};
 use crate::backup::pinned;
 use crate::files::{beside, database_directory, make_directory, private};
+use crate::observed::Observed;
+use crate::open_error::{OpenError, failed};
 
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);

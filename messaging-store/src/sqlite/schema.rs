@@ -4,7 +4,7 @@ use messaging_core::domain::address::normalize_email;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::open_error::{OpenError, failed};
+use crate::open_error::{OpenError, failed};
 
 mod embedded {
     refinery::embed_migrations!("migrations/sqlite");

@@ -4,6 +4,7 @@ mod backup;
 mod campaigns;
 mod health;
 mod ownership;
+mod postgres;
 mod sqlite;
 mod verification;
 

@@ -32,6 +32,6 @@ pub enum OpenError {
 }
 
 /// Names what was attempted, for `map_err`.
-pub(super) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
+pub(crate) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
     move |source| OpenError::Failed { attempt, source: source.into() }
 }

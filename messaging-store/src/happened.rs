@@ -1,0 +1,152 @@
+//! What happens to contacts that automations may listen for.
+
+use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::automation::trigger::TriggerEvent;
+use messaging_core::domain::automation::{AutomationStatus, SHARDS};
+use messaging_core::domain::message::EventKind;
+use messaging_core::domain::segment::filter::MessageEventKind;
+use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId};
+use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::pages::number;
+
+/// The kinds of notes, as stored.
+pub(crate) mod kinds {
+    pub(crate) const EVENT: i64 = 0;
+    pub(crate) const MESSAGE: i64 = 1;
+    pub(crate) const CREATED: i64 = 2;
+    pub(crate) const CHANGED: i64 = 3;
+    pub(crate) const LIST_ADDED: i64 = 4;
+    pub(crate) const SEGMENT_ENTERED: i64 = 5;
+    pub(crate) const SEGMENT_LEFT: i64 = 6;
+}
+
+/// The share of the contacts that a contact belongs to, by its number; the schema says the same.
+#[expect(clippy::cast_possible_truncation, reason = "less than the number of shares")]
+pub(crate) const fn shard(contact: i64) -> u8 {
+    contact.rem_euclid(SHARDS as i64) as u8
+}
+
+/// Something that happened to a contact.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Happened<'a> {
+    /// A product event, with its number and its name.
+    Event(EventId, i64, &'a str),
+    /// An event of a message, which no machine caused.
+    Message(&'a MessageHappened),
+    Created,
+    Changed {
+        /// Whether it may have another date than before, or another zone.
+        dates: bool,
+    },
+    ListAdded(ListId),
+    /// It became a member of a segment, or ceased to be one; whether a calculation found it that is silent otherwise.
+    Segment {
+        id: SegmentId,
+        member: bool,
+        is_silent: bool,
+    },
+}
+
+/// An event of a message.
+#[derive(Debug)]
+pub(crate) struct MessageHappened {
+    pub(crate) event_id: EventId,
+    pub(crate) message_id: MessageId,
+    /// When it happened.
+    pub(crate) at: Timestamp,
+    /// `None` when no contact enters by it.
+    pub(crate) trigger: Option<TriggerEvent>,
+    pub(crate) campaign_id: Option<CampaignId>,
+    pub(crate) template_id: Option<TemplateId>,
+}
+
+impl Happened<'_> {
+    /// Whether a contact may enter an automation by it.
+    pub(crate) fn enters(self, entry: &EntryInterest) -> bool {
+        match (self, entry) {
+            (Self::Event(_, _, name), EntryInterest::Event(wanted)) => name == wanted,
+            (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
+                message.trigger == Some(*event)
+                    && campaign.is_none_or(|id| message.campaign_id == Some(id))
+                    && template.is_none_or(|id| message.template_id == Some(id))
+            }
+            (Self::Created, EntryInterest::ContactCreated | EntryInterest::Date)
+            | (Self::Changed { dates: true }, EntryInterest::Date) => true,
+            (Self::ListAdded(list), EntryInterest::ListAdded(wanted)) => list == *wanted,
+            (
+                Self::Segment { id, member: true, is_silent },
+                EntryInterest::SegmentEnter { segment_id, include_existing },
+            ) => id == *segment_id && (!is_silent || *include_existing),
+            (Self::Segment { id, member: false, is_silent: false }, EntryInterest::SegmentExit(wanted)) => {
+                id == *wanted
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a run may go on or end by it.
+    pub(crate) fn moves(self, interest: &RunInterest) -> bool {
+        match self {
+            Self::Event(_, _, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
+            Self::Message(_) => interest.everything || interest.messages,
+            Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
+            // Nobody is on the way who has just been made, and members of segments follow from other changes.
+            Self::Created | Self::Segment { .. } => false,
+        }
+    }
+
+    /// The kind and the ids of a note, and what finds its event, as stored.
+    pub(crate) fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
+        match self {
+            Self::Event(id, n, _) => (kinds::EVENT, id.to_bytes().to_vec(), Some(n)),
+            Self::Message(message) => {
+                let ids = [message.event_id.to_bytes(), message.message_id.to_bytes()];
+                (kinds::MESSAGE, ids.concat(), Some(message.at.as_millis()))
+            }
+            Self::Created => (kinds::CREATED, Vec::new(), None),
+            Self::Changed { .. } => (kinds::CHANGED, Vec::new(), None),
+            Self::ListAdded(id) => (kinds::LIST_ADDED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: true, .. } => (kinds::SEGMENT_ENTERED, id.to_bytes().to_vec(), None),
+            Self::Segment { id, member: false, .. } => (kinds::SEGMENT_LEFT, id.to_bytes().to_vec(), None),
+        }
+    }
+}
+
+/// The state of an automation, as stored.
+pub(crate) fn status_number(status: AutomationStatus) -> i64 {
+    number(&AutomationStatus::ALL, &status)
+}
+
+/// The kinds of events of messages that filters and automations know.
+pub(crate) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
+    Some(match kind {
+        EventKind::Sent => MessageEventKind::Sent,
+        EventKind::Delivered => MessageEventKind::Delivered,
+        EventKind::Open => MessageEventKind::Open,
+        EventKind::Click => MessageEventKind::Click,
+        EventKind::Bounce => MessageEventKind::Bounce,
+        EventKind::Complaint => MessageEventKind::Complaint,
+        EventKind::Unsubscribe => MessageEventKind::Unsubscribe,
+        _ => return None,
+    })
+}
+
+/// What enters contacts of such events.
+pub(crate) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
+    Some(match kind {
+        MessageEventKind::Sent => return None,
+        MessageEventKind::Delivered => TriggerEvent::Delivered,
+        MessageEventKind::Open => TriggerEvent::Open,
+        MessageEventKind::Click => TriggerEvent::Click,
+        MessageEventKind::Bounce => TriggerEvent::Bounce,
+        MessageEventKind::Complaint => TriggerEvent::Complaint,
+        MessageEventKind::Unsubscribe => TriggerEvent::Unsubscribe,
+    })
+}
+
+/// Whether a machine opened the message or followed a link, by what is known of it.
+pub(crate) fn is_machine(meta: &Map<String, Value>) -> bool {
+    meta.get("machine") == Some(&Value::Bool(true))
+}

@@ -1,0 +1,28 @@
+//! One write: which aggregate it belongs to.
+
+use messaging_core::changes::Write;
+
+use super::accounts;
+use super::fault::Fault;
+use super::transaction::Transaction;
+
+/// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
+pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
+    match write {
+        Write::PutUser(user, expect) => accounts::put_user(transaction, user, *expect)?,
+        Write::PutSession(session) => accounts::put_session(transaction, session)?,
+        Write::DeleteSession(token) => accounts::delete_session(transaction, token),
+        Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at),
+        Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
+        Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest),
+        Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
+        Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
+        Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
+        Write::CountMessages(count) => transaction.deltas.add(count),
+        Write::CausedAt(depth) => transaction.depth = *depth,
+        // What is observed is for the process alone.
+        Write::Observe(_) => {}
+        _ => return Err(Fault::Malformed("not yet")),
+    }
+    Ok(())
+}

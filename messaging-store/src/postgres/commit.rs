@@ -1,0 +1,235 @@
+//! Committing: what waits is gathered into one transaction.
+//!
+//! A task for each connection takes the commits that are waiting and sends them as one transaction; while it waits for the
+//! disk, the next gather. No commit waits for others to come. When something in a transaction is refused, each of its
+//! commits is tried alone.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Pool;
+use messaging_core::changes::Changes;
+use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreError};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+
+use super::apply::apply;
+use super::counters;
+use super::fault::Fault;
+use super::transaction::Transaction;
+use crate::observed::Observed;
+
+/// Connections for requests, and as many for background work.
+pub(super) const LANES: usize = 2;
+
+/// The most commits of one transaction.
+const MAX_BATCH: usize = 128;
+
+/// How often a transaction that met another one is tried again.
+const TRIES: usize = 4;
+
+/// Changes, and who waits for them.
+struct Commit {
+    changes: Changes,
+    /// When it was handed over.
+    since: Instant,
+    reply: oneshot::Sender<Result<(), Fault>>,
+}
+
+/// Commits that wait.
+#[derive(Default)]
+struct Waiting {
+    queue: Mutex<Queue>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    commits: VecDeque<Commit>,
+    is_closed: bool,
+}
+
+/// Hands commits to the tasks.
+#[derive(Debug)]
+pub(super) struct Commits {
+    foreground: Arc<Waiting>,
+    background: Arc<Waiting>,
+    capacity: usize,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// What a task works with.
+#[derive(Debug, Clone)]
+struct Committing {
+    pool: Pool,
+    observed: Arc<Observed>,
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiting").finish_non_exhaustive()
+    }
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a commit, unless there is no room or the store is closing.
+    fn put(&self, commit: Commit, capacity: usize) -> Result<(), StoreError> {
+        let mut queue = self.lock();
+        if queue.is_closed || queue.commits.len() >= capacity {
+            return Err(StoreError::Unavailable);
+        }
+        queue.commits.push_back(commit);
+        drop(queue);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    /// Waits for commits and takes those that wait; none once it is closed and empty.
+    async fn take(&self) -> Vec<Commit> {
+        loop {
+            let woken = self.wake.notified();
+            {
+                let mut queue = self.lock();
+                let count = queue.commits.len().min(MAX_BATCH);
+                if count > 0 {
+                    let taken = queue.commits.drain(..count).collect();
+                    if !queue.commits.is_empty() {
+                        self.wake.notify_one();
+                    }
+                    return taken;
+                }
+                if queue.is_closed {
+                    // The others are to see it too.
+                    self.wake.notify_one();
+                    return Vec::new();
+                }
+            }
+            woken.await;
+        }
+    }
+
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.wake.notify_one();
+    }
+}
+
+impl Commits {
+    pub(super) fn start(pool: &Pool, capacity: usize, observed: &Arc<Observed>) -> Self {
+        let mut tasks = JoinSet::new();
+        let mut start = || {
+            let waiting = Arc::<Waiting>::default();
+            for _ in 0..LANES {
+                let committing = Committing { pool: pool.clone(), observed: Arc::clone(observed) };
+                tasks.spawn(committing.work(Arc::clone(&waiting)));
+            }
+            waiting
+        };
+        let (foreground, background) = (start(), start());
+        Self { foreground, background, capacity: capacity.max(1), tasks: Mutex::new(tasks) }
+    }
+
+    /// Commits, and waits. A caller that goes away does not take back what it handed over.
+    pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let (reply, answer) = oneshot::channel();
+        let waiting = match priority {
+            Priority::Foreground => &self.foreground,
+            Priority::Background => &self.background,
+        };
+        waiting.put(Commit { changes, since: Instant::now(), reply }, self.capacity)?;
+        Ok(answer.await.map_err(|_| Fault::Panicked)??)
+    }
+
+    /// Takes no more, and waits until what was handed over is done.
+    pub(super) async fn close(&self) {
+        self.foreground.close();
+        self.background.close();
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Committing {
+    async fn work(self, waiting: Arc<Waiting>) {
+        loop {
+            let batch = waiting.take().await;
+            if batch.is_empty() {
+                return;
+            }
+            self.commit_all(batch).await;
+        }
+    }
+
+    async fn commit_all(&self, batch: Vec<Commit>) {
+        if batch.len() > 1 {
+            let began = Instant::now();
+            if self.try_together(&batch).await.is_ok() {
+                self.tell(&batch, began.elapsed());
+                for commit in batch {
+                    let _ = commit.reply.send(Ok(()));
+                }
+                return;
+            }
+        }
+        for commit in batch {
+            let began = Instant::now();
+            let outcome = self.commit_alone(&commit.changes).await;
+            if outcome.is_ok() {
+                self.tell(std::slice::from_ref(&commit), began.elapsed());
+            }
+            let _ = commit.reply.send(outcome);
+        }
+    }
+
+    async fn commit_alone(&self, changes: &Changes) -> Result<(), Fault> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_once(&[changes]).await {
+                Err(fault) if fault.is_passing() && tries < TRIES => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn try_together(&self, batch: &[Commit]) -> Result<(), Fault> {
+        let all: Vec<_> = batch.iter().map(|commit| &commit.changes).collect();
+        self.try_once(&all).await
+    }
+
+    /// One transaction.
+    async fn try_once(&self, all: &[&Changes]) -> Result<(), Fault> {
+        let mut transaction = Transaction::begin(self.pool.get().await?);
+        match apply_all(&mut transaction, all).await {
+            Ok(()) => transaction.commit().await,
+            Err(fault) => {
+                transaction.roll_back().await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Tells of commits that are durable, before their callers hear: what they count then is counted.
+    fn tell(&self, batch: &[Commit], sync: Duration) {
+        let Some(observer) = self.observed.get() else { return };
+        for commit in batch {
+            observer.committed(&commit.changes, commit.since.elapsed());
+        }
+        observer.synced(CommitBatch { commits: batch.len(), sync });
+    }
+}
+
+async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    for changes in all {
+        transaction.begin_changes(changes);
+        for write in changes.writes() {
+            apply(transaction, write).await?;
+        }
+    }
+    counters::settle(transaction).await
+}

@@ -1,0 +1,80 @@
+//! The numbers that workspaces, contacts, lists and segments have in tables of many rows, instead of their ids.
+
+use messaging_core::ids::{AutomationId, CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
+
+use super::fault::Fault;
+use super::query::{Queries, one, params};
+use super::row::{get, uuid};
+use super::transaction::Transaction;
+
+/// The low bits of a contact's number tell the contacts of a workspace apart, nearly in the order of their creation.
+pub(super) const COUNT_BITS: i64 = 40;
+
+/// The number of a workspace, if it has any contacts, lists or tags.
+pub(super) async fn workspace_number(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT number FROM workspace_numbers WHERE workspace = $1";
+    one(on, sql, params![uuid(workspace)], |row| get(row, 0)).await
+}
+
+/// The number of a workspace, given to it when it has none.
+pub(super) async fn make_workspace_number(on: &mut Transaction, workspace: WorkspaceId) -> Result<i64, Fault> {
+    if let Some(number) = workspace_number(on, workspace).await? {
+        return Ok(number);
+    }
+    on.run("INSERT INTO workspace_numbers (workspace) VALUES ($1) ON CONFLICT DO NOTHING", params![uuid(workspace)]);
+    // Another statement, so that it sees the row of whoever was first.
+    workspace_number(on, workspace).await?.ok_or(Fault::Malformed("a workspace has no number"))
+}
+
+/// The number of a contact.
+pub(super) async fn contact_number(
+    on: &mut impl Queries,
+    workspace: WorkspaceId,
+    id: ContactId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM contacts
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2";
+    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+}
+
+/// The number of a list.
+pub(super) async fn list_number(
+    on: &mut impl Queries,
+    workspace: WorkspaceId,
+    id: ListId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM lists
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed";
+    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+}
+
+/// The number of a segment.
+pub(super) async fn segment_number(
+    on: &mut impl Queries,
+    workspace: WorkspaceId,
+    id: SegmentId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM segments
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed";
+    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+}
+
+/// The number of a campaign.
+pub(super) async fn campaign_number(
+    on: &mut impl Queries,
+    workspace: WorkspaceId,
+    id: CampaignId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed";
+    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+}
+
+/// The number of an automation.
+pub(super) async fn automation_number(
+    on: &mut impl Queries,
+    workspace: WorkspaceId,
+    id: AutomationId,
+) -> Result<Option<i64>, Fault> {
+    const SQL: &str = "SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed";
+    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+}

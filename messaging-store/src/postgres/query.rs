@@ -1,0 +1,52 @@
+//! Running prepared queries.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::fault::Fault;
+
+/// A parameter of a statement.
+pub(super) type Param = Box<dyn ToSql + Send + Sync>;
+
+/// The parameters of a statement, in the order of their numbers.
+pub(super) type Params = Vec<Param>;
+
+/// Makes parameters of owned values.
+macro_rules! params {
+    ($($value:expr),* $(,)?) => {
+        vec![$(Box::new($value) as $crate::postgres::query::Param),*]
+    };
+}
+
+pub(super) use params;
+
+/// The parameters as the library takes them.
+pub(super) fn as_refs(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect()
+}
+
+/// Something that answers queries: an open transaction, a snapshot, or the connections for reads.
+pub(super) trait Queries: Send {
+    /// The rows of a query, which is prepared once on each connection.
+    fn rows(&mut self, sql: &'static str, params: Params) -> impl Future<Output = Result<Vec<Row>, Fault>> + Send;
+}
+
+/// The first row, if there is one.
+pub(super) async fn one<T>(
+    on: &mut impl Queries,
+    sql: &'static str,
+    params: Params,
+    read: impl FnOnce(&Row) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    on.rows(sql, params).await?.first().map(read).transpose()
+}
+
+/// All rows.
+pub(super) async fn many<T>(
+    on: &mut impl Queries,
+    sql: &'static str,
+    params: Params,
+    read: impl Fn(&Row) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    on.rows(sql, params).await?.iter().map(read).collect()
+}

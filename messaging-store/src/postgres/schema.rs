@@ -1,0 +1,41 @@
+//! The numbered migrations, forward only.
+
+use deadpool_postgres::Pool;
+
+use crate::open_error::{OpenError, failed};
+
+mod embedded {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+/// A number of ours for the lock under which one program at a time changes the schema.
+const LOCK: i64 = 0x6d65_7373_6167_6501;
+
+/// Applies what is missing.
+pub(super) async fn migrate(pool: &Pool) -> Result<(), OpenError> {
+    let mut connection = pool.get().await.map_err(failed("connect to the database"))?;
+    let version = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
+    let has_history: bool =
+        connection.query_one(version, &[]).await.map_err(failed("read the schema's version"))?.get(0);
+    let known = embedded::migrations::runner().get_migrations().iter().map(|one| i64::from(one.version())).max();
+    let known = known.unwrap_or_default();
+    if has_history {
+        let sql = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
+        let found: i64 = connection.query_one(sql, &[]).await.map_err(failed("read the schema's version"))?.get(0);
+        if found > known {
+            return Err(OpenError::Newer { found, known });
+        }
+        if found == known {
+            return Ok(());
+        }
+    }
+    connection
+        .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
+        .await
+        .map_err(failed("wait for another program that changes the schema"))?;
+    let migrated = embedded::migrations::runner().set_grouped(true).run_async(&mut **connection).await;
+    // The lock goes with the connection where this fails.
+    let unlocked = connection.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
+    migrated.map_err(failed("bring the schema up to date"))?;
+    unlocked.map(drop).map_err(failed("let others change the schema"))
+}

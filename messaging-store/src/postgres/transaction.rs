@@ -1,0 +1,176 @@
+//! The open transaction of a commit.
+//!
+//! Statements are queued and sent together: what a commit writes, with its `BEGIN` and `COMMIT`, is one round trip, unless
+//! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
+//! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
+
+use deadpool_postgres::Object;
+use futures_util::future::join_all;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::lane::Lane;
+use tokio_postgres::{Row, Statement};
+
+use super::fault::Fault;
+use super::query::{Params, Queries, as_refs};
+use crate::counter_deltas::CounterDeltas;
+
+/// How many rows a statement must touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// Whatever it finds.
+    Any,
+    /// So many; another number is a conflict.
+    Exactly(i64),
+}
+
+/// A statement that was not sent yet.
+#[derive(Debug)]
+struct Queued {
+    sql: &'static str,
+    params: Params,
+    rows: Rows,
+}
+
+/// A transaction. One that is dropped before it ended takes its connection with it.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    connection: Option<Object>,
+    queue: Vec<Queued>,
+    /// What counters change by, written once before it ends.
+    pub(super) deltas: CounterDeltas,
+    /// By how many automations in a row the present changes were caused.
+    pub(super) depth: u8,
+    /// The job whose commit is applied.
+    pub(super) own_job: Option<Lane>,
+}
+
+impl Transaction {
+    /// Begins one. Nothing is sent yet.
+    pub(super) fn begin(connection: Object) -> Self {
+        let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
+        let deltas = CounterDeltas::default();
+        Self { connection: Some(connection), queue: vec![begin], deltas, depth: 0, own_job: None }
+    }
+
+    /// Begins the next set of changes of the batch.
+    pub(super) fn begin_changes(&mut self, changes: &Changes) {
+        self.depth = 0;
+        self.own_job = changes.writes().iter().find_map(Write::claim).map(|job| job.lane.clone());
+    }
+
+    /// Queues a statement that may touch any number of rows.
+    pub(super) fn run(&mut self, sql: &'static str, params: Params) {
+        self.queue.push(Queued { sql, params, rows: Rows::Any });
+    }
+
+    /// Queues a statement that must touch exactly one row; anything else is a conflict. It has no `RETURNING`.
+    pub(super) fn run_one(&mut self, sql: &'static str, params: Params) {
+        self.run_exactly(1, sql, params);
+    }
+
+    /// Queues a statement that must touch so many rows; anything else is a conflict. It has no `RETURNING`.
+    pub(super) fn run_exactly(&mut self, rows: usize, sql: &'static str, params: Params) {
+        let rows = Rows::Exactly(super::row::sql_limit(rows));
+        self.queue.push(Queued { sql, params, rows });
+    }
+
+    /// Runs a statement now; answers how many rows it touched.
+    pub(super) async fn execute(&mut self, sql: &'static str, params: Params) -> Result<u64, Fault> {
+        let queue = std::mem::take(&mut self.queue);
+        let last = Queued { sql, params, rows: Rows::Any };
+        Ok(self.send(queue, Some(last)).await?.touched)
+    }
+
+    /// Sends what is queued.
+    pub(super) async fn flush(&mut self) -> Result<(), Fault> {
+        let queue = std::mem::take(&mut self.queue);
+        self.send(queue, None).await.map(drop)
+    }
+
+    /// Sends what is queued and commits. Fails without a trace, but for [`Fault::OutcomeUnknown`].
+    pub(super) async fn commit(mut self) -> Result<(), Fault> {
+        let queue = std::mem::take(&mut self.queue);
+        let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
+        match self.send(queue, Some(commit)).await {
+            Ok(_) => {
+                drop(self.connection.take());
+                Ok(())
+            }
+            // Where the database has answered, the transaction is over; where it has not, nobody knows.
+            Err(Fault::Postgres(error)) if error.code().is_none() => Err(Fault::OutcomeUnknown(error)),
+            Err(fault) => {
+                self.roll_back().await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Ends it, as if it had not been.
+    pub(super) async fn roll_back(mut self) {
+        if let Some(connection) = &self.connection
+            && connection.batch_execute("ROLLBACK").await.is_ok()
+        {
+            drop(self.connection.take());
+        }
+    }
+
+    /// Sends statements in one go and waits for all answers; those of the last one are the answer.
+    async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
+        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
+        let mut statements: Vec<(Statement, Params, bool)> = Vec::with_capacity(queue.len() + 1);
+        for queued in queue {
+            let (statement, params) = match queued.rows {
+                Rows::Any => (connection.prepare_cached(queued.sql).await?, queued.params),
+                Rows::Exactly(rows) => {
+                    let mut params = queued.params;
+                    params.push(Box::new(rows));
+                    let sql = super::expected::expecting(queued.sql, params.len());
+                    (connection.prepare_cached(sql).await?, params)
+                }
+            };
+            statements.push((statement, params, false));
+        }
+        if let Some(last) = last {
+            let statement = connection.prepare_cached(last.sql).await?;
+            statements.push((statement, last.params, true));
+        }
+        let sent = statements.iter().map(|(statement, params, is_last)| async move {
+            let params = as_refs(params);
+            if *is_last && !statement.columns().is_empty() {
+                let rows = connection.query(statement, &params).await?;
+                Ok::<_, tokio_postgres::Error>(Answer { touched: 0, rows })
+            } else {
+                Ok(Answer { touched: connection.execute(statement, &params).await?, rows: Vec::new() })
+            }
+        });
+        let mut answer = Answer::default();
+        for outcome in join_all(sent).await {
+            // The first failure is the cause of those after it.
+            answer = outcome?;
+        }
+        Ok(answer)
+    }
+}
+
+/// What a statement answered.
+#[derive(Debug, Default)]
+struct Answer {
+    touched: u64,
+    rows: Vec<Row>,
+}
+
+impl Queries for Transaction {
+    async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
+        let queue = std::mem::take(&mut self.queue);
+        let last = Queued { sql, params, rows: Rows::Any };
+        Ok(self.send(queue, Some(last)).await?.rows)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            drop(Object::take(connection));
+        }
+    }
+}

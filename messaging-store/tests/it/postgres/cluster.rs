@@ -1,0 +1,152 @@
+//! A PostgreSQL server for the tests of this process.
+//!
+//! It listens on a unix socket in a directory of its own, and ends with the process: a shell waits for the end of a pipe
+//! that only this process holds, and stops it then.
+
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use messaging_core::ports::Store as _;
+use messaging_store::{PostgresOptions, PostgresStore};
+use tokio::sync::OnceCell;
+use tokio_postgres::NoTls;
+
+/// `nobody` of Debian: the server refuses to run as root.
+const NOBODY: u32 = 65_534;
+
+/// How long the server has to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server of this process; `None` where there is none to start.
+static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();
+
+/// A running server, whose database `template` has the current schema.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    socket: PathBuf,
+    databases: AtomicU64,
+    /// Its standard input is the pipe.
+    _watchdog: Child,
+}
+
+/// A database for one test.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) url: String,
+}
+
+impl Database {
+    /// A new one with the current schema, without a row; `None` where there is no server to start.
+    pub(crate) async fn create() -> Option<Self> {
+        let cluster = CLUSTER.get_or_init(Cluster::start).await.as_ref()?;
+        let name = format!("test_{}", cluster.databases.fetch_add(1, Ordering::Relaxed));
+        // The strategy copies pages through the log: many small databases do not wait for checkpoints.
+        cluster.execute("postgres", &format!("CREATE DATABASE {name} TEMPLATE template_of_tests")).await;
+        Some(Self { url: cluster.url(&name) })
+    }
+
+    pub(crate) fn options(&self) -> PostgresOptions {
+        PostgresOptions::parse(&self.url).unwrap()
+    }
+}
+
+impl Cluster {
+    async fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            assert!(std::env::var_os("REQUIRE_POSTGRES").is_none(), "no PostgreSQL server was found to start");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: there is no PostgreSQL server to start; set PG_BIN");
+            return None;
+        };
+        let directory = tempfile::Builder::new().prefix("messaging-pg-").tempdir().unwrap().keep();
+        let is_root = directory_is_of_root(&directory);
+        if is_root {
+            chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o700)).unwrap();
+        let data = directory.join("data");
+        run(command(is_root, &programs.join("initdb"))
+            .args(["--no-sync", "-A", "trust", "--locale=C", "-E", "UTF8"])
+            .args(["-U", "tests", "-D"])
+            .arg(&data));
+        let watchdog = "\"$@\" & server=$!; cat >/dev/null; kill -INT $server; wait $server; rm -rf \"$DIRECTORY\"";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", watchdog, "sh"]).env("DIRECTORY", &directory);
+        let server = command(is_root, &programs.join("postgres"));
+        shell.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data).arg("-k").arg(&directory);
+        for setting in [
+            "listen_addresses=",
+            // Nothing here outlives the process.
+            "fsync=off",
+            "max_connections=400",
+            "shared_buffers=64MB",
+            "autovacuum_naptime=5s",
+            "log_min_messages=panic",
+            "log_min_error_statement=panic",
+        ] {
+            shell.args(["-c", setting]);
+        }
+        let child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let cluster = Self { socket: directory, databases: AtomicU64::new(0), _watchdog: child };
+        cluster.wait_until_it_answers().await;
+        cluster.execute("postgres", "CREATE DATABASE template_of_tests").await;
+        let options = PostgresOptions::parse(&cluster.url("template_of_tests")).unwrap();
+        PostgresStore::open(options).await.unwrap().close().await;
+        Some(cluster)
+    }
+
+    fn url(&self, database: &str) -> String {
+        format!("postgresql://tests@/{database}?host={}", self.socket.display())
+    }
+
+    async fn wait_until_it_answers(&self) {
+        let began = Instant::now();
+        while tokio_postgres::connect(&self.url("postgres"), NoTls).await.is_err() {
+            assert!(began.elapsed() < PATIENCE, "the server does not start");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn execute(&self, database: &str, sql: &str) {
+        let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await.unwrap();
+        let driving = tokio::spawn(connection);
+        client.batch_execute(sql).await.unwrap();
+        drop(client);
+        let _ = driving.await;
+    }
+}
+
+/// Where the programs of the server are: `PG_BIN`, `PATH`, or the newest of Debian's folders.
+fn programs() -> Option<PathBuf> {
+    let named = std::env::var_os("PG_BIN").map(PathBuf::from);
+    let on_path = std::env::split_paths(&std::env::var_os("PATH")?).collect::<Vec<_>>();
+    let mut of_debian: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
+        .map(|versions| versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect())
+        .unwrap_or_default();
+    of_debian.sort();
+    let places = named.into_iter().chain(on_path).chain(of_debian.into_iter().rev());
+    places.into_iter().find(|place| place.join("initdb").is_file() && place.join("postgres").is_file())
+}
+
+fn directory_is_of_root(directory: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(directory).unwrap().uid() == 0
+}
+
+/// A command, as `nobody` where this is root.
+fn command(is_root: bool, program: &Path) -> Command {
+    if !is_root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    command
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
