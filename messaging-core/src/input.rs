@@ -7,6 +7,7 @@
 //! meaning checked.
 
 pub mod items;
+mod lists;
 mod schema_check;
 
 use std::any::TypeId;
@@ -102,6 +103,7 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
         && !has_nul_escape(bytes)
         // All at once: string by string takes longer.
         && let Ok(text) = std::str::from_utf8(bytes)
+        && !(text.contains('[') && lists::has_list_for_object(text, &schema_of::<T>()))
         && let Ok(input) = serde_json::from_str::<T>(text)
         && input.is_valid()
     {

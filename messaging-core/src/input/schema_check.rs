@@ -137,6 +137,10 @@ impl<'a> SchemaCheck<'a> {
             }
             return Some(value);
         }
+        if value.is_array() && is_object_only(self.root, schema) {
+            self.fault(pointer, FieldCode::InvalidType, "must be an object");
+            return None;
+        }
         if !type_fits(&schema["type"], &value) {
             let message = format!("must be {}", type_name(&schema["type"]));
             self.fault(pointer, FieldCode::InvalidType, &message);
@@ -319,6 +323,32 @@ impl<'a> SchemaCheck<'a> {
         // The outermost object goes on without its broken members; an incomplete inner one is dropped.
         let complete = required.iter().all(|name| kept.contains_key(*name));
         (complete || pointer.is_empty()).then_some(Value::Object(kept))
+    }
+}
+
+/// Follows references, and of an optional value's alternatives picks the one that is not `null`.
+pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let mut schema = schema;
+    for _ in 0..MAX_DEPTH {
+        let target = schema["$ref"].as_str().and_then(|link| root.pointer(link.strip_prefix('#')?));
+        let choice = || schema["anyOf"].as_array()?.iter().find(|choice| choice["type"] != "null");
+        match target.or_else(choice) {
+            // What stands beside a reference is said of the value too.
+            Some(found) if schema[JUDGED_ALONE] != true => schema = found,
+            _ => return schema,
+        }
+    }
+    schema
+}
+
+/// Whether a value that is there must be an object: the schema says so, or each of its alternatives does.
+pub(super) fn is_object_only(root: &Value, schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::String(only) => only == "object",
+        Value::Array(several) => several.iter().all(|one| one == "object" || one == "null"),
+        _ => schema["oneOf"]
+            .as_array()
+            .is_some_and(|choices| choices.iter().all(|choice| is_object_only(root, resolved(root, choice)))),
     }
 }
 

@@ -98,6 +98,8 @@ async fn every_fault_is_told_at_its_place() {
         (json!({"channel": "sms", "template_id": sms, "subject_override": "x"}), "422 /subject_override not_allowed"),
         (json!({"audience": null}), "422 /audience required"),
         (json!({"audience": {"list_ids": "x"}}), "422 /audience/list_ids invalid_type"),
+        // Derived code would read a list as an object with its members in order.
+        (json!({"audience": [null, null]}), "422 /audience invalid_type"),
         (
             json!({"audience": {"list_ids": [shop.list, "lst_x"], "segment_ids": ["seg_x"], "exclude_list_ids": [foreign.list]}}),
             "422 /audience/exclude_list_ids/0 not_found /audience/list_ids/1 not_found /audience/segment_ids/0 not_found",
