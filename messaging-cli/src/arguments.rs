@@ -71,7 +71,7 @@ pub(crate) fn database_target() -> [Arg; 3] {
     [
         with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
         with_env(
-            database().help("The database, a path or `sqlite://…` [default: DIR/messaging.db]"),
+            database().help("The database, a path, `sqlite://…` or `postgres://…` [default: DIR/messaging.db]"),
             "MESSAGING_DATABASE",
         ),
         secret_key_file(),
@@ -191,7 +191,7 @@ fn database() -> Arg {
         .long("database")
         .value_name("URL")
         .help_heading(TARGET)
-        .help("The database, when no server is named: a path or `sqlite://…` [default: DIR/messaging.db]")
+        .help("The database, when no server is named: a path, `sqlite://…` or `postgres://…` [default: DIR/messaging.db]")
 }
 
 fn secret_key_file() -> Arg {

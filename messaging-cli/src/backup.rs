@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use messaging_core::error::Chain;
-use messaging_http::standalone::backup;
+use messaging_http::standalone::backup::{self, BackupError};
 
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -79,7 +79,10 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
     let bar = Progress::new("", Unit::Bytes);
     let made = backup::back_up(&settings, file_of(matches), matches.get_flag(OVERWRITE), &mut |told| show(&bar, &told));
     bar.end();
-    let report = made.map_err(|error| Failure::Failed(Chain(&error).to_string()))?;
+    let report = made.map_err(|error| match error {
+        BackupError::NotAFile => Failure::usage(error.to_string()),
+        error => Failure::Failed(Chain(&error).to_string()),
+    })?;
     if !output.is_json() {
         output::note("keep it safe: it opens everything that the installation knows");
     }

@@ -22,14 +22,14 @@ const SERVERS: [&str; 2] = ["dev", "serve"];
 /// their schemas, and a server would keep what that takes for as long as it runs.
 pub(crate) fn root_for(arguments: &[OsString]) -> Command {
     if arguments.get(1).is_some_and(|word| SERVERS.iter().any(|server| word == server)) {
-        return program().subcommands([dev::command(), serve::command()]);
+        return program().subcommands([dev::command(), serve::command(), serve::worker_command()]);
     }
     root()
 }
 
 /// The whole command line.
 pub fn root() -> Command {
-    let servers = [dev::command(), serve::command(), admin::command()];
+    let servers = [dev::command(), serve::command(), serve::worker_command(), admin::command()];
     let mut root = program().subcommands(servers).subcommands([
         doctor::command(),
         backup::backup_command(),

@@ -39,7 +39,8 @@ pub(crate) enum Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
-        Self::Unreachable(Chain(&error).to_string())
+        let text = Chain(&error).to_string();
+        if error.is_usage() { Self::Usage(text) } else { Self::Unreachable(text) }
     }
 }
 

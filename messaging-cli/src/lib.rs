@@ -83,6 +83,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
+        Some(("worker", matches)) => serve::work(matches),
         Some(("dev", matches)) => dev::run(matches, output),
         Some(("doctor", matches)) => doctor::run(matches, output),
         Some(("backup", matches)) => backup::back_up(matches, output),

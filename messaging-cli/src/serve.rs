@@ -13,6 +13,23 @@ pub(crate) fn command() -> Command {
     with_settings(Command::new("serve"), "Run the server with its workers")
 }
 
+/// The command `worker`.
+pub(crate) fn worker_command() -> Command {
+    const NOTES: &str = "\
+A node that takes no requests: it sends what waits, side by side with servers and other workers on one PostgreSQL database.
+They have the same --secret-key-file and --public-url. It listens only at --metrics-listen, which also answers /health.
+
+Examples:
+  messaging worker --database postgres://messaging@db/messaging --public-url https://mail.example.org --data /var/lib/messaging";
+    with_settings(Command::new("worker").after_help(NOTES), "Send what waits, beside servers on one PostgreSQL database")
+}
+
+/// Carries `worker` out; returns when it has stopped.
+pub(crate) fn work(matches: &ArgMatches) -> Result<(), Failure> {
+    let settings = settings(matches)?;
+    run_server(&settings, standalone::work(&settings))
+}
+
 /// Adds every setting of the server to a command.
 pub(crate) fn with_settings(command: Command, about: &'static str) -> Command {
     // The settings bring a description of their own.

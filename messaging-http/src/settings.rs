@@ -2,6 +2,7 @@
 //! section 22).
 
 mod args;
+mod database;
 mod error;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,6 +14,7 @@ use messaging_core::domain::address::EmailAddress;
 use messaging_transport::MxOverride;
 
 pub use self::args::SettingsArgs;
+pub use self::database::Database;
 pub use self::error::SettingsError;
 use crate::logging::LogFormat;
 
@@ -29,8 +31,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data directory.
     pub data: PathBuf,
-    /// The SQLite file.
-    pub database: PathBuf,
+    /// The database.
+    pub database: Database,
     /// The file with the key that stored secrets are sealed under.
     pub secret_key_file: PathBuf,
     /// How the server is reached from outside; `None` for the address it listens at.
@@ -84,8 +86,8 @@ impl SettingsArgs {
         let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
-            Some(text) => database_path(&text)?,
-            None => data.join(DATABASE_FILE),
+            Some(text) => Database::parse(&text)?,
+            None => Database::Sqlite(data.join(DATABASE_FILE)),
         };
         let public_url = self.public_url.map(|url| url.trim_end_matches('/').to_owned());
         if public_url.as_deref().is_some_and(|url| !is_base_url(url)) {
@@ -162,15 +164,6 @@ impl SettingsArgs {
     }
 }
 
-fn database_path(text: &str) -> Result<PathBuf, SettingsError> {
-    match text.split_once("://") {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(path.into()),
-        Some(_) => Err(SettingsError::UnknownDatabase),
-        None if text.is_empty() => Err(SettingsError::UnknownDatabase),
-        None => Ok(text.into()),
-    }
-}
-
 fn is_base_url(url: &str) -> bool {
     let Ok(uri) = url.parse::<http::Uri>() else { return false };
     matches!(uri.scheme_str(), Some("http" | "https"))
@@ -210,7 +203,7 @@ mod tests {
     fn nothing_is_needed() {
         let settings = from_toml("").unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(settings.database, Path::new("./messaging-data/messaging.db"));
+        assert_eq!(settings.database, Database::Sqlite("./messaging-data/messaging.db".into()));
         assert_eq!(settings.secret_key_file, Path::new("./messaging-data/secret.key"));
         assert_eq!(settings.log, "info");
         assert_eq!(settings.engine.message_retry.len(), 9);
@@ -247,7 +240,7 @@ mod tests {
             "#,
         )
         .unwrap();
-        assert_eq!(settings.database, Path::new("/var/db/m.db"));
+        assert_eq!(settings.database, Database::Sqlite("/var/db/m.db".into()));
         assert_eq!(settings.secret_key_file, Path::new("/etc/messaging/secret.key"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
@@ -283,7 +276,9 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (bad, word) in [
-            ("database = \"postgres://localhost/x\"", "SQLite only"),
+            ("database = \"mysql://localhost/x\"", "postgres://"),
+            ("database = \"sqlite://\"", "sqlite://PATH"),
+            ("database = \"postgres:///x\"", "names no host"),
             ("public_url = \"example.org\"", "--public-url"),
             ("public_url = \"ftp://example.org\"", "--public-url"),
             ("public_url = \"https://example.org/?a\"", "--public-url"),

@@ -10,6 +10,7 @@ mod open;
 mod process;
 pub mod rehearsal;
 mod start_error;
+mod worker;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -28,8 +29,9 @@ use self::mail::MailListeners;
 pub use self::open::{Role, open};
 pub use self::process::stop_signal;
 pub use self::start_error::StartError;
+pub use self::worker::work;
 use crate::server::{Listener, Server, ServerOptions};
-use crate::settings::Settings;
+use crate::settings::{Database, Settings};
 
 /// A server with its workers, ready to run.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ pub struct Standalone {
     server: Server,
     background: Background,
     mail: MailListeners,
-    database: PathBuf,
+    database: Database,
     data: PathBuf,
 }
 
@@ -171,7 +173,7 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
     let off: Vec<_> = off.iter().filter(|(_, is_off)| *is_off).map(|(name, _)| *name).collect();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        database = %settings.database.display(),
+        database = %settings.database,
         hostname = settings.engine.hostname,
         listen = %server.local_addr(),
         smtp_listen = smtp.map(tracing::field::display),

@@ -20,6 +20,16 @@ pub enum OpenError {
     /// The schema is older than this program's, and cannot be changed under a running server.
     #[error("a server of an older version works on this database; restart it with this version first")]
     ServerIsOlder,
+    /// Nobody has begun an installation in the database.
+    #[error("the database has no tables of messaging yet; `messaging serve` makes them when it starts")]
+    Empty,
+    /// The server of the database cannot be reached, or takes no connections at the moment.
+    #[error("the database does not answer")]
+    NoAnswer {
+        /// Why not.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// Anything else.
     #[error("failed to {attempt}")]
     Failed {

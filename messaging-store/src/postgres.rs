@@ -20,7 +20,9 @@ mod query;
 mod reads;
 mod row;
 mod schema;
+mod tls;
 mod transaction;
+mod url;
 
 use std::sync::Arc;
 
@@ -38,6 +40,7 @@ use self::reads::Reads;
 use crate::observed::Observed;
 
 pub use self::open::PostgresOptions;
+pub use self::url::{MalformedPostgresUrl, PostgresUrl};
 
 /// A database on a PostgreSQL server.
 #[derive(Debug)]

@@ -170,7 +170,7 @@ pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> 
 pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> {
     let settings = settings(matches)?;
     let is_made_for_it = || std::fs::read_dir(&settings.data).is_ok_and(|mut entries| entries.next().is_none());
-    if settings.database.exists() || settings.database.starts_with(&settings.data) && is_made_for_it() {
+    if settings.database.exists() || settings.database.file().is_some_and(|file| file.starts_with(&settings.data)) && is_made_for_it() {
         return open_with(&settings).await;
     }
     Err(Failure::Unreachable(missing(&settings, matches)))
@@ -208,7 +208,7 @@ pub(crate) fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
 
 /// Says that a database is missing, and what made it be looked for there.
 fn missing(settings: &Settings, matches: &ArgMatches) -> String {
-    let path = settings.database.display();
+    let path = &settings.database;
     let source = |id| matches.value_source(id);
     let named = match (source(DATABASE), source(DATA)) {
         (Some(ValueSource::EnvVariable), _) => "MESSAGING_DATABASE names it".to_owned(),

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(CANNOT_START, &error),
+        Err(error) => fail(if error.is_usage() { WRONG_USAGE } else { CANNOT_START }, &error),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `GET /metrics`, on an address of its own so that it is never public by accident.
+//! `GET /metrics`, on an address of its own so that it is never public by accident; `GET /health` as well, for nodes
+//! that answer nothing else.
 
 use std::convert::Infallible;
 use std::io;
@@ -70,11 +71,20 @@ impl MetricsListener {
 
 async fn answer(pipeline: Arc<Pipeline>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let mut response = Response::new(Full::default());
-    if request.uri().path() != "/metrics" {
+    let path = request.uri().path();
+    if path != "/metrics" && path != "/health" {
         *response.status_mut() = StatusCode::NOT_FOUND;
     } else if request.method() != Method::GET && request.method() != Method::HEAD {
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    } else if path == "/health" {
+        let health = pipeline.app.store().health();
+        if !health.is_healthy() {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        let status = if health.is_healthy() { "ok" } else { health.as_str() };
+        *response.body_mut() = format!("{{\"status\":\"{status}\"}}").into();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     } else {
         *response.body_mut() = pipeline.metrics_page().await.into();
         let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -57,8 +57,11 @@ optional! {
         #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
         pub data: Option<PathBuf>,
 
-        /// The database: a path or `sqlite://PATH` [default: messaging.db in the data directory]
-        #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH")]
+        /// The database: a path, `sqlite://PATH` or `postgres://…` [default: messaging.db in the data directory]
+        ///
+        /// Several servers and workers may work on one PostgreSQL database. They have one secret key and one --public-url,
+        /// which must be given then.
+        #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH|URL")]
         pub database: Option<String>,
 
         /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]

@@ -25,8 +25,12 @@ pub enum SettingsError {
         problem: String,
     },
     /// The database is of a kind that is not built in.
-    #[error("this build has SQLite only; give --database a path or sqlite://PATH")]
+    #[error("--database must be a path, sqlite://PATH or, where it is built in, postgres://…")]
     UnknownDatabase,
+    /// The database is named in a way that its server does not understand.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    PostgresUrl(#[from] messaging_store::MalformedPostgresUrl),
     /// The public URL cannot be the base of links.
     #[error("--public-url must be http:// or https://, a host, and no query or fragment")]
     PublicUrl,

@@ -15,13 +15,14 @@ pub fn back_up(
     overwrite: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BackupReport, BackupError> {
-    let (database, secret_key) = (settings.database.clone(), settings.secret_key_file.clone());
+    let secret_key = settings.secret_key_file.clone();
+    let Some(database) = settings.database.file().map(Path::to_owned) else { return Err(BackupError::NotAFile) };
     backup::back_up(&BackupOptions { database, secret_key, file, overwrite }, progress)
 }
 
 /// Puts an installation back into a data directory without one. Blocks.
 pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
     let report = backup::restore(file, data, progress)?;
-    data_directory::make_private(data, &data.join("messaging.db"), &data.join("secret.key"))?;
+    data_directory::make_private(data, Some(&data.join("messaging.db")), &data.join("secret.key"))?;
     Ok(report)
 }

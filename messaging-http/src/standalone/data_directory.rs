@@ -25,7 +25,7 @@ pub(super) const EPOCH: &str = "epoch";
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///
 /// What cannot be closed is an error: an address book and keys must not lie open.
-pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> Result<(), FileError> {
+pub(super) fn make_private(path: &Path, database: Option<&Path>, secret_key: &Path) -> Result<(), FileError> {
     if !path.is_dir() {
         fs::DirBuilder::new()
             .recursive(true)
@@ -41,11 +41,13 @@ pub(super) fn make_private(path: &Path, database: &Path, secret_key: &Path) -> R
 
 /// What nobody else may read, with the permissions that it may have at most. What is in the directories was made private,
 /// and cannot be reached through them.
-pub(super) fn private_places(path: &Path, database: &Path, secret_key: &Path) -> Vec<(PathBuf, u32)> {
-    let of_database = ["", "-wal", "-shm", ".lock"].map(|suffix| {
-        let mut name = database.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
+pub(super) fn private_places(path: &Path, database: Option<&Path>, secret_key: &Path) -> Vec<(PathBuf, u32)> {
+    let of_database = database.into_iter().flat_map(|database| {
+        ["", "-wal", "-shm", ".lock"].map(|suffix| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        })
     });
     let directories = DIRECTORIES.iter().map(|name| path.join(name)).chain([path.to_owned()]);
     let files = FILES.iter().map(|name| path.join(name)).chain([secret_key.to_owned()]).chain(of_database);
@@ -100,12 +102,12 @@ mod tests {
         for (path, open) in [("", 0o755), ("attachments", 0o775), ("messaging.db", 0o644), ("notes.txt", 0o644)] {
             fs::set_permissions(data.join(path), fs::Permissions::from_mode(open)).unwrap();
         }
-        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
+        make_private(&data, Some(&data.join("messaging.db")), &data.join("secret.key")).unwrap();
         let modes = ["", "attachments", "messaging.db", "notes.txt"].map(|path| mode(&data.join(path)));
         assert_eq!(modes, [0o700, 0o700, 0o600, 0o644], "all of ours and nothing else");
         // What its owner made stricter stays so.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o500)).unwrap();
-        make_private(&data, &data.join("messaging.db"), &data.join("secret.key")).unwrap();
+        make_private(&data, Some(&data.join("messaging.db")), &data.join("secret.key")).unwrap();
         assert_eq!(mode(&data), 0o500);
     }
 }

@@ -16,7 +16,7 @@ use messaging_store::{disk_space, key_file};
 use messaging_transport::probe;
 
 use super::data_directory::{SMTP_LISTEN, private_places};
-use crate::settings::Settings;
+use crate::settings::{Database, Settings};
 
 /// What is known of the secret key.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(super) enum KeyKnown {
 #[derive(Debug)]
 pub(super) struct ThisHost {
     data: PathBuf,
-    database: PathBuf,
+    database: Database,
     secret_key: PathBuf,
     key: KeyKnown,
     disk_reserve: Option<u64>,
@@ -45,7 +45,7 @@ pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
     let options = CheckOptions::default()
         .resolver(resolver)
         .data(settings.data.display().to_string())
-        .database(settings.database.display().to_string())
+        .database(settings.database.to_string())
         .secret_key(settings.secret_key_file.display().to_string());
     let mx_override = settings.mx_override.as_ref().map(|host| (host.host().to_owned(), host.port()));
     let options = match mx_override {
@@ -94,7 +94,7 @@ impl HostProbe for ThisHost {
     async fn files(&self) -> Result<Vec<FileFact>, String> {
         let own = rustix::process::geteuid().as_raw();
         let mut facts = Vec::new();
-        for (path, most) in private_places(&self.data, &self.database, &self.secret_key) {
+        for (path, most) in private_places(&self.data, self.database.file(), &self.secret_key) {
             match fs::metadata(&path) {
                 Ok(metadata) => facts.push(FileFact {
                     path: path.display().to_string(),
@@ -110,7 +110,11 @@ impl HostProbe for ThisHost {
     }
 
     async fn disk(&self) -> DiskFacts {
-        disk_space(&self.database, self.disk_reserve)
+        match self.database.file() {
+            Some(file) => disk_space(file, self.disk_reserve),
+            // The disk of the database is another machine's.
+            None => disk_space(&self.data, self.disk_reserve),
+        }
     }
 
     async fn secret_key(&self) -> SecretKeyFact {

@@ -2,22 +2,34 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "postgres")]
+use std::time::{Duration, Instant};
 
 use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::ports::clock::SystemClock;
+use messaging_core::error::Chain;
 use messaging_core::ports::fetch::Fetch;
-use messaging_core::ports::store::Installation as _;
+use messaging_core::ports::Store;
 use messaging_engine::app::checks::Checkup;
 use messaging_engine::{App, KeyRefused, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
-use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
+use messaging_store::{OpenError, SqliteOptions, SqliteStore, TemporaryDatabases};
+#[cfg(feature = "postgres")]
+use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
 use super::data_directory::{self, EPOCH};
 use super::host_probe::{KeyKnown, checkup};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
-use crate::settings::Settings;
+use crate::settings::{Database, Settings};
+
+/// How long a server waits for a database that does not answer.
+#[cfg(feature = "postgres")]
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it tries.
+#[cfg(feature = "postgres")]
+const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// The directory in which a server simulates.
 const SIMULATIONS: &str = "simulations";
@@ -37,11 +49,14 @@ pub enum Role {
 ///
 /// `base` is where links point when the settings do not say.
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    data_directory::make_private(&settings.data, &settings.database, &settings.secret_key_file)?;
+    if role == Role::Server && settings.database.file().is_none() && settings.public_url.is_none() {
+        return Err(StartError::PublicUrl);
+    }
+    data_directory::make_private(&settings.data, settings.database.file(), &settings.secret_key_file)?;
     raise_file_limit();
-    let store = open_store(settings, role)?;
+    let store = open_store(settings, role).await?;
     // Once the lock of the database is ours, so that of two servers one makes the key.
-    let key = key_file::open_or_create(&settings.secret_key_file, store.as_ref()).await?;
+    let key = key_file::open_or_create(&settings.secret_key_file, &*store).await?;
     build(settings, role, base, store, key, checkup(settings, KeyKnown::Admitted(key))).await
 }
 
@@ -62,7 +77,7 @@ pub(super) async fn look_at(
     if !settings.database.exists() {
         return Ok(Opened::Nothing);
     }
-    let store = open_store(settings, Role::Command)?;
+    let store = open_store(settings, Role::Command).await?;
     let missing = || KeyFileError::Missing(settings.secret_key_file.clone());
     let key = key_file::read(&settings.secret_key_file)?.ok_or_else(missing)?;
     let mut settings = settings.clone();
@@ -76,21 +91,46 @@ pub(super) async fn look_at(
     Ok(Opened::App(Box::new(build(&settings, Role::Command, base, store, key, checkup).await?)))
 }
 
-fn open_store(settings: &Settings, role: Role) -> Result<Arc<SqliteStore>, StartError> {
-    let mut options = SqliteOptions::new(&settings.database);
+async fn open_store(settings: &Settings, role: Role) -> Result<Arc<dyn Store>, StartError> {
+    let opened: Result<Arc<dyn Store>, OpenError> = match &settings.database {
+        Database::Sqlite(path) => open_sqlite(settings, path, role).map(|store| Arc::new(store) as _),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(url) => open_postgres(url, role).await.map(|store| Arc::new(store) as _),
+    };
+    opened.map_err(|source| StartError::Database { database: settings.database.clone(), source })
+}
+
+fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteStore, OpenError> {
+    let mut options = SqliteOptions::new(path);
     options.exclusive = role == Role::Server;
     options.disk_reserve = settings.disk_reserve;
     options.epoch = Some(settings.data.join(EPOCH));
-    let store = SqliteStore::open(options)
-        .map_err(|source| StartError::Database { path: settings.database.clone(), source })?;
-    Ok(Arc::new(store))
+    SqliteStore::open(options)
+}
+
+/// A server waits a while for a database that does not answer yet: both may have been started at the same moment.
+#[cfg(feature = "postgres")]
+async fn open_postgres(url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
+    let began = Instant::now();
+    loop {
+        let mut options = PostgresOptions::new(url.clone());
+        options.create = role == Role::Server;
+        options.works = role == Role::Server;
+        match PostgresStore::open(options).await {
+            Err(OpenError::NoAnswer { source }) if role == Role::Server && began.elapsed() < PATIENCE => {
+                tracing::warn!(database = %url, error = %Chain(source.as_ref()), "the database does not answer; trying again");
+                tokio::time::sleep(TRY_EVERY).await;
+            }
+            opened => return opened,
+        }
+    }
 }
 
 async fn build(
     settings: &Settings,
     role: Role,
     base: &str,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Store>,
     key: SecretKey,
     checkup: Checkup,
 ) -> Result<App, StartError> {

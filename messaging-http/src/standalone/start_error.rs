@@ -9,6 +9,8 @@ use messaging_store::key_file::KeyFileError;
 use messaging_store::{FileError, OpenError};
 use messaging_transport::smtp_server::ServerTlsError;
 
+use crate::settings::Database;
+
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,15 +23,15 @@ pub enum StartError {
     SecretKey(#[from] KeyFileError),
     /// The secret key is another one than that of the database.
     #[error(
-        "the secret key {} does not fit the database {}: restore the file that was made with the database from the \
+        "the secret key {} does not fit the database {database}: restore the file that was made with the database from the \
          backup, or name where it is with --secret-key-file; nothing was changed",
-        key.display(), database.display()
+        key.display()
     )]
     WrongKey {
         /// The key file.
         key: PathBuf,
         /// The database.
-        database: PathBuf,
+        database: Database,
     },
     /// The secret key could not be checked.
     #[error("failed to check the secret key")]
@@ -38,14 +40,20 @@ pub enum StartError {
     #[error("failed to read the name of the installation")]
     Name(#[source] StoreError),
     /// The database cannot be opened.
-    #[error("failed to open the database {}", path.display())]
+    #[error("failed to open the database {database}")]
     Database {
         /// The database.
-        path: PathBuf,
+        database: Database,
         /// What went wrong.
         #[source]
         source: OpenError,
     },
+    /// Several nodes cannot each have links of their own.
+    #[error("a postgres:// database needs --public-url: links in messages must lead to whichever node answers")]
+    PublicUrl,
+    /// Workers without a server are for databases that several processes may work on.
+    #[error("`messaging worker` needs a postgres:// database; on SQLite the server does the work: `messaging serve`")]
+    WorkerNeedsPostgres,
     /// The certificate of the SMTP listeners cannot be used.
     #[error(transparent)]
     Tls(#[from] ServerTlsError),
@@ -62,8 +70,8 @@ pub enum StartError {
     #[error("the disk failed and lost what was not synced; start the server again")]
     Broken,
     /// Another server has taken the database over.
-    #[error("another messaging server has taken over the database {}; this one has stopped", .0.display())]
-    Displaced(PathBuf),
+    #[error("another messaging server has taken over the database {0}; this one has stopped")]
+    Displaced(Database),
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
@@ -76,6 +84,11 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// Whether what was asked for makes no sense, rather than that it failed.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres)
+    }
+
     /// Whether a server works on the database.
     pub const fn is_in_use(&self) -> bool {
         matches!(self, Self::Database { source: OpenError::InUse, .. })

@@ -29,6 +29,12 @@ pub enum BackupError {
     /// There is no database.
     #[error("there is no database {}", .0.display())]
     NoDatabase(PathBuf),
+    /// The database is a server's, which copies it itself.
+    #[error(
+        "a postgres:// database is copied by its own tools: `pg_dump --format=custom` makes the file and `pg_restore` puts \
+         it back (keep the secret key with it)"
+    )]
+    NotAFile,
     /// The file is there already.
     #[error("{} exists; name another file, or say --overwrite", .0.display())]
     Exists(PathBuf),

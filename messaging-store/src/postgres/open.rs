@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio::sync::watch;
-use tokio_postgres::{Config, NoTls};
 
 use super::PostgresStore;
 use super::commit::{Commits, LANES};
 use super::reads::Reads;
 use super::schema;
+use super::tls;
+use super::url::PostgresUrl;
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
@@ -20,7 +21,11 @@ const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
     /// Where the database is.
-    config: Config,
+    url: PostgresUrl,
+    /// Whether a database without our tables is given them; otherwise that is an error.
+    pub create: bool,
+    /// Whether this process does jobs.
+    pub works: bool,
     /// How many connections read.
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
@@ -28,21 +33,22 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The database of a URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, as libpq takes it.
-    pub fn parse(url: &str) -> Result<Self, OpenError> {
-        let config = url.parse::<Config>().map_err(failed("read the URL of the database"))?;
-        Ok(Self { config, readers: 8, queue_capacity: 4096 })
+    /// A database with the usual options.
+    pub const fn new(url: PostgresUrl) -> Self {
+        Self { url, create: true, works: true, readers: 8, queue_capacity: 4096 }
     }
 }
 
 impl PostgresStore {
     /// Opens a database, and brings its schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let PostgresOptions { mut config, readers, queue_capacity } = options;
+        let PostgresOptions { url, create, works: _, readers, queue_capacity } = options;
+        let tls = tls::connector(&url)?;
+        let mut config = url.config().clone();
         config.application_name("messaging").options(SETTINGS);
         let pool = |size: usize| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            let manager = Manager::from_config(config.clone(), NoTls, recycling);
+            let manager = Manager::from_config(config.clone(), tls.clone(), recycling);
             Pool::builder(manager)
                 .max_size(size)
                 .runtime(deadpool_postgres::Runtime::Tokio1)
@@ -50,7 +56,7 @@ impl PostgresStore {
                 .map_err(failed("prepare the connections to the database"))
         };
         let (reads, writes) = (pool(readers.max(2))?, pool(2 * LANES)?);
-        schema::migrate(&writes).await?;
+        schema::bring_up_to_date(&writes, create).await?;
         let observed = Arc::<Observed>::default();
         let commits = Commits::start(&writes, queue_capacity, &observed);
         Ok(Self {

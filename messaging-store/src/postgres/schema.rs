@@ -11,8 +11,8 @@ mod embedded {
 /// A number of ours for the lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
 
-/// Applies what is missing.
-pub(super) async fn migrate(pool: &Pool) -> Result<(), OpenError> {
+/// Applies what is missing. To a database without our tables only with `create`.
+pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), OpenError> {
     let mut connection = pool.get().await.map_err(failed("connect to the database"))?;
     let version = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
     let has_history: bool =
@@ -28,6 +28,8 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), OpenError> {
         if found == known {
             return Ok(());
         }
+    } else if !create {
+        return Err(OpenError::Empty);
     }
     connection
         .execute("SELECT pg_advisory_lock($1)", &[&LOCK])

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use messaging_core::ports::Store as _;
-use messaging_store::{PostgresOptions, PostgresStore};
+use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
@@ -50,7 +50,7 @@ impl Database {
     }
 
     pub(crate) fn options(&self) -> PostgresOptions {
-        PostgresOptions::parse(&self.url).unwrap()
+        PostgresOptions::new(PostgresUrl::parse(&self.url).unwrap())
     }
 }
 
@@ -93,7 +93,7 @@ impl Cluster {
         let cluster = Self { socket: directory, databases: AtomicU64::new(0), _watchdog: child };
         cluster.wait_until_it_answers().await;
         cluster.execute("postgres", "CREATE DATABASE template_of_tests").await;
-        let options = PostgresOptions::parse(&cluster.url("template_of_tests")).unwrap();
+        let options = PostgresOptions::new(PostgresUrl::parse(&cluster.url("template_of_tests")).unwrap());
         PostgresStore::open(options).await.unwrap().close().await;
         Some(cluster)
     }

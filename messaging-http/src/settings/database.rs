@@ -1,0 +1,59 @@
+//! Which database.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "postgres")]
+use messaging_store::PostgresUrl;
+
+use super::SettingsError;
+
+/// A database as the settings name it. It is shown without its password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Database {
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+    /// A database on a PostgreSQL server.
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresUrl),
+}
+
+impl Database {
+    /// What `--database` says: a path, `sqlite://PATH` or `postgres://…`.
+    pub(super) fn parse(text: &str) -> Result<Self, SettingsError> {
+        #[cfg(feature = "postgres")]
+        if PostgresUrl::is_one(text) {
+            return Ok(Self::Postgres(PostgresUrl::parse(text)?));
+        }
+        match text.split_once("://") {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
+            None if !text.is_empty() => Ok(Self::Sqlite(text.into())),
+            _ => Err(SettingsError::UnknownDatabase),
+        }
+    }
+
+    /// The file, if it is one on this machine.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => None,
+        }
+    }
+
+    /// Whether it is there, as far as that can be told without asking a server.
+    pub fn exists(&self) -> bool {
+        self.file().is_none_or(Path::exists)
+    }
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => path.display().fmt(f),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => url.fmt(f),
+        }
+    }
+}
