@@ -134,6 +134,7 @@ impl Pipeline {
         #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit for a long time")]
         let started = app.now().as_millis() as f64 / 1000.0;
         let metrics = Metrics::new(router.targets(), started);
+        let is_shared = app.store().shared_limits().is_some();
         Self {
             app,
             router,
@@ -141,8 +142,15 @@ impl Pipeline {
             budget: BodyBudget::new(options.body_budget),
             times: options.body_times(),
             trusted_proxies: options.trusted_proxies,
-            limiter: RateLimiter::default(),
+            limiter: RateLimiter::new(is_shared),
             documents: Documents::new(options.prefix),
+        }
+    }
+
+    /// Keeps the limits of callers in step with other processes on the database, if there can be any: then it never ends.
+    pub(crate) async fn share_limits(&self) {
+        if let Some(shared) = self.app.store().shared_limits() {
+            self.limiter.share(&*shared, || self.app.monotonic()).await;
         }
     }
 

@@ -3,17 +3,24 @@
 //! All arithmetic is in whole numbers: a token is [`TOKEN`] drops, and a bucket of `limit` tokens gains
 //! `limit` drops a millisecond, so that an empty one is full after 60 seconds exactly.
 //!
+//! Where several processes answer on one database, each has buckets of its own and tells the others what it took
+//! ([`SharedLimits`]).
+//!
 //! A request that is worth more tokens than a bucket holds passes when the bucket is full and leaves a debt: however few
 //! tokens a key has, it can send, and in the long run no more than its limit.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http::HeaderValue;
+use messaging_core::error::Chain;
+use messaging_core::ports::store::{SharedLimits, Taking};
 use messaging_core::time::Monotonic;
 use messaging_engine::Error;
 use messaging_engine::ops::Quota;
+use tokio::time::MissedTickBehavior;
 
 /// Drops in a token: as many as there are milliseconds in the window.
 const TOKEN: i64 = 60_000;
@@ -24,10 +31,15 @@ const SHARDS: usize = 16;
 /// Buckets kept in a shard. A bucket untouched for a minute is full and need not be kept at all.
 const SHARD_CAPACITY: usize = 4096;
 
+/// How often other processes are told what was taken here.
+const SHARE_EVERY: Duration = Duration::from_millis(500);
+
 /// The buckets.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     shards: [Mutex<HashMap<[u8; 16], Bucket>>; SHARDS],
+    /// Whether what is taken is noted, to be told to others.
+    is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -36,6 +48,8 @@ struct Bucket {
     drops: i64,
     at: Monotonic,
     limit: u32,
+    /// How many were taken since others were told.
+    untold: u32,
     /// The header that tells the limit; the same on every answer.
     policy: HeaderValue,
 }
@@ -62,20 +76,91 @@ impl Standing {
 }
 
 impl RateLimiter {
-    /// Takes a token from a credential's bucket if there is one.
-    pub(crate) fn take(&self, credential: [u8; 16], limit: u32, now: Monotonic) -> Standing {
+    /// A limiter whose buckets are those of several processes, or of this one alone.
+    pub(crate) fn new(is_shared: bool) -> Self {
+        Self { shards: Default::default(), is_shared }
+    }
+
+    /// Tells others what was taken here and takes what they took, until it is dropped.
+    pub(crate) async fn share(&self, shared: &dyn SharedLimits, now: impl Fn() -> Monotonic + Send + Sync) {
+        let mut every = tokio::time::interval(SHARE_EVERY);
+        every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            every.tick().await;
+            let told = self.untold();
+            match shared.exchange(&told).await {
+                Ok(taken) => self.take_for_others(&taken, now()),
+                Err(error) => {
+                    self.tell_again(&told);
+                    tracing::debug!(error = %Chain(&error), "other nodes were not told of requests");
+                }
+            }
+        }
+    }
+
+    /// What was taken since the last call.
+    fn untold(&self) -> Vec<Taking> {
+        let mut told = Vec::new();
+        for shard in &self.shards {
+            for (bucket, state) in shard.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+                if state.untold > 0 {
+                    let tokens = std::mem::take(&mut state.untold);
+                    told.push(Taking { bucket: *bucket, limit: state.limit, tokens });
+                }
+            }
+        }
+        told
+    }
+
+    fn tell_again(&self, told: &[Taking]) {
+        for taking in told {
+            let mut buckets = self.shard(taking.bucket).lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(bucket) = buckets.get_mut(&taking.bucket) {
+                bucket.untold = bucket.untold.saturating_add(taking.tokens);
+            }
+        }
+    }
+
+    /// Takes what others took, also where that leaves a debt.
+    fn take_for_others(&self, taken: &[Taking], now: Monotonic) {
+        for taking in taken {
+            self.with_bucket(taking.bucket, taking.limit, now, |bucket| {
+                bucket.drops = bucket.level(now) - i64::from(taking.tokens) * TOKEN;
+                bucket.at = bucket.at.max(now);
+            });
+        }
+    }
+
+    fn with_bucket<T>(
+        &self,
+        credential: [u8; 16],
+        limit: u32,
+        now: Monotonic,
+        work: impl FnOnce(&mut Bucket) -> T,
+    ) -> T {
         let mut buckets = self.shard(credential).lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= SHARD_CAPACITY && !buckets.contains_key(&credential) {
             make_room(&mut buckets, now);
         }
-        buckets.entry(credential).or_insert_with(|| Bucket::full(limit, now)).take(limit, 0..1, now)
+        work(buckets.entry(credential).or_insert_with(|| Bucket::full(limit, now)))
+    }
+
+    /// Takes a token from a credential's bucket if there is one.
+    pub(crate) fn take(&self, credential: [u8; 16], limit: u32, now: Monotonic) -> Standing {
+        self.take_more(credential, limit, 0..1, now)
     }
 
     /// Takes the tokens of a request that is worth several: it has those before `tokens.start`, and takes those up to the
     /// end if enough are there.
     pub(crate) fn take_more(&self, credential: [u8; 16], limit: u32, tokens: Range<u32>, now: Monotonic) -> Standing {
-        let mut buckets = self.shard(credential).lock().unwrap_or_else(PoisonError::into_inner);
-        buckets.entry(credential).or_insert_with(|| Bucket::full(limit, now)).take(limit, tokens, now)
+        self.with_bucket(credential, limit, now, |bucket| {
+            let count = tokens.end.saturating_sub(tokens.start);
+            let standing = bucket.take(limit, tokens, now);
+            if self.is_shared && standing.granted {
+                bucket.untold = bucket.untold.saturating_add(count);
+            }
+            standing
+        })
     }
 
     fn shard(&self, credential: [u8; 16]) -> &Mutex<HashMap<[u8; 16], Bucket>> {
@@ -136,7 +221,7 @@ fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Monotonic) {
 
 impl Bucket {
     fn full(limit: u32, now: Monotonic) -> Self {
-        Self { drops: i64::from(limit) * TOKEN, at: now, limit, policy: policy(limit) }
+        Self { drops: i64::from(limit) * TOKEN, at: now, limit, untold: 0, policy: policy(limit) }
     }
 
     fn level(&self, now: Monotonic) -> i64 {
@@ -258,6 +343,26 @@ mod tests {
         check(&limiter, 10, 546_000, "ok \"default\";r=0;t=6");
         // Not full: the whole bucket is asked for.
         check_more(&limiter, 10, 100, 546_000, "no \"default\";r=0;t=54");
+    }
+
+    #[test]
+    fn what_others_took_is_gone_here_too() {
+        let [one, other] = [RateLimiter::new(true), RateLimiter::new(true)];
+        check(&one, 10, 0, "ok \"default\";r=9;t=6");
+        one.take_more([1; 16], 10, 1..8, at(0));
+        other.take_for_others(&one.untold(), at(0));
+        assert_eq!(one.untold(), [], "told once");
+        check(&other, 10, 0, "ok \"default\";r=1;t=54");
+        // What both took at the same moment is a debt that is paid before anything else is granted.
+        check_more(&other, 10, 2, 0, "ok \"default\";r=0;t=6");
+        other.take_for_others(&[Taking { bucket: [1; 16], limit: 10, tokens: 5 }], at(0));
+        check(&other, 10, 30_000, "no \"default\";r=0;t=6");
+        check(&other, 10, 36_000, "ok \"default\";r=0;t=6");
+        // What could not be told is told later.
+        let told = other.untold();
+        assert_eq!(told, [Taking { bucket: [1; 16], limit: 10, tokens: 3 }]);
+        other.tell_again(&told);
+        assert_eq!(other.untold(), told);
     }
 
     #[test]

@@ -164,6 +164,10 @@ impl Server {
         let (phase, _) = watch::channel(Phase::Running);
         let metrics = metrics.map(|metrics| tokio::spawn(metrics.run(Arc::clone(&pipeline))));
 
+        let sharing = {
+            let pipeline = Arc::clone(&pipeline);
+            tokio::spawn(async move { pipeline.share_limits().await })
+        };
         let accepting = async {
             loop {
                 let (socket, peer) = listen::accept(&listener, || limiter.evict()).await;
@@ -191,6 +195,7 @@ impl Server {
             tracing::warn!("requests were still running when the time to stop was up");
             phase.send_replace(Phase::Aborting);
         }
+        sharing.abort();
         if let Some(metrics) = metrics {
             metrics.abort();
         }

@@ -55,6 +55,12 @@ impl ApiService {
         Self(Arc::new(Pipeline::new(app, options)))
     }
 
+    /// Keeps the rate limits of API keys in step with other processes on the same PostgreSQL database, as the server does
+    /// by itself. Never ends where there can be others: spawn it. Without it each process has limits of its own.
+    pub async fn share_limits(&self) {
+        self.0.share_limits().await;
+    }
+
     /// The page for Prometheus.
     pub async fn metrics(&self) -> String {
         self.0.metrics_page().await

@@ -10,6 +10,7 @@ mod commit;
 mod counters;
 mod expected;
 mod fault;
+mod limits;
 mod listeners;
 mod numbers;
 mod open;
@@ -29,13 +30,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{
-    CommitError, CommitObserver, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics,
+    CommitError, CommitObserver, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics, SharedLimits,
 };
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 
 use self::commit::Commits;
 use self::query::params;
+use self::limits::Limits;
 use self::reads::Reads;
 use crate::observed::Observed;
 
@@ -50,6 +52,7 @@ pub struct PostgresStore {
     observed: Arc<Observed>,
     health: watch::Sender<StoreHealth>,
     news: watch::Sender<News>,
+    limits: Arc<Limits>,
 }
 
 #[async_trait]
@@ -92,6 +95,10 @@ impl Store for PostgresStore {
 
     fn clock_offset_ms(&self) -> i64 {
         0
+    }
+
+    fn shared_limits(&self) -> Option<Arc<dyn SharedLimits>> {
+        Some(Arc::clone(&self.limits) as _)
     }
 
     fn observe(&self, observer: Arc<dyn CommitObserver>) {

@@ -25,6 +25,7 @@ pub mod imports;
 pub mod installation;
 pub mod jobs;
 pub mod keys;
+pub mod limits;
 pub mod lists;
 pub mod messages;
 pub mod news;
@@ -70,6 +71,7 @@ pub use imports::Imports;
 pub use installation::{Installation, SealedSecret, needs_its_key};
 pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob};
 pub use keys::ApiKeys;
+pub use limits::{SharedLimits, Taking};
 pub use lists::Lists;
 pub use messages::Messages;
 pub use news::{News, Topic, Topics};
@@ -195,6 +197,12 @@ pub trait Store:
     /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
     /// due times and dates are comparable. A store within the process has its clock: 0.
     fn clock_offset_ms(&self) -> i64;
+
+    /// What processes tell each other of limits, where several work on one database; `None` where one alone answers
+    /// requests.
+    fn shared_limits(&self) -> Option<Arc<dyn SharedLimits>> {
+        None
+    }
 
     /// Tells an observer of every commit through this handle from now on, in place of an earlier one.
     fn observe(&self, observer: Arc<dyn CommitObserver>);

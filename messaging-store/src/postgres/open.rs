@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::PostgresStore;
 use super::commit::{Commits, LANES};
+use super::limits::Limits;
 use super::reads::Reads;
 use super::schema;
 use super::tls;
@@ -59,12 +60,15 @@ impl PostgresStore {
         schema::bring_up_to_date(&writes, create).await?;
         let observed = Arc::<Observed>::default();
         let commits = Commits::start(&writes, queue_capacity, &observed);
+        let reads = Reads::new(reads);
+        let limits = Arc::new(Limits::new(reads.clone()));
         Ok(Self {
-            reads: Reads::new(reads),
+            reads,
             commits,
             observed,
             health: watch::Sender::default(),
             news: watch::Sender::default(),
+            limits,
         })
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 use std::sync::Arc;
 
 use messaging_store::PostgresStore;
+use messaging_core::ports::store::Taking;
 use messaging_store::conformance::{Opened, Twice};
 
 use self::cluster::Database;
@@ -39,3 +40,18 @@ mod two_handles {
 }
 
 messaging_store::race_tests!(super::open_twice);
+
+#[tokio::test]
+async fn nodes_hear_what_others_took() {
+    let Some(Twice { first, second, keep, .. }) = open_twice().await else { return };
+    let [one, other] = [first.shared_limits().unwrap(), second.shared_limits().unwrap()];
+    let taking = |bucket: u8, tokens| Taking { bucket: [bucket; 16], limit: 600, tokens };
+    assert_eq!(one.exchange(&[taking(1, 3), taking(2, 1)]).await.unwrap(), []);
+    let mut heard = other.exchange(&[taking(1, 5)]).await.unwrap();
+    heard.sort_by_key(|taking| taking.bucket);
+    assert_eq!(heard, [taking(1, 3), taking(2, 1)]);
+    assert_eq!(one.exchange(&[taking(1, 4)]).await.unwrap(), [taking(1, 5)]);
+    assert_eq!(other.exchange(&[]).await.unwrap(), [taking(1, 4)], "what was heard is not heard again");
+    assert_eq!(one.exchange(&[]).await.unwrap(), []);
+    drop(keep);
+}
