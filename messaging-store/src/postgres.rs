@@ -6,11 +6,14 @@
 
 mod accounts;
 mod apply;
+mod attempts;
 mod commit;
 mod counters;
+mod events;
 mod expected;
 mod fault;
 mod listeners;
+mod messages;
 mod numbers;
 mod open;
 mod outbox;
@@ -19,8 +22,12 @@ mod pending;
 mod query;
 mod reads;
 mod row;
+mod scan;
 mod schema;
+mod suppressions;
+mod sweeps;
 mod transaction;
+mod webhooks;
 
 use std::sync::Arc;
 
