@@ -22,6 +22,7 @@
 pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod counter_columns;
 mod counter_deltas;
 mod file_error;
 mod files;
@@ -32,6 +33,7 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod send_times;
 mod sqlite;
 mod temporary;
 

@@ -6,10 +6,12 @@
 
 mod accounts;
 mod apply;
+mod campaigns;
 mod commit;
 mod counters;
 mod expected;
 mod fault;
+mod holds;
 mod listeners;
 mod numbers;
 mod open;
@@ -20,6 +22,7 @@ mod query;
 mod reads;
 mod row;
 mod schema;
+mod sweep;
 mod transaction;
 
 use std::sync::Arc;

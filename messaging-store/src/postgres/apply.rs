@@ -2,9 +2,9 @@
 
 use messaging_core::changes::Write;
 
-use super::accounts;
 use super::fault::Fault;
 use super::transaction::Transaction;
+use super::{accounts, campaigns, counters, holds};
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
 pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
@@ -19,6 +19,23 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
         Write::CountMessages(count) => transaction.deltas.add(count),
+        Write::CountLink(click) => counters::count_link(transaction, click),
+        Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
+        Write::PutCampaign(campaign, expect) => campaigns::put(transaction, campaign, *expect)?,
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(transaction, *workspace, *id),
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(transaction, *workspace, *id, *status),
+        Write::ExpectUnused(workspace, what) => holds::expect_unused(transaction, *workspace, *what),
+        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(transaction, progress, *expect)?,
+        Write::InsertWaiting(workspace, campaign, waiting) => {
+            campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
+        }
+        Write::TakeWaiting(workspace, campaign, keys) => {
+            campaigns::take_waiting(transaction, *workspace, *campaign, keys);
+        }
+        Write::PutWaiting(workspace, campaign, key) => {
+            campaigns::put_waiting(transaction, *workspace, *campaign, *key);
+        }
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
         Write::CausedAt(depth) => transaction.depth = *depth,
         // What is observed is for the process alone.
         Write::Observe(_) => {}

@@ -65,20 +65,6 @@ pending! { impl Blobs {
     forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
 } }
 
-pending! { impl Campaigns {
-    campaign(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<Campaign>>;
-    campaigns(workspace: WorkspaceId, status: Option<CampaignStatus>, page: PageRequest) -> Slice<Campaign>;
-    open_campaigns(page: PageRequest) -> Slice<Campaign>;
-    campaigns_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<CampaignId>;
-    campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;
-    due_messages(workspace: WorkspaceId, campaign: CampaignId, track: u8, now: Timestamp, limit: usize) -> Vec<WaitingKey>;
-    waiting_tracks(workspace: WorkspaceId, campaign: CampaignId) -> Vec<(u8, Timestamp)>;
-    campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: Wanted, page: PageRequest) -> Slice<Message>;
-    campaign_message_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Option<MessageId>;
-    contact_sends(workspace: WorkspaceId, contact: ContactId, channel: Channel) -> Option<Stored<ContactSends>>;
-    forget_campaign_rows(now: Timestamp, limit: usize) -> u64;
-} }
-
 pending! { impl Channels {
     channel(workspace: WorkspaceId, channel: Channel) -> Option<Stored<ChannelSettings>>;
     channels(workspace: WorkspaceId) -> Vec<ChannelSettings>;
@@ -90,12 +76,6 @@ pending! { impl Contacts {
     contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
     contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
     contact_count(workspace: WorkspaceId) -> u64;
-} }
-
-pending! { impl Counters {
-    campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
-    series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
-    campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
 } }
 
 pending! { impl CustomFields {
