@@ -33,6 +33,7 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod recount;
 mod send_times;
 mod sqlite;
 mod temporary;
