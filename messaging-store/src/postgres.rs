@@ -6,21 +6,42 @@
 
 mod accounts;
 mod apply;
+mod blob_rows;
+mod blobs;
+mod campaigns;
+mod channels;
 mod commit;
 mod counters;
+mod custom_fields;
 mod expected;
 mod fault;
+mod holds;
+mod imports;
+mod installation;
+mod installation_values;
+mod keys;
 mod listeners;
 mod numbers;
 mod open;
 mod outbox;
 #[cfg(feature = "conformance")]
 mod pending;
+mod pieces;
+mod provider_links;
 mod query;
 mod reads;
+mod replies;
 mod row;
+mod sandbox;
 mod schema;
+mod sending_domains;
+mod sign_ins;
+mod soft_bounces;
+mod sweep;
+mod templates;
 mod transaction;
+mod upload_rows;
+mod urls;
 
 use std::sync::Arc;
 
@@ -32,9 +53,11 @@ use messaging_core::ports::store::{
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 
+use self::blob_rows::RowBlobs;
 use self::commit::Commits;
 use self::query::params;
 use self::reads::Reads;
+use self::upload_rows::RowUploads;
 use crate::observed::Observed;
 
 pub use self::open::PostgresOptions;
@@ -64,11 +87,11 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        pending::blobs()
+        Arc::new(RowBlobs::new(self.reads.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        pending::uploads()
+        Arc::new(RowUploads::new(self.reads.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

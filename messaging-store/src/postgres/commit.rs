@@ -231,5 +231,6 @@ async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<()
             apply(transaction, write).await?;
         }
     }
-    counters::settle(transaction).await
+    counters::settle(transaction);
+    Ok(())
 }

@@ -28,13 +28,6 @@ macro_rules! pending {
     };
 }
 
-pub(super) fn blobs() -> Arc<dyn BlobStore> {
-    unimplemented!("not yet")
-}
-pub(super) fn uploads() -> Arc<dyn Uploads> {
-    unimplemented!("not yet")
-}
-
 pending! { impl Jobs {
     claim(claim: Claim) -> Vec<ClaimedJob>;
     next_due(now: Timestamp, monotonic: Monotonic) -> Option<Duration>;
@@ -61,46 +54,12 @@ pending! { impl Audiences {
     campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
 } }
 
-pending! { impl Blobs {
-    forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Campaigns {
-    campaign(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<Campaign>>;
-    campaigns(workspace: WorkspaceId, status: Option<CampaignStatus>, page: PageRequest) -> Slice<Campaign>;
-    open_campaigns(page: PageRequest) -> Slice<Campaign>;
-    campaigns_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<CampaignId>;
-    campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;
-    due_messages(workspace: WorkspaceId, campaign: CampaignId, track: u8, now: Timestamp, limit: usize) -> Vec<WaitingKey>;
-    waiting_tracks(workspace: WorkspaceId, campaign: CampaignId) -> Vec<(u8, Timestamp)>;
-    campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: Wanted, page: PageRequest) -> Slice<Message>;
-    campaign_message_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Option<MessageId>;
-    contact_sends(workspace: WorkspaceId, contact: ContactId, channel: Channel) -> Option<Stored<ContactSends>>;
-    forget_campaign_rows(now: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Channels {
-    channel(workspace: WorkspaceId, channel: Channel) -> Option<Stored<ChannelSettings>>;
-    channels(workspace: WorkspaceId) -> Vec<ChannelSettings>;
-} }
-
 pending! { impl Contacts {
     contact(workspace: WorkspaceId, id: ContactId) -> Option<Stored<Contact>>;
     contacts_identified(workspace: WorkspaceId, identifiers: Vec<Identifier>) -> Vec<Stored<Contact>>;
     contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
     contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
     contact_count(workspace: WorkspaceId) -> u64;
-} }
-
-pending! { impl Counters {
-    campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
-    series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
-    campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
-} }
-
-pending! { impl CustomFields {
-    custom_field(workspace: WorkspaceId, id: FieldId) -> Option<Stored<CustomField>>;
-    custom_fields(workspace: WorkspaceId, page: PageRequest) -> Slice<CustomField>;
 } }
 
 pending! { impl EventLog {
@@ -133,28 +92,6 @@ pending! { impl Automations {
     forget_automation_rows(now: Timestamp, limit: usize) -> u64;
 } }
 
-pending! { impl Imports {
-    import(workspace: WorkspaceId, id: ImportId) -> Option<Stored<Import>>;
-    imports(workspace: WorkspaceId, page: PageRequest) -> Slice<Import>;
-    row_errors(workspace: WorkspaceId, id: ImportId, after: u64, limit: usize) -> Vec<RowErrors>;
-    forget_row_errors(before: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Installation {
-    key_check() -> Option<String>;
-    installation_name() -> Option<String>;
-    fence() -> Option<Fence>;
-    sealed_secrets(limit: usize) -> Vec<SealedSecret>;
-} }
-
-pending! { impl ApiKeys {
-    api_key_by_secret(secret: &Digest, prefix: &str) -> Option<ApiKey>;
-    api_key(workspace: WorkspaceId, id: ApiKeyId) -> Option<Stored<ApiKey>>;
-    api_key_anywhere(id: ApiKeyId) -> Option<Stored<ApiKey>>;
-    api_keys(workspace: WorkspaceId, page: PageRequest) -> Slice<(ApiKey, Option<Timestamp>)>;
-    api_key_last_used(workspace: WorkspaceId, id: ApiKeyId) -> Option<Timestamp>;
-} }
-
 pending! { impl Lists {
     list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
     lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
@@ -184,23 +121,6 @@ pending! { impl ProductEvents {
     forget_unique_ids(before: Timestamp, limit: usize) -> u64;
 } }
 
-pending! { impl ProviderLinks {
-    message_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, provider_message_id: &str) -> Option<MessageId>;
-    provider_of_message(workspace: WorkspaceId, message: MessageId) -> Option<ProviderLink>;
-    is_inbound_noted(workspace: WorkspaceId, channel: Channel, key: InboundKey) -> bool;
-} }
-
-pending! { impl Replies {
-    reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;
-    forget_expired(now: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Sandbox {
-    capture(workspace: WorkspaceId, message: MessageId) -> Option<Capture>;
-    captures(workspace: WorkspaceId, page: PageRequest) -> Slice<Capture>;
-    trim_captures(keep: usize, limit: usize) -> u64;
-} }
-
 pending! { impl Segments {
     segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;
     segments(workspace: WorkspaceId, page: PageRequest) -> Slice<Segment>;
@@ -212,42 +132,11 @@ pending! { impl Segments {
     forget_segment_members(limit: usize) -> u64;
 } }
 
-pending! { impl SendingDomains {
-    domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;
-    domain_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<SendingDomain>>;
-    domains_named(name: &str, limit: usize) -> Vec<SendingDomain>;
-    all_domains(limit: usize) -> Vec<SendingDomain>;
-    domains(workspace: WorkspaceId, page: PageRequest) -> Slice<SendingDomain>;
-} }
-
-pending! { impl SignIns {
-    sign_in_blocks(attempt: &SignInAttempt) -> SignInBlocks;
-    forget_sign_ins(now: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl SoftBounces {
-    soft_bounces(workspace: WorkspaceId, channel: Channel, address: &str) -> Streak;
-} }
-
 pending! { impl Suppressions {
     suppressed_anywhere(workspace: WorkspaceId, addresses: &[(Channel, String)]) -> Vec<Suppression>;
     suppressed(workspace: WorkspaceId, channel: Channel, addresses: &[String]) -> Vec<Stored<Suppression>>;
     suppression(workspace: WorkspaceId, id: SuppressionId) -> Option<Stored<Suppression>>;
     suppressions(workspace: WorkspaceId, filter: &SuppressionFilter, page: PageRequest) -> Slice<Suppression>;
-} }
-
-pending! { impl Templates {
-    template(workspace: WorkspaceId, id: TemplateId) -> Option<Stored<Template>>;
-    template_head(workspace: WorkspaceId, id: TemplateId) -> Option<Template>;
-    template_version(workspace: WorkspaceId, id: TemplateId, version: u32) -> Option<Template>;
-    templates(workspace: WorkspaceId, channel: Option<Channel>, page: PageRequest) -> Slice<Template>;
-    template_versions(workspace: WorkspaceId, id: TemplateId, page: PageRequest) -> Slice<Template>;
-    forget_templates(before: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Urls {
-    url(workspace: WorkspaceId, key: UrlKey) -> Option<String>;
-    urls_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<UrlKey>;
 } }
 
 pending! { impl Verification {
