@@ -13,6 +13,8 @@ mod channels;
 mod commit;
 mod counters;
 mod custom_fields;
+mod attempts;
+mod events;
 mod expected;
 mod fault;
 mod holds;
@@ -21,6 +23,7 @@ mod installation;
 mod installation_values;
 mod keys;
 mod listeners;
+mod messages;
 mod numbers;
 mod open;
 mod outbox;
@@ -42,6 +45,10 @@ mod templates;
 mod transaction;
 mod upload_rows;
 mod urls;
+mod scan;
+mod suppressions;
+mod sweeps;
+mod webhooks;
 
 use std::sync::Arc;
 

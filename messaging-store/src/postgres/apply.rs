@@ -2,12 +2,9 @@
 
 use messaging_core::changes::Write;
 
+use super::{accounts, attempts, blobs, campaigns, channels, counters, custom_fields, events, holds, imports, installation_values, keys, messages, provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
 use super::fault::Fault;
 use super::transaction::Transaction;
-use super::{
-    accounts, blobs, campaigns, channels, counters, custom_fields, holds, imports, installation_values, keys,
-    provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces, templates, urls,
-};
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
 pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
@@ -67,6 +64,30 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
+        Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
+        Write::DeleteSuppression(workspace, id, at) => {
+            suppressions::delete(transaction, *workspace, *id, *at).await?;
+        }
+        Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
+        Write::MoveMessage(movement) => messages::change_status(transaction, movement),
+        Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
+        Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
+        Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
+        Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
+        Write::ExpectMessage(workspace, id, revision) => messages::expect(transaction, *workspace, *id, *revision),
+        Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
+        Write::LogEvent(event) => events::log(transaction, event),
+        Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
+        Write::AppendAttempt(attempt) => attempts::append(transaction, attempt)?,
+        Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
+        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id),
         Write::CausedAt(depth) => transaction.depth = *depth,
         Write::KeepBlob(blob) => blobs::name(transaction, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
