@@ -20,6 +20,7 @@ mod query;
 mod reads;
 mod row;
 mod schema;
+mod segments;
 mod transaction;
 
 use std::sync::Arc;

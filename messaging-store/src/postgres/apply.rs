@@ -2,9 +2,9 @@
 
 use messaging_core::changes::Write;
 
-use super::accounts;
 use super::fault::Fault;
 use super::transaction::Transaction;
+use super::{accounts, segments};
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
 pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
@@ -18,6 +18,8 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
+        Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
+        Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CausedAt(depth) => transaction.depth = *depth,
         // What is observed is for the process alone.
