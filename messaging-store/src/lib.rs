@@ -36,6 +36,8 @@ mod pages;
 mod postgres;
 mod recount;
 mod send_times;
+mod sampling;
+mod segment_moves;
 mod sqlite;
 mod temporary;
 

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::Write;
 
-use super::{accounts, attempts, blobs, campaigns, channels, counters, custom_fields, events, holds, imports, installation_values, keys, messages, provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
+use super::{accounts, attempts, automations, blobs, campaigns, channels, counters, custom_fields, events, holds, imports, installation_values, keys, messages, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
 use super::fault::Fault;
 use super::transaction::Transaction;
 
@@ -39,6 +39,8 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors),
         Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
         Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
+        Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
+        Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountLink(click) => counters::count_link(transaction, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
@@ -88,6 +90,22 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
         Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update),
         Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id),
+        Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
+        Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
+        Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
+        Write::PutRun(put) => automations::put_run(transaction, put).await?,
+        Write::PutEntry(entry, expect) => automations::put_entry(transaction, entry, *expect),
+        Write::ExpectEntries(expected) => automations::expect_entries(transaction, expected)?,
+        Write::TakeNotes(take) => automations::take_notes(transaction, take),
+        Write::CountNodes(workspace, id, counts) => {
+            automations::count_nodes(transaction, (*workspace, *id), counts).await?;
+        }
+        Write::PutDateFires(put) => automations::put_date_fires(transaction, put).await?,
+        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(transaction, *workspace, *id, fire),
+        Write::MoveRuns(change) => automations::move_runs(transaction, change).await?,
+        Write::DeleteRuns(workspace, contact, limit) => {
+            automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
+        }
         Write::CausedAt(depth) => transaction.depth = *depth,
         Write::KeepBlob(blob) => blobs::name(transaction, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),

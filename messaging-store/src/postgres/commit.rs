@@ -15,8 +15,10 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::apply::apply;
+use super::automations;
 use super::counters;
 use super::fault::Fault;
+use super::listeners;
 use super::transaction::Transaction;
 use crate::observed::Observed;
 
@@ -225,6 +227,8 @@ impl Committing {
 }
 
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    listeners::lock(transaction, all);
+    automations::look_up(transaction, all).await?;
     for changes in all {
         transaction.begin_changes(changes);
         for write in changes.writes() {

@@ -57,28 +57,6 @@ pending! { impl Contacts {
     contact_count(workspace: WorkspaceId) -> u64;
 } }
 
-pending! { impl Automations {
-    automation(workspace: WorkspaceId, id: AutomationId) -> Option<Stored<Automation>>;
-    automations(workspace: WorkspaceId, status: Option<AutomationStatus>, page: PageRequest) -> Slice<Automation>;
-    automation_version(workspace: WorkspaceId, id: AutomationId, version: u32) -> Option<AutomationVersion>;
-    automations_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<AutomationId>;
-    run(workspace: WorkspaceId, automation: AutomationId, id: RunId) -> Option<Stored<Run>>;
-    runs(workspace: WorkspaceId, automation: AutomationId, wanted: &RunFilter, page: PageRequest) -> Slice<Run>;
-    run_steps(run: RunKey) -> Vec<RunStep>;
-    run_of_message(workspace: WorkspaceId, message: MessageId) -> Option<RunKey>;
-    automation_counts(workspace: WorkspaceId, automation: AutomationId) -> AutomationCounts;
-    automation_notes(workspace: WorkspaceId, automation: AutomationId, shard: u8, limit: usize) -> Vec<(StoreCursor, Note, Option<Happened>)>;
-    has_left_runs(workspace: WorkspaceId, contact: ContactId) -> bool;
-    due_runs(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<Stored<Run>>;
-    next_run_due(workspace: WorkspaceId, automation: AutomationId, shard: u8) -> Option<Timestamp>;
-    open_runs(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId]) -> Vec<Stored<Run>>;
-    entries(workspace: WorkspaceId, automation: AutomationId, keys: &[(ContactId, Option<String>)]) -> Vec<Option<Stored<Entry>>>;
-    entries_since(workspace: WorkspaceId, automation: AutomationId, contacts: &[(ContactId, Timestamp)]) -> Vec<u32>;
-    answers(workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Vec<bool>;
-    due_dates(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<DateFire>;
-    forget_automation_rows(now: Timestamp, limit: usize) -> u64;
-} }
-
 pending! { impl Lists {
     list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
     lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
@@ -93,17 +71,6 @@ pending! { impl ProductEvents {
     has_left_events(workspace: WorkspaceId, contact: ContactId) -> bool;
     event_activity(workspace: WorkspaceId, name: Option<&str>, buckets: &Arc<Buckets>, limit: usize) -> Vec<EventActivity>;
     forget_unique_ids(before: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl Segments {
-    segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;
-    segments(workspace: WorkspaceId, page: PageRequest) -> Slice<Segment>;
-    segment_read_mask(workspace: WorkspaceId) -> ReadMask;
-    segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
-    preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-    calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> Calculated, CommitError;
-    follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
-    forget_segment_members(limit: usize) -> u64;
 } }
 
 pending! { impl Verification {

@@ -7,13 +7,13 @@ use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::counters::AutomationCounter;
 use super::super::fault::Fault;
 use super::super::listeners;
 use super::super::query::{Queries, many, one, params};
 use super::super::row::{get as column, maybe_time, numbered, small, sql_limit, time, uuid};
 use super::super::transaction::Transaction;
 use super::forget::delete_rows_of_runs;
+use crate::counter_deltas::AutomationCounter;
 use crate::automation_rows::Place;
 
 /// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries. Goes

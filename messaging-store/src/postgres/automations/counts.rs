@@ -4,7 +4,6 @@ use messaging_core::changes::CountNodes;
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::{AutomationCounts, NodeCounts, StoreError};
 
-use super::super::counters::AutomationCounter;
 use super::super::fault::Fault;
 use super::super::listeners;
 use super::super::numbers::automation_number;
@@ -14,6 +13,7 @@ use super::super::row::{count, get as column, small};
 use super::super::transaction::Transaction;
 use super::look_up;
 use super::runs::Of;
+use crate::counter_deltas::AutomationCounter;
 
 pub(in super::super) async fn count_nodes(
     transaction: &mut Transaction,

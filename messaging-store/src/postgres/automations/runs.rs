@@ -9,7 +9,6 @@ use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::super::counters::AutomationCounter;
 use super::super::fault::Fault;
 use super::super::listeners;
 use super::super::numbers::{automation_number, contact_number};
@@ -20,6 +19,7 @@ use super::super::row::{
 };
 use super::super::transaction::Transaction;
 use super::look_up::{self, revision};
+use crate::counter_deltas::AutomationCounter;
 use crate::automation_rows::{Place, entry_event, read_entry_event, read_steps, steps_text};
 
 /// How many rows one call of a listing looks at.
