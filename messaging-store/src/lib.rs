@@ -32,6 +32,8 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod sampling;
+mod segment_moves;
 mod sqlite;
 mod temporary;
 
