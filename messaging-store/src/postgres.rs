@@ -7,15 +7,19 @@
 mod accounts;
 mod apply;
 mod commit;
+mod contacts;
 mod counters;
+mod counts;
 mod expected;
 mod fault;
 mod listeners;
+mod lists;
 mod numbers;
 mod open;
 mod outbox;
 #[cfg(feature = "conformance")]
 mod pending;
+mod product_events;
 mod query;
 mod reads;
 mod row;

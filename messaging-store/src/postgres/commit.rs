@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::apply::apply;
 use super::counters;
+use super::counts;
 use super::fault::Fault;
 use super::transaction::Transaction;
 use crate::observed::Observed;
@@ -227,9 +228,8 @@ impl Committing {
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
     for changes in all {
         transaction.begin_changes(changes);
-        for write in changes.writes() {
-            apply(transaction, write).await?;
-        }
+        apply(transaction, changes.writes()).await?;
     }
+    counts::settle(transaction);
     counters::settle(transaction).await
 }

@@ -38,6 +38,13 @@ pub(super) fn note(transaction: &mut Transaction, read_mask: WorkspaceReadMask, 
     let _ = (transaction, read_mask.depth, contact, mask);
 }
 
+/// Notes changes of contacts by their numbers, each if a dynamic segment reads any of it.
+pub(super) fn note_many(transaction: &mut Transaction, read_mask: WorkspaceReadMask, changes: &[(i64, ReadMask)]) {
+    for (contact, mask) in changes {
+        note(transaction, read_mask, *contact, *mask);
+    }
+}
+
 /// Notes a change of a contact, if a dynamic segment reads any of it.
 pub(super) async fn note_contact(
     transaction: &mut Transaction,

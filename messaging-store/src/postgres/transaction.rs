@@ -4,12 +4,16 @@
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
+use messaging_core::ids::WorkspaceId;
 use tokio_postgres::{Row, Statement};
 
+use super::counts::CountDeltas;
 use super::fault::Fault;
 use super::query::{Params, Queries, as_refs};
 use crate::counter_deltas::CounterDeltas;
@@ -38,6 +42,10 @@ pub(super) struct Transaction {
     queue: Vec<Queued>,
     /// What counters change by, written once before it ends.
     pub(super) deltas: CounterDeltas,
+    /// By how much numbers of contacts and members change, written in the same way.
+    pub(super) counts: CountDeltas,
+    /// Numbers of names of product events, which stay for ever.
+    pub(super) event_names: HashMap<(WorkspaceId, String), i64>,
     /// By how many automations in a row the present changes were caused.
     pub(super) depth: u8,
     /// The job whose commit is applied.
@@ -48,8 +56,15 @@ impl Transaction {
     /// Begins one. Nothing is sent yet.
     pub(super) fn begin(connection: Object) -> Self {
         let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
-        let deltas = CounterDeltas::default();
-        Self { connection: Some(connection), queue: vec![begin], deltas, depth: 0, own_job: None }
+        Self {
+            connection: Some(connection),
+            queue: vec![begin],
+            deltas: CounterDeltas::default(),
+            counts: CountDeltas::default(),
+            event_names: HashMap::new(),
+            depth: 0,
+            own_job: None,
+        }
     }
 
     /// Begins the next set of changes of the batch.
