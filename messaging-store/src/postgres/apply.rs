@@ -2,12 +2,28 @@
 
 use messaging_core::changes::Write;
 
-use super::{accounts, attempts, automations, blobs, campaigns, channels, counters, custom_fields, events, holds, imports, installation_values, keys, messages, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
+use super::{accounts, attempts, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
 use super::fault::Fault;
+use super::lists::Join;
 use super::transaction::Transaction;
 
-/// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
-pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
+/// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
+pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
+    let mut rest = writes;
+    while let Some(first) = rest.first() {
+        let joins = lists::leading_joins(rest);
+        if joins.is_empty() {
+            apply_one(transaction, first).await?;
+        } else {
+            lists::join(transaction, &joins).await?;
+        }
+        rest = &rest[joins.len().max(1)..];
+    }
+    Ok(())
+}
+
+/// Applies a write: queues its statements, or asks where it has to look first.
+async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(transaction, check),
         Write::PutInstallationName(name, before) => installation_values::put_name(transaction, name, before.as_deref()),
@@ -41,6 +57,22 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
+        Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
+        Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
+        Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
+        Write::MoveProductEvents(change) => product_events::relocate(transaction, change).await?,
+        Write::DeleteProductEvents(workspace, contact, limit) => {
+            product_events::delete(transaction, *workspace, *contact, *limit).await?;
+        }
+        Write::PutList(list, expect) => lists::put(transaction, list, *expect),
+        Write::DeleteList(workspace, id) => lists::delete(transaction, *workspace, *id),
+        Write::JoinList(workspace, list, contact, at) => {
+            lists::join(transaction, &[Join { workspace: *workspace, list: *list, contact: *contact, at: *at }])
+                .await?;
+        }
+        Write::LeaveList(workspace, list, contact, at) => {
+            lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
+        }
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountLink(click) => counters::count_link(transaction, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use super::apply::apply;
 use super::automations;
 use super::counters;
+use super::counts;
 use super::fault::Fault;
 use super::listeners;
 use super::transaction::Transaction;
@@ -231,10 +232,10 @@ async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<()
     automations::look_up(transaction, all).await?;
     for changes in all {
         transaction.begin_changes(changes);
-        for write in changes.writes() {
-            apply(transaction, write).await?;
-        }
+        apply(transaction, changes.writes()).await?;
     }
+    listeners::settle(transaction).await?;
+    counts::settle(transaction);
     counters::settle(transaction);
     Ok(())
 }

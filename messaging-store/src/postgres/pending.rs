@@ -49,30 +49,6 @@ pending! { impl Audiences {
     campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
 } }
 
-pending! { impl Contacts {
-    contact(workspace: WorkspaceId, id: ContactId) -> Option<Stored<Contact>>;
-    contacts_identified(workspace: WorkspaceId, identifiers: Vec<Identifier>) -> Vec<Stored<Contact>>;
-    contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
-    contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
-    contact_count(workspace: WorkspaceId) -> u64;
-} }
-
-pending! { impl Lists {
-    list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
-    lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
-    lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
-    memberships(workspace: WorkspaceId, list: ListId, contacts: &[ContactId]) -> Vec<(ContactId, bool)>;
-    forget_members(limit: usize) -> u64;
-} }
-
-pending! { impl ProductEvents {
-    known_to_events(workspace: WorkspaceId, named: Named, since: Timestamp) -> Known;
-    product_events(workspace: WorkspaceId, contact: ContactId, page: PageRequest) -> Slice<ProductEvent>;
-    has_left_events(workspace: WorkspaceId, contact: ContactId) -> bool;
-    event_activity(workspace: WorkspaceId, name: Option<&str>, buckets: &Arc<Buckets>, limit: usize) -> Vec<EventActivity>;
-    forget_unique_ids(before: Timestamp, limit: usize) -> u64;
-} }
-
 pending! { impl Verification {
     workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
     verify_workspace(workspace: WorkspaceId) -> Verified;

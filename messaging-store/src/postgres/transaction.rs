@@ -4,13 +4,17 @@
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
+use messaging_core::ids::WorkspaceId;
 use tokio_postgres::{Row, Statement};
 
 use super::automations::LookedUp;
+use super::counts::CountDeltas;
 use super::fault::Fault;
 use super::listeners::{self, Hearing};
 use super::outbox::{self, Outbox};
@@ -47,6 +51,10 @@ pub(super) struct Transaction {
     pub(super) hearing: Hearing,
     /// What writes about automations have to know.
     pub(super) looked_up: LookedUp,
+    /// By how much numbers of contacts and members change, written in the same way.
+    pub(super) counts: CountDeltas,
+    /// Numbers of names of product events, which stay for ever.
+    pub(super) event_names: HashMap<(WorkspaceId, String), i64>,
     /// By how many automations in a row the present changes were caused.
     pub(super) depth: u8,
     /// The job whose commit is applied.
@@ -64,6 +72,8 @@ impl Transaction {
             outbox: Outbox::default(),
             hearing: Hearing::default(),
             looked_up: LookedUp::default(),
+            counts: CountDeltas::default(),
+            event_names: HashMap::new(),
             depth: 0,
             own_job: None,
         }

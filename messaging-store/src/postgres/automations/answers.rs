@@ -5,6 +5,7 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Ask, StoreError};
 
 use super::super::reads::Reads;
+use super::super::segments;
 
 pub(super) async fn answer(
     reads: &Reads,
@@ -12,6 +13,8 @@ pub(super) async fn answer(
     asks: &[Ask],
     zone: &TimeZone,
 ) -> Result<Vec<bool>, StoreError> {
-    let _ = (reads, workspace, asks, zone);
-    Err(StoreError::Unavailable)
+    let mut snapshot = reads.snapshot().await?;
+    let answers = segments::answers(&mut snapshot, workspace, asks, zone).await?;
+    snapshot.end().await?;
+    Ok(answers)
 }

@@ -14,10 +14,8 @@ use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::matching::MessageFact;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{StoreCursor, StoreError};
-use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, counted_kind, is_machine};
@@ -248,6 +246,7 @@ pub(in super::super) fn take(transaction: &mut Transaction, take: &TakeNotes) {
 #[cfg(test)]
 mod tests {
     use messaging_core::ids::{ContactId, Id as _};
+    use messaging_core::time::Timestamp;
 
     use super::*;
 

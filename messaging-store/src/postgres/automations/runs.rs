@@ -3,7 +3,7 @@
 use messaging_core::changes::{Expect, PutRun, RunKey};
 use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::run::{Run, RunStatus};
-use messaging_core::ids::{AutomationId, ContactId, Id as _, MessageId, RunId, WorkspaceId};
+use messaging_core::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, RunFilter, Slice, StoreCursor, StoreError, Stored};
 use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
