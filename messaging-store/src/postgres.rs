@@ -6,27 +6,54 @@
 
 mod accounts;
 mod apply;
-mod attempts;
+mod blob_rows;
+mod blobs;
+mod campaigns;
+mod channels;
 mod commit;
+mod contacts;
 mod counters;
+mod custom_fields;
+mod attempts;
+mod automations;
 mod events;
+mod counts;
 mod expected;
 mod fault;
+mod holds;
+mod imports;
+mod installation;
+mod installation_values;
+mod keys;
 mod listeners;
 mod messages;
+mod lists;
 mod numbers;
 mod open;
 mod outbox;
 #[cfg(feature = "conformance")]
 mod pending;
+mod pieces;
+mod provider_links;
+mod product_events;
 mod query;
 mod reads;
+mod replies;
 mod row;
-mod scan;
+mod sandbox;
 mod schema;
+mod sending_domains;
+mod sign_ins;
+mod soft_bounces;
+mod sweep;
+mod templates;
+mod segments;
+mod transaction;
+mod upload_rows;
+mod urls;
+mod scan;
 mod suppressions;
 mod sweeps;
-mod transaction;
 mod webhooks;
 
 use std::sync::Arc;
@@ -39,9 +66,11 @@ use messaging_core::ports::store::{
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 
+use self::blob_rows::RowBlobs;
 use self::commit::Commits;
 use self::query::params;
 use self::reads::Reads;
+use self::upload_rows::RowUploads;
 use crate::observed::Observed;
 
 pub use self::open::PostgresOptions;
@@ -71,11 +100,11 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        pending::blobs()
+        Arc::new(RowBlobs::new(self.reads.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        pending::uploads()
+        Arc::new(RowUploads::new(self.reads.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

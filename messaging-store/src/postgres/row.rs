@@ -26,6 +26,11 @@ pub(super) fn below_id(page: &messaging_core::ports::store::PageRequest) -> Uuid
     Uuid::from_bytes(below(page))
 }
 
+/// The least id with a time, as a parameter: ids begin with theirs.
+pub(super) fn first_id(time: Timestamp) -> Uuid {
+    Uuid::from_u128(u128::try_from(time.as_millis()).unwrap_or(0) << 80)
+}
+
 /// A revision as a parameter.
 pub(super) fn revision_param(revision: u32) -> i64 {
     i64::from(revision)
