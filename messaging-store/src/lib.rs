@@ -19,9 +19,11 @@
 //! # }
 //! ```
 
+mod automation_rows;
 pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod counter_columns;
 mod counter_deltas;
 mod file_error;
 mod files;
@@ -32,6 +34,10 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod recount;
+mod send_times;
+mod sampling;
+mod segment_moves;
 mod sqlite;
 mod temporary;
 

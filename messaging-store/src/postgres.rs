@@ -6,24 +6,58 @@
 
 mod accounts;
 mod apply;
+mod attempts;
+mod automations;
+mod blob_rows;
+mod blobs;
+mod campaigns;
+mod channels;
 mod commit;
+mod contacts;
 mod counters;
+mod counts;
+mod custom_fields;
+mod events;
 mod expected;
 mod fault;
+mod holds;
+mod imports;
+mod installation;
+mod installation_values;
+mod keys;
 mod limits;
 mod listeners;
+mod lists;
+mod messages;
 mod numbers;
 mod open;
 mod outbox;
 #[cfg(feature = "conformance")]
 mod pending;
+mod pieces;
+mod product_events;
+mod provider_links;
 mod query;
 mod reads;
+mod replies;
 mod row;
+mod sandbox;
+mod scan;
 mod schema;
+mod segments;
+mod sending_domains;
+mod sign_ins;
+mod soft_bounces;
+mod suppressions;
+mod sweep;
+mod sweeps;
+mod templates;
 mod tls;
 mod transaction;
+mod upload_rows;
 mod url;
+mod urls;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -35,10 +69,12 @@ use messaging_core::ports::store::{
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 
+use self::blob_rows::RowBlobs;
 use self::commit::Commits;
 use self::query::params;
 use self::limits::Limits;
 use self::reads::Reads;
+use self::upload_rows::RowUploads;
 use crate::observed::Observed;
 
 pub use self::open::PostgresOptions;
@@ -70,11 +106,11 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        pending::blobs()
+        Arc::new(RowBlobs::new(self.reads.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        pending::uploads()
+        Arc::new(RowUploads::new(self.reads.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
