@@ -20,6 +20,7 @@
 //! ```
 
 pub mod backup;
+mod comparing;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod counter_deltas;

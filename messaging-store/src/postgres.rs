@@ -40,6 +40,7 @@ mod templates;
 mod transaction;
 mod upload_rows;
 mod urls;
+mod verification;
 
 use std::sync::Arc;
 

@@ -159,13 +159,6 @@ pending! { impl Suppressions {
     suppressions(workspace: WorkspaceId, filter: &SuppressionFilter, page: PageRequest) -> Slice<Suppression>;
 } }
 
-pending! { impl Verification {
-    workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
-    verify_workspace(workspace: WorkspaceId) -> Verified;
-    verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
-    contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
-} }
-
 pending! { impl Webhooks {
     webhook(workspace: WorkspaceId, id: WebhookId) -> Option<Stored<Webhook>>;
     webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
