@@ -57,6 +57,7 @@ mod transaction;
 mod upload_rows;
 mod url;
 mod urls;
+mod verification;
 mod webhooks;
 
 use std::sync::Arc;
