@@ -6,6 +6,7 @@
 
 mod accounts;
 mod apply;
+mod audiences;
 mod commit;
 mod counters;
 mod expected;

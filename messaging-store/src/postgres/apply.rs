@@ -4,7 +4,7 @@ use messaging_core::changes::Write;
 
 use super::fault::Fault;
 use super::transaction::Transaction;
-use super::{accounts, segments};
+use super::{accounts, audiences, segments};
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
 pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
@@ -20,6 +20,15 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
+        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(transaction, *workspace, *campaign, digests);
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
+            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+        }
+        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CausedAt(depth) => transaction.depth = *depth,
         // What is observed is for the process alone.
