@@ -4,7 +4,7 @@ use messaging_core::changes::Write;
 
 use super::fault::Fault;
 use super::transaction::Transaction;
-use super::{accounts, audiences, segments};
+use super::{accounts, audiences, jobs, segments, waking};
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
 pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
@@ -31,6 +31,15 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CausedAt(depth) => transaction.depth = *depth,
+        Write::Enqueue(job) => jobs::enqueue(transaction, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
+        Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
+        Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
+        Write::RemoveJob(place) => jobs::remove(transaction, place)?,
+        Write::RescheduleJob(handle, to) => jobs::reschedule(transaction, handle, to)?,
+        Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
+        Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
+        Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
         // What is observed is for the process alone.
         Write::Observe(_) => {}
         _ => return Err(Fault::Malformed("not yet")),

@@ -35,15 +35,6 @@ pub(super) fn uploads() -> Arc<dyn Uploads> {
     unimplemented!("not yet")
 }
 
-pending! { impl Jobs {
-    claim(claim: Claim) -> Vec<ClaimedJob>;
-    next_due(now: Timestamp, monotonic: Monotonic) -> Option<Duration>;
-    job_count() -> u64;
-    jobs_of(kinds: &[&'static str], limit: usize) -> Vec<StoredJob>;
-    queues(limit: usize) -> Queues;
-    lane_lengths(lanes: &[Lane], due_by: Timestamp, most: usize) -> Vec<u64>;
-} }
-
 pending! { impl Attempts {
     attempts(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<MessageAttempt>;
     forget_attempts(before: Timestamp, limit: usize) -> u64;
