@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::apply::apply;
 use super::counters;
+use super::counts;
 use super::fault::Fault;
 use super::jobs;
 use super::nodes::Membership;
@@ -247,9 +248,8 @@ async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<()
     jobs::lock_lanes(transaction, all);
     for changes in all {
         transaction.begin_changes(changes);
-        for write in changes.writes() {
-            apply(transaction, write).await?;
-        }
+        apply(transaction, changes.writes()).await?;
     }
+    counts::settle(transaction);
     counters::settle(transaction).await
 }

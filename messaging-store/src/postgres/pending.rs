@@ -63,14 +63,6 @@ pending! { impl Channels {
     channels(workspace: WorkspaceId) -> Vec<ChannelSettings>;
 } }
 
-pending! { impl Contacts {
-    contact(workspace: WorkspaceId, id: ContactId) -> Option<Stored<Contact>>;
-    contacts_identified(workspace: WorkspaceId, identifiers: Vec<Identifier>) -> Vec<Stored<Contact>>;
-    contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
-    contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
-    contact_count(workspace: WorkspaceId) -> u64;
-} }
-
 pending! { impl Counters {
     campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
     series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
@@ -134,14 +126,6 @@ pending! { impl ApiKeys {
     api_key_last_used(workspace: WorkspaceId, id: ApiKeyId) -> Option<Timestamp>;
 } }
 
-pending! { impl Lists {
-    list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
-    lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
-    lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
-    memberships(workspace: WorkspaceId, list: ListId, contacts: &[ContactId]) -> Vec<(ContactId, bool)>;
-    forget_members(limit: usize) -> u64;
-} }
-
 pending! { impl Messages {
     message(workspace: WorkspaceId, id: MessageId) -> Option<Message>;
     message_with_length(workspace: WorkspaceId, id: MessageId) -> Option<(Message, Option<u64>)>;
@@ -153,14 +137,6 @@ pending! { impl Messages {
     messages_copying(workspace: WorkspaceId, key: CopyKey, limit: usize) -> Vec<MessageId>;
     unlisted_messages_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<MessageId>;
     forget_contents(before: Timestamp, limit: usize) -> u64;
-} }
-
-pending! { impl ProductEvents {
-    known_to_events(workspace: WorkspaceId, named: Named, since: Timestamp) -> Known;
-    product_events(workspace: WorkspaceId, contact: ContactId, page: PageRequest) -> Slice<ProductEvent>;
-    has_left_events(workspace: WorkspaceId, contact: ContactId) -> bool;
-    event_activity(workspace: WorkspaceId, name: Option<&str>, buckets: &Arc<Buckets>, limit: usize) -> Vec<EventActivity>;
-    forget_unique_ids(before: Timestamp, limit: usize) -> u64;
 } }
 
 pending! { impl ProviderLinks {

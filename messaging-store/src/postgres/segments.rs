@@ -36,7 +36,7 @@ use super::row::{
     uuid,
 };
 use super::transaction::Transaction;
-use super::{PostgresStore, jobs, listeners, outbox};
+use super::{PostgresStore, jobs, listeners, lists, outbox};
 
 pub(super) use self::asks::answers;
 pub(super) use self::evaluate::{Evaluation, PIECE as EVALUATED};
@@ -339,8 +339,9 @@ impl Segments for PostgresStore {
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
-                let gone =
-                    write_for!(self, job, transaction => follow::write_removed(&mut transaction, workspace, list))?;
+                let forget = write_for!(self, job, transaction =>
+                    lists::forget(&mut transaction, workspace, list, SLICE));
+                let gone = forget?;
                 if gone == 0 {
                     break;
                 }

@@ -4,15 +4,18 @@
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 
+use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
@@ -49,6 +52,10 @@ pub(super) struct Transaction {
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
     pub(super) outbox: Outbox,
+    /// By how much numbers of contacts and members change, written in the same way.
+    pub(super) counts: CountDeltas,
+    /// Numbers of names of product events, which stay for ever.
+    pub(super) event_names: HashMap<(WorkspaceId, String), i64>,
     /// By how many automations in a row the present changes were caused.
     pub(super) depth: u8,
     /// The job whose commit is applied.
@@ -72,6 +79,8 @@ impl Transaction {
             queue: vec![begin, touch],
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
+            counts: CountDeltas::default(),
+            event_names: HashMap::new(),
             depth: 0,
             own_job: None,
             has_woken: false,
