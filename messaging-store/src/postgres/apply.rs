@@ -2,7 +2,7 @@
 
 use messaging_core::changes::Write;
 
-use super::{accounts, attempts, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
+use super::{accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks};
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
@@ -57,6 +57,15 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
+        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(transaction, *workspace, *campaign, digests);
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
+            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+        }
+        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
@@ -144,7 +153,15 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Remember(reply) => replies::remember(transaction, reply),
-        _ => return Err(Fault::Malformed("not yet")),
+        Write::Enqueue(job) => jobs::enqueue(transaction, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
+        Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
+        Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
+        Write::RemoveJob(place) => jobs::remove(transaction, place)?,
+        Write::RescheduleJob(handle, to) => jobs::reschedule(transaction, handle, to)?,
+        Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
+        Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
+        Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
     }
     Ok(())
 }
