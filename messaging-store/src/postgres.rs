@@ -6,6 +6,7 @@
 
 mod accounts;
 mod apply;
+mod attempts;
 mod blob_rows;
 mod blobs;
 mod campaigns;
@@ -13,6 +14,7 @@ mod channels;
 mod commit;
 mod counters;
 mod custom_fields;
+mod events;
 mod expected;
 mod fault;
 mod holds;
@@ -21,6 +23,7 @@ mod installation;
 mod installation_values;
 mod keys;
 mod listeners;
+mod messages;
 mod numbers;
 mod open;
 mod outbox;
@@ -33,15 +36,19 @@ mod reads;
 mod replies;
 mod row;
 mod sandbox;
+mod scan;
 mod schema;
 mod sending_domains;
 mod sign_ins;
 mod soft_bounces;
+mod suppressions;
 mod sweep;
+mod sweeps;
 mod templates;
 mod transaction;
 mod upload_rows;
 mod urls;
+mod webhooks;
 
 use std::sync::Arc;
 

@@ -5,8 +5,9 @@ use messaging_core::changes::Write;
 use super::fault::Fault;
 use super::transaction::Transaction;
 use super::{
-    accounts, blobs, campaigns, channels, counters, custom_fields, holds, imports, installation_values, keys,
-    provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces, templates, urls,
+    accounts, attempts, blobs, campaigns, channels, counters, custom_fields, events, holds, imports,
+    installation_values, keys, messages, provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces,
+    suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
@@ -32,9 +33,13 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::DeleteDomain(workspace, id) => sending_domains::delete(transaction, *workspace, *id),
         Write::PutChannel(settings, expect) => channels::put(transaction, settings, *expect)?,
         Write::DeleteChannel(workspace, channel) => channels::delete(transaction, *workspace, *channel),
+        Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
         Write::CountSoftBounce(streak) => soft_bounces::lengthen(transaction, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             soft_bounces::end(transaction, *workspace, *channel, address);
+        }
+        Write::DeleteSuppression(workspace, id, at) => {
+            suppressions::delete(transaction, *workspace, *id, *at).await?;
         }
         Write::PutField(field, expect) => custom_fields::put(transaction, field, *expect)?,
         Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id),
@@ -42,13 +47,25 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors),
         Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
         Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
+        Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
+        Write::MoveMessage(movement) => messages::change_status(transaction, movement),
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountLink(click) => counters::count_link(transaction, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
+        Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
+        Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
+        Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
+        Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
         Write::PutProviderLink(link) => provider_links::put(transaction, link),
         Write::NoteInbound(workspace, channel, key, at) => {
             provider_links::note_inbound(transaction, *workspace, *channel, *key, *at);
         }
+        Write::ExpectMessage(workspace, id, revision) => messages::expect(transaction, *workspace, *id, *revision),
+        Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
+        Write::LogEvent(event) => events::log(transaction, event),
+        Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
+        Write::AppendAttempt(attempt) => attempts::append(transaction, attempt)?,
         Write::PutCapture(capture) => sandbox::put(transaction, capture),
         Write::PutUrl(workspace, url) => urls::put(transaction, *workspace, url),
         Write::DeleteUrl(workspace, key) => urls::delete(transaction, *workspace, *key),
@@ -68,6 +85,14 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         }
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
         Write::CausedAt(depth) => transaction.depth = *depth,
+        Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
+        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id),
         Write::KeepBlob(blob) => blobs::name(transaction, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.

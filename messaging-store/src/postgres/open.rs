@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio::sync::watch;
 use tokio_postgres::{Config, NoTls};
 
 use super::PostgresStore;
 use super::commit::{Commits, LANES};
 use super::reads::Reads;
-use super::schema;
+use super::{events, schema};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
@@ -40,17 +40,28 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
         let PostgresOptions { mut config, readers, queue_capacity } = options;
         config.application_name("messaging").options(SETTINGS);
+        // What is written after a failover, or to a database that came from elsewhere, is another era of the log.
+        let begin_era = || {
+            Hook::async_fn(|connection: &mut ClientWrapper, _| {
+                Box::pin(async move { events::begin_era(connection).await.map_err(HookError::Backend) })
+            })
+        };
         let pool = |size: usize| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             let manager = Manager::from_config(config.clone(), NoTls, recycling);
             Pool::builder(manager)
                 .max_size(size)
+                .post_create(begin_era())
                 .runtime(deadpool_postgres::Runtime::Tokio1)
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
         let (reads, writes) = (pool(readers.max(2))?, pool(2 * LANES)?);
         schema::migrate(&writes).await?;
+        // The connection that made the schema was there before it.
+        let first = writes.get().await.map_err(failed("connect to the database"))?;
+        events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
+        drop(first);
         let observed = Arc::<Observed>::default();
         let commits = Commits::start(&writes, queue_capacity, &observed);
         Ok(Self {

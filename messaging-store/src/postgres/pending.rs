@@ -37,11 +37,6 @@ pending! { impl Jobs {
     lane_lengths(lanes: &[Lane], due_by: Timestamp, most: usize) -> Vec<u64>;
 } }
 
-pending! { impl Attempts {
-    attempts(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<MessageAttempt>;
-    forget_attempts(before: Timestamp, limit: usize) -> u64;
-} }
-
 pending! { impl Audiences {
     audience_piece(workspace: WorkspaceId, query: &Arc<AudienceQuery>, piece: Option<u64>) -> AudiencePiece;
     taken_addresses(workspace: WorkspaceId, campaign: CampaignId, digests: Vec<u64>) -> Vec<u64>;
@@ -60,14 +55,6 @@ pending! { impl Contacts {
     contact_identified(workspace: WorkspaceId, identifier: &Identifier) -> Option<ContactId>;
     contacts(workspace: WorkspaceId, filter: &ContactFilter, page: PageRequest) -> Slice<Contact>;
     contact_count(workspace: WorkspaceId) -> u64;
-} }
-
-pending! { impl EventLog {
-    event(workspace: WorkspaceId, message: MessageId, at: Timestamp, id: EventId) -> Option<(MessageEvent, Message)>;
-    events_after(workspace: WorkspaceId, after: Option<LogPosition>, limit: usize) -> Vec<(LogPosition, MessageEvent, Message)>;
-    log_position(workspace: WorkspaceId, time: Timestamp) -> LogPosition;
-    followed_until(workspace: WorkspaceId) -> Option<Timestamp>;
-    forget_log(before: Timestamp, limit: usize) -> u64;
 } }
 
 pending! { impl Automations {
@@ -100,19 +87,6 @@ pending! { impl Lists {
     forget_members(limit: usize) -> u64;
 } }
 
-pending! { impl Messages {
-    message(workspace: WorkspaceId, id: MessageId) -> Option<Message>;
-    message_with_length(workspace: WorkspaceId, id: MessageId) -> Option<(Message, Option<u64>)>;
-    message_with_content(workspace: WorkspaceId, id: MessageId) -> Option<(Message, Option<MessageContent>)>;
-    message_events(workspace: WorkspaceId, id: MessageId, limit: usize) -> Vec<MessageEvent>;
-    message_events_of_kind(workspace: WorkspaceId, id: MessageId, kind: EventKind, limit: usize) -> Vec<MessageEvent>;
-    messages(workspace: WorkspaceId, filter: &MessageFilter, page: PageRequest) -> Slice<Message>;
-    messages_to(workspace: WorkspaceId, addresses: &[(Channel, String)], page: PageRequest) -> Slice<Message>;
-    messages_copying(workspace: WorkspaceId, key: CopyKey, limit: usize) -> Vec<MessageId>;
-    unlisted_messages_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<MessageId>;
-    forget_contents(before: Timestamp, limit: usize) -> u64;
-} }
-
 pending! { impl ProductEvents {
     known_to_events(workspace: WorkspaceId, named: Named, since: Timestamp) -> Known;
     product_events(workspace: WorkspaceId, contact: ContactId, page: PageRequest) -> Slice<ProductEvent>;
@@ -132,30 +106,9 @@ pending! { impl Segments {
     forget_segment_members(limit: usize) -> u64;
 } }
 
-pending! { impl Suppressions {
-    suppressed_anywhere(workspace: WorkspaceId, addresses: &[(Channel, String)]) -> Vec<Suppression>;
-    suppressed(workspace: WorkspaceId, channel: Channel, addresses: &[String]) -> Vec<Stored<Suppression>>;
-    suppression(workspace: WorkspaceId, id: SuppressionId) -> Option<Stored<Suppression>>;
-    suppressions(workspace: WorkspaceId, filter: &SuppressionFilter, page: PageRequest) -> Slice<Suppression>;
-} }
-
 pending! { impl Verification {
     workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
     verify_workspace(workspace: WorkspaceId) -> Verified;
     verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
     contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
-} }
-
-pending! { impl Webhooks {
-    webhook(workspace: WorkspaceId, id: WebhookId) -> Option<Stored<Webhook>>;
-    webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
-    failing_since(workspace: WorkspaceId, id: WebhookId) -> Option<Timestamp>;
-    delivery(workspace: WorkspaceId, id: DeliveryId) -> Option<Delivery>;
-    deliveries(workspace: WorkspaceId, webhook: WebhookId, status: Option<DeliveryStatus>, page: PageRequest) -> Slice<Delivery>;
-    backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;
-    replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Vec<Delivery>;
-    count_replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Option<(u64, DeliveryId)>;
-    give_up_backlogs(limit: usize) -> u64;
-    expire_deliveries(before: Timestamp, limit: usize) -> u64;
-    forget_deliveries(before: Timestamp, limit: usize) -> u64;
 } }

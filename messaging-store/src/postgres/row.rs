@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
+pub(super) use crate::pages::{below, first_id_of, number, numbered_place, one_more, place_number, slice, sql_limit};
 
 /// An id as a parameter.
 pub(super) fn uuid(id: impl Id) -> Uuid {
