@@ -34,6 +34,8 @@ mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recount;
+mod sampling;
+mod segment_moves;
 mod send_times;
 mod sqlite;
 mod temporary;

@@ -38,6 +38,7 @@ mod row;
 mod sandbox;
 mod scan;
 mod schema;
+mod segments;
 mod sending_domains;
 mod sign_ins;
 mod soft_bounces;

@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::transaction::Transaction;
 use super::{
     accounts, attempts, blobs, campaigns, channels, counters, custom_fields, events, holds, imports,
-    installation_values, keys, messages, provider_links, replies, sandbox, sending_domains, sign_ins, soft_bounces,
-    suppressions, templates, urls, webhooks,
+    installation_values, keys, messages, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
+    soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
@@ -41,6 +41,8 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(transaction, *workspace, *id, *at).await?;
         }
+        Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
+        Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutField(field, expect) => custom_fields::put(transaction, field, *expect)?,
         Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id),
         Write::PutImport(import, expect) => imports::put(transaction, import, *expect)?,

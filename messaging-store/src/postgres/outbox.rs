@@ -1,10 +1,23 @@
 //! The change outbox: which contacts changed in what a dynamic segment reads.
+//!
+//! An entry is part of the transaction of the change, so none is ever missing. Whoever may note takes a lock of the
+//! workspace that others may share, and reads then what its segments read; whoever changes that takes the lock alone. So a
+//! segment begins to be followed after the last commit that did not know of it has ended. Entries are gathered in the
+//! transaction and written by one statement before it commits.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use uuid::Uuid;
 
 use super::fault::Fault;
+use super::query::{one, params};
+use super::row::{get, uuid};
 use super::transaction::Transaction;
+
+/// The first number of the locks of workspaces; the second is made of the workspace's id.
+const INTERESTS: i32 = 0x7365_6701;
 
 /// What the dynamic segments of a workspace read.
 #[derive(Debug, Clone, Copy)]
@@ -14,13 +27,77 @@ pub(super) struct WorkspaceReadMask {
     depth: u8,
 }
 
+/// What a transaction knows of segments, and what it notes for them.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// What the segments of workspaces read. It does not change while the transaction holds their locks.
+    masks: HashMap<WorkspaceId, ReadMask>,
+    /// The workspaces whose locks are held.
+    locked: HashSet<WorkspaceId>,
+    /// What changed of contacts, by their numbers, and how deep that was caused.
+    contacts: BTreeMap<i64, (ReadMask, u8)>,
+    /// The same by their ids; whether somebody reads it is found out as it is written.
+    by_id: BTreeMap<(WorkspaceId, ContactId), (ReadMask, u8)>,
+}
+
+impl WorkspaceReadMask {
+    /// The same for what was caused by so many automations in a row.
+    pub(super) const fn caused_at(self, depth: u8) -> Self {
+        Self { depth, ..self }
+    }
+}
+
+/// The number of a mask as a parameter.
+pub(super) fn mask_param(mask: ReadMask) -> i64 {
+    i64::from(mask.bits())
+}
+
+/// The mask of a stored number.
+pub(super) fn mask_of(bits: i64) -> ReadMask {
+    ReadMask::from_bits(u32::try_from(bits).unwrap_or(0))
+}
+
+/// The second number of a workspace's locks.
+pub(super) fn lock_number(workspace: WorkspaceId) -> i32 {
+    let [.., a, b, c, d] = workspace.to_bytes();
+    i32::from_le_bytes([a, b, c, d])
+}
+
 /// What the dynamic segments of a workspace read; `None` when it has none.
 pub(super) async fn read_mask(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
 ) -> Result<Option<WorkspaceReadMask>, Fault> {
-    let _ = (transaction, workspace);
-    Ok(None)
+    let mask = match transaction.outbox.masks.get(&workspace) {
+        Some(known) => *known,
+        None => look(transaction, workspace).await?,
+    };
+    Ok((!mask.is_empty()).then_some(WorkspaceReadMask { mask, depth: transaction.depth }))
+}
+
+async fn look(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<ReadMask, Fault> {
+    const SQL: &str = "SELECT read_mask FROM workspace_numbers WHERE workspace = $1";
+    lock_shared(transaction, workspace);
+    let found = one(transaction, SQL, params![uuid(workspace)], |row| get::<i64>(row, 0)).await?;
+    let mask = found.map_or(ReadMask::NONE, mask_of);
+    transaction.outbox.masks.insert(workspace, mask);
+    Ok(mask)
+}
+
+/// Takes the lock of a workspace together with others who note.
+fn lock_shared(transaction: &mut Transaction, workspace: WorkspaceId) {
+    if transaction.outbox.locked.insert(workspace) {
+        let keys = params![INTERESTS, lock_number(workspace)];
+        transaction.run("SELECT pg_advisory_xact_lock_shared($1::integer, $2::integer)", keys);
+    }
+}
+
+/// Takes the lock of a workspace alone, before what its segments read is changed. What was known of it is known no more.
+pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) {
+    let keys = params![INTERESTS, lock_number(workspace)];
+    transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);
+    transaction.outbox.locked.insert(workspace);
+    transaction.outbox.masks.remove(&workspace);
 }
 
 /// The same, if it meets some mask; `None` when nobody reads any of them.
@@ -35,16 +112,77 @@ pub(super) async fn read_mask_in(
 
 /// Notes a change of a contact by its number, if a dynamic segment reads any of it.
 pub(super) fn note(transaction: &mut Transaction, read_mask: WorkspaceReadMask, contact: i64, mask: ReadMask) {
-    let _ = (transaction, read_mask.depth, contact, mask);
+    let mask = read_mask.mask & mask;
+    if !mask.is_empty() {
+        add(transaction.outbox.contacts.entry(contact).or_default(), mask, read_mask.depth);
+    }
+}
+
+/// Notes changes of contacts by their numbers, each if a dynamic segment reads any of it.
+pub(super) fn note_many(transaction: &mut Transaction, read_mask: WorkspaceReadMask, changes: &[(i64, ReadMask)]) {
+    for (contact, mask) in changes {
+        note(transaction, read_mask, *contact, *mask);
+    }
+}
+
+fn add(noted: &mut (ReadMask, u8), mask: ReadMask, depth: u8) {
+    *noted = (noted.0 | mask, noted.1.max(depth));
 }
 
 /// Notes a change of a contact, if a dynamic segment reads any of it.
+#[expect(clippy::unused_async, reason = "looking for the contact is left to the statement that writes what was noted")]
 pub(super) async fn note_contact(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
     contact: ContactId,
     mask: ReadMask,
 ) -> Result<(), Fault> {
-    let _ = (transaction, workspace, contact, mask);
+    let known = transaction.outbox.masks.get(&workspace);
+    if known.is_none_or(|known| known.intersects(mask)) {
+        lock_shared(transaction, workspace);
+        let depth = transaction.depth;
+        add(transaction.outbox.by_id.entry((workspace, contact)).or_default(), mask, depth);
+    }
     Ok(())
+}
+
+/// Forgets what was noted of a contact that is erased.
+pub(super) fn forget(transaction: &mut Transaction, contact: i64) {
+    transaction.outbox.contacts.remove(&contact);
+}
+
+/// Queues the statements that write what was noted, in the order of the contacts: the last thing before a commit.
+pub(super) fn settle(transaction: &mut Transaction) {
+    const BY_NUMBER: &str = "INSERT INTO changed_contacts (contact, read_mask, mark, depth)
+        SELECT u.contact, u.mask, 1, u.depth
+        FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (contact, mask, depth)
+        ON CONFLICT (contact) DO UPDATE SET read_mask = changed_contacts.read_mask | excluded.read_mask,
+            mark = changed_contacts.mark + 1, depth = greatest(changed_contacts.depth, excluded.depth)";
+    // A contact that goes meanwhile gets no entry.
+    const BY_ID: &str = "INSERT INTO changed_contacts (contact, read_mask, mark, depth)
+        SELECT c.n, u.mask & w.read_mask, 1, u.depth
+        FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[]) AS u (workspace, contact, mask, depth)
+        JOIN workspace_numbers w ON w.workspace = u.workspace AND w.read_mask & u.mask <> 0
+        JOIN contacts c ON c.workspace_number = w.number AND c.id = u.contact
+        ORDER BY c.n FOR KEY SHARE OF c
+        ON CONFLICT (contact) DO UPDATE SET read_mask = changed_contacts.read_mask | excluded.read_mask,
+            mark = changed_contacts.mark + 1, depth = greatest(changed_contacts.depth, excluded.depth)";
+    let noted = std::mem::take(&mut transaction.outbox.contacts);
+    if !noted.is_empty() {
+        let contacts: Vec<i64> = noted.keys().copied().collect();
+        let (masks, depths) = columns(noted.into_values());
+        transaction.run(BY_NUMBER, params![contacts, masks, depths]);
+    }
+    let noted = std::mem::take(&mut transaction.outbox.by_id);
+    if !noted.is_empty() {
+        let (workspaces, contacts): (Vec<Uuid>, Vec<Uuid>) =
+            noted.keys().map(|(workspace, contact)| (uuid(*workspace), uuid(*contact))).unzip();
+        let (masks, depths) = columns(noted.into_values());
+        transaction.run(BY_ID, params![workspaces, contacts, masks, depths]);
+    }
+}
+
+/// Masks and depths as parameters.
+fn columns(noted: impl Iterator<Item = (ReadMask, u8)>) -> (Vec<i64>, Vec<i64>) {
+    noted.map(|(mask, depth)| (mask_param(mask), i64::from(depth))).unzip()
 }

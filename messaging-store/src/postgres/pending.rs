@@ -95,17 +95,6 @@ pending! { impl ProductEvents {
     forget_unique_ids(before: Timestamp, limit: usize) -> u64;
 } }
 
-pending! { impl Segments {
-    segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;
-    segments(workspace: WorkspaceId, page: PageRequest) -> Slice<Segment>;
-    segment_read_mask(workspace: WorkspaceId) -> ReadMask;
-    segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
-    preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-    calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> Calculated, CommitError;
-    follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
-    forget_segment_members(limit: usize) -> u64;
-} }
-
 pending! { impl Verification {
     workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
     verify_workspace(workspace: WorkspaceId) -> Verified;

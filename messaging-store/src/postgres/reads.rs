@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Timeouts};
+use futures_util::TryStreamExt as _;
+use futures_util::future::join_all;
 use messaging_core::ports::store::StoreError;
 use tokio_postgres::Row;
 
@@ -82,6 +84,37 @@ impl Snapshot {
             connection.execute(&commit, &[]).await?;
         }
         drop(self.0.take());
+        Ok(())
+    }
+
+    /// The rows of several queries, which are sent together.
+    pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
+        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
+        let mut prepared = Vec::with_capacity(queries.len());
+        for (sql, params) in queries {
+            prepared.push((connection.prepare_cached(sql).await?, params));
+        }
+        let sent = prepared.iter().map(|(statement, params)| async move {
+            let params = as_refs(params);
+            connection.query(statement, &params).await
+        });
+        Ok(join_all(sent).await.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// Looks at the rows of a query one by one, however many there are.
+    pub(super) async fn each_row(
+        &mut self,
+        sql: &'static str,
+        params: Params,
+        mut visit: impl FnMut(&Row) -> Result<(), Fault> + Send,
+    ) -> Result<(), Fault> {
+        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
+        let statement = connection.prepare_cached(sql).await?;
+        let rows = connection.query_raw(&statement, as_refs(&params)).await?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows.try_next().await? {
+            visit(&row)?;
+        }
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use messaging_core::domain::lane::Lane;
 use tokio_postgres::{Row, Statement};
 
 use super::fault::Fault;
+use super::outbox::{self, Outbox};
 use super::query::{Params, Queries, as_refs};
 use crate::counter_deltas::CounterDeltas;
 
@@ -38,6 +39,8 @@ pub(super) struct Transaction {
     queue: Vec<Queued>,
     /// What counters change by, written once before it ends.
     pub(super) deltas: CounterDeltas,
+    /// What changed of contacts that segments read, written once before it ends.
+    pub(super) outbox: Outbox,
     /// By how many automations in a row the present changes were caused.
     pub(super) depth: u8,
     /// The job whose commit is applied.
@@ -48,8 +51,8 @@ impl Transaction {
     /// Begins one. Nothing is sent yet.
     pub(super) fn begin(connection: Object) -> Self {
         let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
-        let deltas = CounterDeltas::default();
-        Self { connection: Some(connection), queue: vec![begin], deltas, depth: 0, own_job: None }
+        let (deltas, outbox) = (CounterDeltas::default(), Outbox::default());
+        Self { connection: Some(connection), queue: vec![begin], deltas, outbox, depth: 0, own_job: None }
     }
 
     /// Begins the next set of changes of the batch.
@@ -89,6 +92,7 @@ impl Transaction {
 
     /// Sends what is queued and commits. Fails without a trace, but for [`Fault::OutcomeUnknown`].
     pub(super) async fn commit(mut self) -> Result<(), Fault> {
+        outbox::settle(&mut self);
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
         match self.send(queue, Some(commit)).await {

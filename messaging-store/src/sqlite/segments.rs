@@ -46,7 +46,6 @@ pub(super) use evaluate::{Answering, Evaluation};
 pub(super) use follow::tell_of_address;
 pub(super) use members::let_go;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
-pub(super) use preview::{scaled, spread};
 pub(super) use probe::addresses as attribute_addresses;
 
 /// How many rows a sweep removes in one transaction.

@@ -13,8 +13,8 @@ use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
-use super::super::segments::{scaled, spread};
 use super::scan::{Found, LOOK, Scan};
+use crate::sampling::{scaled, spread};
 
 /// More addresses than these are not compared with one another.
 const MAX_ADDRESSES: usize = 100_000;

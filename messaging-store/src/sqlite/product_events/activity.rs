@@ -13,7 +13,7 @@ use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, workspace_number};
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
-use super::super::segments::spread;
+use crate::sampling::spread;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);

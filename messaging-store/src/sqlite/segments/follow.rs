@@ -24,9 +24,10 @@ use super::super::query::{many, one};
 use super::super::row::{id, number, numbered, sql_limit};
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::members::{Moving, compare, count, is_there};
+use super::members::{Moving, count, is_there};
 use super::outbox::{WorkspaceReadMask, note};
 use super::probe;
+use crate::segment_moves::compare;
 
 /// How long one look may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);

@@ -4,7 +4,6 @@
 //! is written in a few short transactions. What changes in between is noted like every change and worked off
 //! afterwards; only a contact that is erased in between must not become a member again.
 
-use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use messaging_core::ids::{SegmentId, WorkspaceId};
@@ -20,6 +19,7 @@ use super::super::query::{many, one};
 use super::super::row::{numbered_place, place_number};
 use super::compile::compile;
 use super::evaluate::Evaluation;
+use crate::segment_moves::compare;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -92,27 +92,6 @@ fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) 
         held.push(row.get(0)?);
     }
     Ok(held)
-}
-
-/// Adds what makes `held` into `wanted`; both are in order.
-pub(super) fn compare(wanted: &[i64], held: &[i64], moves: &mut Vec<(i64, bool)>) {
-    let (mut wanted, mut held) = (wanted.iter().copied().peekable(), held.iter().copied().peekable());
-    loop {
-        let order = match (wanted.peek(), held.peek()) {
-            (Some(wants), Some(holds)) => wants.cmp(holds),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => return,
-        };
-        match order {
-            Ordering::Less => moves.extend(wanted.next().map(|contact| (contact, true))),
-            Ordering::Greater => moves.extend(held.next().map(|contact| (contact, false))),
-            Ordering::Equal => {
-                wanted.next();
-                held.next();
-            }
-        }
-    }
 }
 
 /// Writes some moves; answers how many joined and how many left.
@@ -199,25 +178,4 @@ pub(in super::super) fn let_go(connection: &Connection, workspace_number: i64, c
     }
     connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1")?.execute([contact])?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(wanted: &[i64], held: &[i64], expected: &[(i64, bool)]) {
-        let mut moves = Vec::new();
-        compare(wanted, held, &mut moves);
-        assert_eq!(moves, expected, "{wanted:?} {held:?}");
-    }
-
-    #[test]
-    fn a_comparison_finds_who_has_to_move() {
-        check(&[], &[], &[]);
-        check(&[1, 2], &[1, 2], &[]);
-        check(&[1, 2], &[], &[(1, true), (2, true)]);
-        check(&[], &[1, 2], &[(1, false), (2, false)]);
-        check(&[1, 3, 5], &[2, 3, 6], &[(1, true), (2, false), (5, true), (6, false)]);
-    }
 }

@@ -1,0 +1,325 @@
+//! Whom filters match, found for many contacts at once.
+//!
+//! Contacts are read with the columns that the filters need, and core tests the values. Whoever is not decided by them is
+//! asked about in the other tables, by one statement for each question, all of them sent together. Then core's tree is
+//! decided. All of it is of the moment of a snapshot.
+
+use std::ops::RangeInclusive;
+
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::values::Present;
+use messaging_core::ids::WorkspaceId;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::super::fault::Fault;
+use super::super::numbers::workspace_number;
+use super::super::query::{Queries as _, params};
+use super::super::reads::Snapshot;
+use super::super::row::{get, sql_limit, uuid};
+use super::tables::{Columns, InTable, Names, OfLeaf, place};
+use super::tree::Tree;
+use super::values::{Value, Wanted, asked_columns};
+
+/// How many contacts are best evaluated together.
+pub(in super::super) const PIECE: usize = 2000;
+
+/// Filters that are ready to be evaluated, good for the moment they were made in.
+#[derive(Debug)]
+pub(in super::super) struct Evaluation {
+    workspace: WorkspaceId,
+    pub(in super::super) workspace_number: i64,
+    trees: Vec<Tree>,
+    questions: Vec<Question>,
+    wanted: Wanted,
+}
+
+/// A question that leaves of the trees ask.
+#[derive(Debug)]
+enum Question {
+    Always(bool),
+    Value(Value),
+    /// It holds when the answer of the table is this.
+    Table(InTable, bool),
+}
+
+/// A contact of whom something is asked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) n: i64,
+    pub(super) id: Uuid,
+    /// Where the question stands among those that were asked.
+    place: usize,
+    /// The event after which its entry was, and up to which events count.
+    pub(super) after: Option<Uuid>,
+    pub(super) up_to: Option<Uuid>,
+    /// The columns of `asked_columns`.
+    pub(super) row: Row,
+}
+
+/// A question of an automation: about whom, and which events count.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Spanned {
+    /// The contact.
+    pub(in super::super) contact: Uuid,
+    /// The event after which the entry was.
+    pub(in super::super) after: Option<Uuid>,
+    /// The last event that counts; all when there is none.
+    pub(in super::super) up_to: Option<Uuid>,
+}
+
+/// What was found of the contacts of a range.
+#[derive(Debug)]
+pub(in super::super) struct Seen {
+    /// The contacts, by number, in their order.
+    pub(in super::super) numbers: Vec<i64>,
+    /// For each contact which of the filters match.
+    holds: Vec<bool>,
+    filters: usize,
+    /// Where the rest of the range begins; `None` when that was all.
+    pub(in super::super) rest: Option<i64>,
+}
+
+impl Seen {
+    /// The contacts, and which of the filters match each.
+    pub(in super::super) fn each(&self) -> impl Iterator<Item = (i64, &[bool])> {
+        self.numbers.iter().copied().zip(self.holds.chunks(self.filters.max(1)))
+    }
+
+    /// The contacts whom the first filter matches.
+    pub(in super::super) fn matching(&self) -> Vec<i64> {
+        let matches = |(contact, holds): (i64, &[bool])| (holds.first() == Some(&true)).then_some(contact);
+        self.each().filter_map(matches).collect()
+    }
+}
+
+impl Evaluation {
+    /// Prepares filters for the contacts of a workspace; `None` when it has none.
+    pub(in super::super) async fn new(
+        on: &mut Snapshot,
+        workspace: WorkspaceId,
+        present: &Present,
+        filters: impl IntoIterator<Item = &Filter>,
+    ) -> Result<Option<Self>, Fault> {
+        Self::prepare(on, workspace, present, filters, false).await
+    }
+
+    /// The same for a question of automations.
+    pub(in super::super) async fn of_ask(
+        on: &mut Snapshot,
+        workspace: WorkspaceId,
+        present: &Present,
+        filter: &Filter,
+    ) -> Result<Option<Self>, Fault> {
+        Self::prepare(on, workspace, present, [filter], true).await
+    }
+
+    async fn prepare(
+        on: &mut Snapshot,
+        workspace: WorkspaceId,
+        present: &Present,
+        filters: impl IntoIterator<Item = &Filter>,
+        is_ask: bool,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(workspace_number) = workspace_number(on, workspace).await? else { return Ok(None) };
+        let mut leaves = Vec::new();
+        let trees = filters.into_iter().map(|filter| Tree::of(filter, &mut leaves)).collect();
+        let names = Names::of(on, workspace_number, &leaves).await?;
+        let mut wanted = Wanted::default();
+        let questions = leaves
+            .into_iter()
+            .map(|leaf| match Value::of(leaf, present, &mut wanted) {
+                Some(value) => Question::Value(value),
+                None => match OfLeaf::new(leaf, &names, present, is_ask, &mut wanted) {
+                    OfLeaf::Always(holds) => Question::Always(holds),
+                    OfLeaf::Asked(question, holds) => Question::Table(question, holds),
+                },
+            })
+            .collect();
+        Ok(Some(Self { workspace, workspace_number, trees, questions, wanted }))
+    }
+
+    /// Evaluates the first contacts of a range of numbers, at most so many.
+    pub(in super::super) async fn in_range(
+        &self,
+        on: &mut Snapshot,
+        range: &RangeInclusive<i64>,
+        limit: usize,
+    ) -> Result<Seen, Fault> {
+        const SQL: &str =
+            concat!("SELECT ", asked_columns!(), " FROM contacts c WHERE c.n BETWEEN $4 AND $5 ORDER BY c.n LIMIT $6");
+        let Wanted { texts, tags, attributes } = self.wanted;
+        let params = params![texts, tags, attributes, *range.start(), *range.end(), sql_limit(limit)];
+        let rows = on.rows(SQL, params).await?;
+        let mut asked = Vec::with_capacity(rows.len());
+        for (place, row) in rows.into_iter().enumerate() {
+            asked.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after: None, up_to: None, row });
+        }
+        let rest = if asked.len() < limit { None } else { asked.last().map(|last| last.n + 1) };
+        let last = rest.map_or(*range.end(), |rest| rest - 1);
+        let holds = self.evaluate(on, &asked, Some(*range.start()..=last)).await?;
+        let numbers = asked.iter().map(|one| one.n).collect();
+        let rest = rest.filter(|rest| rest <= range.end());
+        Ok(Seen { numbers, holds, filters: self.trees.len(), rest })
+    }
+
+    /// Those of some contacts whom the filter matches, by number; in the order of `numbers`.
+    pub(in super::super) async fn among(&self, on: &mut Snapshot, numbers: &[i64]) -> Result<Vec<i64>, Fault> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            asked_columns!(),
+            " FROM unnest($4::bigint[]) WITH ORDINALITY AS u (n, place) JOIN contacts c ON c.n = u.n ORDER BY u.place"
+        );
+        let Wanted { texts, tags, attributes } = self.wanted;
+        let rows = on.rows(SQL, params![texts, tags, attributes, numbers.to_vec()]).await?;
+        let mut asked = Vec::with_capacity(rows.len());
+        for (place, row) in rows.into_iter().enumerate() {
+            asked.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after: None, up_to: None, row });
+        }
+        let holds = self.evaluate(on, &asked, None).await?;
+        Ok(asked.iter().zip(holds).filter(|(_, holds)| *holds).map(|(one, _)| one.n).collect())
+    }
+
+    /// Whether the filter matches each of some contacts with a span of events of its own. Whoever is gone does not match.
+    pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[Spanned]) -> Result<Vec<bool>, Fault> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            asked_columns!(),
+            ", u.place FROM unnest($4::uuid[]) WITH ORDINALITY AS u (id, place)
+             JOIN contacts c ON c.workspace_number = $5 AND c.id = u.id"
+        );
+        const PLACE: usize = 13;
+        let mut answers = vec![false; asked.len()];
+        for (first, piece) in (0..).step_by(PIECE).zip(asked.chunks(PIECE)) {
+            let Wanted { texts, tags, attributes } = self.wanted;
+            let ids: Vec<Uuid> = piece.iter().map(|one| one.contact).collect();
+            let params = params![texts, tags, attributes, ids, self.workspace_number];
+            let mut found = Vec::new();
+            for row in on.rows(SQL, params).await? {
+                let place = usize::try_from(get::<i64>(&row, PLACE)? - 1).unwrap_or(usize::MAX);
+                let Some(Spanned { after, up_to, .. }) = piece.get(place).copied() else { continue };
+                let place = first + place;
+                found.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after, up_to, row });
+            }
+            let holds = self.evaluate(on, &found, None).await?;
+            for (one, holds) in found.iter().zip(holds) {
+                answers[one.place] = holds;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Which filters match each of some contacts. `range` holds all contacts of the workspace that are asked about, if they
+    /// are asked about together and in their order.
+    async fn evaluate(
+        &self,
+        on: &mut Snapshot,
+        asked: &[Asked],
+        range: Option<RangeInclusive<i64>>,
+    ) -> Result<Vec<bool>, Fault> {
+        let mut known =
+            Known { answers: vec![None; asked.len() * self.questions.len()], questions: self.questions.len() };
+        let mut holds = Vec::with_capacity(asked.len() * self.trees.len());
+        let mut open = Vec::new();
+        for (place, one) in asked.iter().enumerate() {
+            let mut is_open = false;
+            for tree in &self.trees {
+                let decided = tree.decide(&mut |number| self.by_value(&mut known, place, number, &one.row))?;
+                is_open |= decided.is_none();
+                holds.push(decided.unwrap_or(false));
+            }
+            if is_open {
+                open.push(place);
+            }
+        }
+        if open.is_empty() {
+            return Ok(holds);
+        }
+        self.ask_tables(on, asked, &open, range, &mut known).await?;
+        for place in open {
+            for (number, tree) in self.trees.iter().enumerate() {
+                let row = &asked[place].row;
+                let decided = tree.decide(&mut |question| self.by_value(&mut known, place, question, row))?;
+                holds[place * self.trees.len() + number] =
+                    decided.ok_or(Fault::Malformed("a question was not answered"))?;
+            }
+        }
+        Ok(holds)
+    }
+
+    /// The answer to a question about a contact, if its values or what was found before tell.
+    fn by_value(&self, known: &mut Known, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
+        let answer = known.of(place, number);
+        if answer.is_none() {
+            *answer = match &self.questions[number] {
+                Question::Always(holds) => Some(*holds),
+                Question::Value(value) => Some(value.holds(row)?),
+                Question::Table(..) => None,
+            };
+        }
+        Ok(*answer)
+    }
+
+    /// Asks the other tables about contacts that are not decided.
+    async fn ask_tables(
+        &self,
+        on: &mut Snapshot,
+        asked: &[Asked],
+        open: &[usize],
+        range: Option<RangeInclusive<i64>>,
+        known: &mut Known,
+    ) -> Result<(), Fault> {
+        let some: Vec<&Asked> = open.iter().map(|place| &asked[*place]).collect();
+        let columns = Columns::of(some.iter().copied());
+        let (mut together, mut statements) = (Vec::new(), Vec::new());
+        for (number, question) in self.questions.iter().enumerate() {
+            let Question::Table(table, expected) = question else { continue };
+            for place in open {
+                *known.of(*place, number) = Some(!expected);
+            }
+            let members = range.as_ref().and_then(|range| Some((range, table.members_sql()?)));
+            if let Some((range, (sql, group))) = members {
+                together.push((number, *expected, true));
+                statements.push((sql, params![group, *range.start(), *range.end()]));
+            } else if let Some(statement) = table.places(self.workspace, &columns, &some)? {
+                together.push((number, *expected, false));
+                statements.push(statement);
+            } else {
+                for place in table.tested(on, self.workspace, &columns).await? {
+                    *known.of(open[place], number) = Some(*expected);
+                }
+            }
+        }
+        for ((number, expected, is_members), rows) in together.into_iter().zip(on.rows_of_each(statements).await?) {
+            for row in &rows {
+                let found = if is_members {
+                    some.binary_search_by_key(&get::<i64>(row, 0)?, |one| one.n).ok()
+                } else {
+                    Some(place(row)?)
+                };
+                // Members of a range who are decided already are not asked about.
+                if let Some(place) = found.and_then(|found| open.get(found)) {
+                    *known.of(*place, number) = Some(expected);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of contacts: the answers to all questions, contact by contact.
+struct Known {
+    answers: Vec<Option<bool>>,
+    questions: usize,
+}
+
+impl Known {
+    fn of(&mut self, place: usize, question: usize) -> &mut Option<bool> {
+        &mut self.answers[place * self.questions + question]
+    }
+}
+
+/// An id as an event's may be compared with it.
+pub(in super::super) fn event_key(id: messaging_core::ids::EventId) -> Uuid {
+    uuid(id)
+}

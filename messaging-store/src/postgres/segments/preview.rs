@@ -1,0 +1,197 @@
+//! Counting who matches without keeping it.
+//!
+//! Contacts are looked at in small ranges of their numbers that are spread over all of them, the newest first, so that a
+//! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::domain::segment::values::Present;
+use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ports::store::segments::MemberQuery;
+
+use super::super::fault::Fault;
+use super::super::numbers::{COUNT_BITS, workspace_number};
+use super::super::query::{Queries, many, one, params};
+use super::super::reads::{Reads, Snapshot};
+use super::super::row::{count, get, id};
+use super::evaluate::{Evaluation, PIECE};
+use super::present;
+use crate::sampling::{scaled, spread};
+
+/// How long a preview counts; then it estimates.
+pub(in super::super) const PREVIEW: Duration = Duration::from_millis(450);
+/// How long one snapshot may be looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How many contacts stand in a part, about.
+const PART: i64 = 512;
+
+/// The numbers of a workspace's contacts, in parts.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Parts {
+    first: i64,
+    last: i64,
+    /// How many parts there are.
+    pub(in super::super) count: i64,
+    /// How many numbers each has; the last may have fewer.
+    width: i64,
+}
+
+impl Parts {
+    /// Parts with about so many contacts each; none when there are no contacts.
+    pub(in super::super) async fn new(
+        on: &mut impl Queries,
+        workspace_number: i64,
+        contacts: u64,
+        of_each: i64,
+    ) -> Result<Self, Fault> {
+        const SQL: &str = "SELECT min(n), max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
+        let (least, most) = (workspace_number << COUNT_BITS, ((workspace_number + 1) << COUNT_BITS) - 1);
+        let read = one(on, SQL, params![least, most], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
+        let Some((Some(first), Some(last))) = read else {
+            return Ok(Self { first: least, last: least, count: 0, width: 1 });
+        };
+        let numbers: i64 = last - first + 1;
+        let wanted = (i64::try_from(contacts).unwrap_or(i64::MAX) / of_each + 1).min(numbers);
+        let width = (numbers - 1) / wanted + 1;
+        Ok(Self { first, last, count: (numbers - 1) / width + 1, width })
+    }
+
+    /// The numbers of the part that comes at some place of the order.
+    pub(in super::super) fn at(&self, place: i64) -> RangeInclusive<i64> {
+        let start = self.first + spread(place, self.count) * self.width;
+        start..=self.last.min(start + self.width - 1)
+    }
+
+    /// How many numbers there are.
+    pub(in super::super) const fn numbers(&self) -> u64 {
+        (self.last - self.first + 1).unsigned_abs()
+    }
+}
+
+/// What is asked, and what was found so far.
+struct Count<'a> {
+    workspace: WorkspaceId,
+    present: Present,
+    filters: Vec<&'a Filter>,
+    sample: usize,
+    found: Option<Found>,
+}
+
+struct Found {
+    parts: Parts,
+    /// How many contacts there are.
+    contacts: u64,
+    /// How many parts were looked at.
+    looked_at: i64,
+    seen: u64,
+    sizes: Vec<u64>,
+    /// The newest that match.
+    sample: BinaryHeap<Reverse<i64>>,
+}
+
+/// Who was counted.
+pub(super) struct Counted {
+    /// How many match each of the filters; estimates unless everybody was looked at.
+    pub(super) sizes: Vec<u64>,
+    pub(super) exact: bool,
+    /// Some whom the first matches, newest first.
+    pub(super) sample: Vec<ContactId>,
+}
+
+/// Counts who matches a query, and each of the conditions.
+pub(super) async fn counted(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    query: &MemberQuery,
+    conditions: &[Filter],
+    sample: usize,
+) -> Result<Counted, Fault> {
+    let began = Instant::now();
+    let filters = std::iter::once(&query.filter).chain(conditions).collect();
+    let mut count = Count { workspace, present: present(query), filters, sample, found: None };
+    loop {
+        let mut on = reads.snapshot().await?;
+        let is_all = count.go_on(&mut on).await?;
+        if is_all || began.elapsed() >= PREVIEW {
+            let counted = count.counted(&mut on).await?;
+            on.end().await?;
+            return Ok(counted);
+        }
+        on.end().await?;
+    }
+}
+
+impl Count<'_> {
+    /// Looks at some more contacts; answers whether that was all.
+    async fn go_on(&mut self, on: &mut Snapshot) -> Result<bool, Fault> {
+        let filters = self.filters.iter().copied();
+        let evaluation = Evaluation::new(on, self.workspace, &self.present, filters).await?;
+        let Some(evaluation) = evaluation else { return Ok(true) };
+        let found = match &mut self.found {
+            Some(found) => found,
+            None => self.found.insert(Found::begin(on, self.workspace, self.filters.len()).await?),
+        };
+        // What was needed before does not count, so that every look gets somewhere.
+        let began = Instant::now();
+        while found.looked_at < found.parts.count && began.elapsed() < LOOK {
+            let part = found.parts.at(found.looked_at);
+            let mut rest = Some(*part.start());
+            while let Some(start) = rest {
+                let seen = evaluation.in_range(on, &(start..=*part.end()), PIECE).await?;
+                for (contact, holds) in seen.each() {
+                    found.note(contact, holds, self.sample);
+                }
+                rest = seen.rest;
+            }
+            found.looked_at += 1;
+        }
+        Ok(found.looked_at == found.parts.count)
+    }
+
+    /// What was found.
+    async fn counted(self, on: &mut Snapshot) -> Result<Counted, Fault> {
+        const SAMPLE: &str = "SELECT id FROM contacts WHERE n = ANY($1) ORDER BY n DESC";
+        let Some(found) = self.found else {
+            return Ok(Counted { sizes: vec![0; self.filters.len()], exact: true, sample: Vec::new() });
+        };
+        let exact = found.looked_at == found.parts.count;
+        let size = |seen: &u64| if exact { *seen } else { scaled(*seen, found.contacts, found.seen) };
+        let sizes = found.sizes.iter().map(size).collect();
+        let numbers: Vec<i64> = found.sample.into_iter().map(|Reverse(contact)| contact).collect();
+        let sample = many(on, SAMPLE, params![numbers], |row| id(row, 0)).await?;
+        Ok(Counted { sizes, exact, sample })
+    }
+}
+
+/// How many contacts a workspace has, by its number.
+pub(in super::super) async fn contact_count(on: &mut impl Queries, workspace_number: i64) -> Result<u64, Fault> {
+    const SQL: &str = "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts WHERE workspace_number = $1";
+    Ok(one(on, SQL, params![workspace_number], |row| count(row, 0)).await?.unwrap_or(0))
+}
+
+impl Found {
+    async fn begin(on: &mut Snapshot, workspace: WorkspaceId, filters: usize) -> Result<Self, Fault> {
+        let number = workspace_number(on, workspace).await?.unwrap_or(0);
+        let contacts = contact_count(on, number).await?;
+        let parts = Parts::new(on, number, contacts, PART).await?;
+        let sizes = vec![0; filters];
+        Ok(Self { parts, contacts, looked_at: 0, seen: 0, sizes, sample: BinaryHeap::new() })
+    }
+
+    fn note(&mut self, contact: i64, holds: &[bool], sample: usize) {
+        self.seen += 1;
+        for (size, holds) in self.sizes.iter_mut().zip(holds) {
+            *size += u64::from(*holds);
+        }
+        if holds.first() == Some(&true) {
+            self.sample.push(Reverse(contact));
+            if self.sample.len() > sample {
+                self.sample.pop();
+            }
+        }
+    }
+}
