@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod automation_rows;
 pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;

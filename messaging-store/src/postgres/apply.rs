@@ -3,15 +3,31 @@
 use messaging_core::changes::Write;
 
 use super::fault::Fault;
+use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    accounts, attempts, blobs, campaigns, channels, counters, custom_fields, events, holds, imports,
-    installation_values, keys, messages, provider_links, replies, sandbox, segments, sending_domains, sign_ins,
-    soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds,
+    imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
+    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
-/// Applies a write inside the open transaction: queues its statements, or asks where it has to look first.
-pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
+/// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
+pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
+    let mut rest = writes;
+    while let Some(first) = rest.first() {
+        let joins = lists::leading_joins(rest);
+        if joins.is_empty() {
+            apply_one(transaction, first).await?;
+        } else {
+            lists::join(transaction, &joins).await?;
+        }
+        rest = &rest[joins.len().max(1)..];
+    }
+    Ok(())
+}
+
+/// Applies a write: queues its statements, or asks where it has to look first.
+async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(transaction, check),
         Write::PutInstallationName(name, before) => installation_values::put_name(transaction, name, before.as_deref()),
@@ -40,6 +56,22 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
         }
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(transaction, *workspace, *id, *at).await?;
+        }
+        Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
+        Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
+        Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
+        Write::MoveProductEvents(change) => product_events::relocate(transaction, change).await?,
+        Write::DeleteProductEvents(workspace, contact, limit) => {
+            product_events::delete(transaction, *workspace, *contact, *limit).await?;
+        }
+        Write::PutList(list, expect) => lists::put(transaction, list, *expect),
+        Write::DeleteList(workspace, id) => lists::delete(transaction, *workspace, *id),
+        Write::JoinList(workspace, list, contact, at) => {
+            lists::join(transaction, &[Join { workspace: *workspace, list: *list, contact: *contact, at: *at }])
+                .await?;
+        }
+        Write::LeaveList(workspace, list, contact, at) => {
+            lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
@@ -86,6 +118,22 @@ pub(super) async fn apply(transaction: &mut Transaction, write: &Write) -> Resul
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
+        Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
+        Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
+        Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
+        Write::PutRun(put) => automations::put_run(transaction, put).await?,
+        Write::PutEntry(entry, expect) => automations::put_entry(transaction, entry, *expect),
+        Write::ExpectEntries(expected) => automations::expect_entries(transaction, expected)?,
+        Write::TakeNotes(take) => automations::take_notes(transaction, take),
+        Write::CountNodes(workspace, id, counts) => {
+            automations::count_nodes(transaction, (*workspace, *id), counts).await?;
+        }
+        Write::PutDateFires(put) => automations::put_date_fires(transaction, put).await?,
+        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(transaction, *workspace, *id, fire),
+        Write::MoveRuns(change) => automations::move_runs(transaction, change).await?,
+        Write::DeleteRuns(workspace, contact, limit) => {
+            automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
+        }
         Write::CausedAt(depth) => transaction.depth = *depth,
         Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
         Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id),

@@ -15,8 +15,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::apply::apply;
+use super::automations;
 use super::counters;
+use super::counts;
 use super::fault::Fault;
+use super::listeners;
 use super::transaction::Transaction;
 use crate::observed::Observed;
 
@@ -225,12 +228,14 @@ impl Committing {
 }
 
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    listeners::lock(transaction, all);
+    automations::look_up(transaction, all).await?;
     for changes in all {
         transaction.begin_changes(changes);
-        for write in changes.writes() {
-            apply(transaction, write).await?;
-        }
+        apply(transaction, changes.writes()).await?;
     }
+    listeners::settle(transaction).await?;
+    counts::settle(transaction);
     counters::settle(transaction);
     Ok(())
 }

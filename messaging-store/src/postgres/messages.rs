@@ -21,6 +21,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::automations;
 use super::fault::Fault;
 use super::listeners::{self, Happened, MessageHappened};
 use super::numbers::contact_number;
@@ -76,7 +77,7 @@ async fn tell(transaction: &mut Transaction, event: &MessageEvent) -> Result<(),
     // Whatever becomes of the message of a run was caused by it.
     let before = transaction.depth;
     if automation.is_some() {
-        transaction.depth = before.max(depth_of_message(transaction, event.message_id).await?);
+        transaction.depth = before.max(automations::depth_of_message(transaction, event.message_id).await?);
     }
     outbox::note_contact(transaction, workspace, contact, ReadMask::MESSAGES).await?;
     if !is_machine(&event.meta)
@@ -95,12 +96,6 @@ async fn tell(transaction: &mut Transaction, event: &MessageEvent) -> Result<(),
     }
     transaction.depth = before;
     Ok(())
-}
-
-/// INTEGRATE: `automations::depth_of_message(transaction, message)` in its place.
-async fn depth_of_message(transaction: &mut Transaction, message: MessageId) -> Result<u8, Fault> {
-    let _ = (transaction, message);
-    Ok(0)
 }
 
 /// An event from the columns id, at, kind, meta.

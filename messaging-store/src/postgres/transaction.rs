@@ -4,13 +4,19 @@
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
+use messaging_core::ids::WorkspaceId;
 use tokio_postgres::{Row, Statement};
 
+use super::automations::LookedUp;
+use super::counts::CountDeltas;
 use super::fault::Fault;
+use super::listeners::{self, Hearing};
 use super::outbox::{self, Outbox};
 use super::query::{Params, Queries, as_refs};
 use crate::counter_deltas::CounterDeltas;
@@ -41,6 +47,14 @@ pub(super) struct Transaction {
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
     pub(super) outbox: Outbox,
+    /// What automations hear of.
+    pub(super) hearing: Hearing,
+    /// What writes about automations have to know.
+    pub(super) looked_up: LookedUp,
+    /// By how much numbers of contacts and members change, written in the same way.
+    pub(super) counts: CountDeltas,
+    /// Numbers of names of product events, which stay for ever.
+    pub(super) event_names: HashMap<(WorkspaceId, String), i64>,
     /// By how many automations in a row the present changes were caused.
     pub(super) depth: u8,
     /// The job whose commit is applied.
@@ -51,8 +65,18 @@ impl Transaction {
     /// Begins one. Nothing is sent yet.
     pub(super) fn begin(connection: Object) -> Self {
         let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
-        let (deltas, outbox) = (CounterDeltas::default(), Outbox::default());
-        Self { connection: Some(connection), queue: vec![begin], deltas, outbox, depth: 0, own_job: None }
+        Self {
+            connection: Some(connection),
+            queue: vec![begin],
+            deltas: CounterDeltas::default(),
+            outbox: Outbox::default(),
+            hearing: Hearing::default(),
+            looked_up: LookedUp::default(),
+            counts: CountDeltas::default(),
+            event_names: HashMap::new(),
+            depth: 0,
+            own_job: None,
+        }
     }
 
     /// Begins the next set of changes of the batch.
@@ -92,6 +116,10 @@ impl Transaction {
 
     /// Sends what is queued and commits. Fails without a trace, but for [`Fault::OutcomeUnknown`].
     pub(super) async fn commit(mut self) -> Result<(), Fault> {
+        if let Err(fault) = listeners::settle(&mut self).await {
+            self.roll_back().await;
+            return Err(fault);
+        }
         outbox::settle(&mut self);
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };

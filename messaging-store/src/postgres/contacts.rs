@@ -1,0 +1,145 @@
+//! Contacts and their tags.
+//!
+//! What the numbers mean stands in the migration that makes the tables.
+
+mod held;
+mod list;
+mod put;
+mod rows;
+mod tags;
+
+use async_trait::async_trait;
+use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::ids::{ContactId, ListId, WorkspaceId};
+use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
+
+use self::rows::{contact, contact_columns};
+use super::PostgresStore;
+use super::automations;
+use super::fault::Fault;
+use super::product_events;
+use super::query::{many, one, params};
+use super::row::{count, get, id, maybe_id, or_empty, uuid};
+use super::transaction::Transaction;
+
+pub(super) use self::put::put;
+
+pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
+    // Whoever joins a list or does something at this moment holds the row: they end before, or find nobody.
+    const HELD: &str = "SELECT n, workspace_number, tags FROM contacts
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 FOR UPDATE";
+    const MEMBERSHIPS: &str = "DELETE FROM list_members WHERE contact = $1
+        RETURNING (SELECT lists.id FROM lists WHERE lists.n = list_members.list)";
+    let held = one(transaction, HELD, params![uuid(workspace), uuid(id)], |row| {
+        Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, or_empty::<Vec<String>>(row, 2)?))
+    })
+    .await?;
+    let Some((n, workspace_number, held_tags)) = held else { return Ok(()) };
+    tags::remove_all(transaction, workspace_number, n, held_tags);
+    let lists: Vec<Option<ListId>> = many(transaction, MEMBERSHIPS, params![n], |row| maybe_id(row, 0)).await?;
+    for list in lists.into_iter().flatten() {
+        transaction.counts.add_members(workspace, list, -1);
+    }
+    product_events::depart(transaction, workspace_number, id, n);
+    automations::depart(transaction, workspace, id, n);
+    transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
+    transaction.counts.add_contacts(workspace, -1);
+    Ok(())
+}
+
+#[async_trait]
+impl Contacts for PostgresStore {
+    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            contact_columns!(),
+            " FROM contacts c
+             WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND c.id = $2"
+        );
+        let found = self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| contact(workspace, row)).await?;
+        Ok(found.map(|(_, stored)| stored))
+    }
+
+    async fn contacts_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifiers: Vec<Identifier>,
+    ) -> Result<Vec<Stored<Contact>>, StoreError> {
+        const SQL: &str = concat!(
+            "WITH w AS (SELECT number FROM workspace_numbers WHERE workspace = $1),
+             found AS (
+                 SELECT n FROM contacts WHERE workspace_number = (SELECT number FROM w) AND external_id = ANY ($2)
+                 UNION SELECT n FROM contacts WHERE workspace_number = (SELECT number FROM w) AND email = ANY ($3)
+                 UNION SELECT n FROM contacts WHERE workspace_number = (SELECT number FROM w) AND phone = ANY ($4)
+             )
+             SELECT ",
+            contact_columns!(),
+            " FROM found JOIN contacts c ON c.n = found.n"
+        );
+        let Kinds { external_ids, emails, phones } = identifiers.into_iter().collect();
+        let wanted = params![uuid(workspace), external_ids, emails, phones];
+        self.reads.many(SQL, wanted, |row| Ok(contact(workspace, row)?.1)).await
+    }
+
+    async fn contact_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifier: &Identifier,
+    ) -> Result<Option<ContactId>, StoreError> {
+        let (sql, text) = match identifier {
+            Identifier::ExternalId(text) => (
+                "SELECT id FROM contacts WHERE external_id = $2
+                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
+                text,
+            ),
+            Identifier::Email(text) => (
+                "SELECT id FROM contacts WHERE email = $2
+                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
+                text,
+            ),
+            Identifier::Phone(text) => (
+                "SELECT id FROM contacts WHERE phone = $2
+                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
+                text,
+            ),
+        };
+        self.reads.one(sql, params![uuid(workspace), text.clone()], |row| id(row, 0)).await
+    }
+
+    async fn contacts(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ContactFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError> {
+        Ok(list::contacts(&self.reads, workspace, filter, &page).await?)
+    }
+
+    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
+        const SQL: &str = "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts
+            WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)";
+        Ok(self.reads.one(SQL, params![uuid(workspace)], |row| count(row, 0)).await?.unwrap_or(0))
+    }
+}
+
+/// Identifiers by their kinds.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    pub(super) external_ids: Vec<String>,
+    pub(super) emails: Vec<String>,
+    pub(super) phones: Vec<String>,
+}
+
+impl FromIterator<Identifier> for Kinds {
+    fn from_iter<T: IntoIterator<Item = Identifier>>(identifiers: T) -> Self {
+        let mut kinds = Self::default();
+        for identifier in identifiers {
+            match identifier {
+                Identifier::ExternalId(text) => kinds.external_ids.push(text),
+                Identifier::Email(text) => kinds.emails.push(text),
+                Identifier::Phone(text) => kinds.phones.push(text),
+            }
+        }
+        kinds
+    }
+}

@@ -1,0 +1,119 @@
+//! What is stored of contacts that are about to change.
+
+use std::collections::{BTreeSet, HashMap};
+
+use messaging_core::changes::PutContact;
+use messaging_core::domain::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::segment::reads::ReadMask;
+use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::time::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::super::fault::Fault;
+use super::super::query::{many, params};
+use super::super::row::{get, id, small, time, uuid};
+use super::super::transaction::Transaction;
+use super::put::{attributes_text, tags_text};
+
+/// A contact as it is stored, and held until the transaction ends.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) n: i64,
+    pub(super) revision: u32,
+    identifiers: Vec<Identifier>,
+    tags: Option<String>,
+    updated_at: Timestamp,
+    locale: Option<String>,
+    timezone: Option<String>,
+    consent: Consent,
+    /// Read only where somebody asks for changes.
+    attributes: Option<String>,
+}
+
+/// Reads contacts by id; `is_asked` says whether anybody asks for what changes of them.
+pub(super) async fn read(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    contacts: Vec<Uuid>,
+    is_asked: bool,
+) -> Result<HashMap<ContactId, Held>, Fault> {
+    const SQL: &str = "SELECT id, n, revision, external_id, email, phone, tags, updated_at, locale, timezone,
+            marketing_email, sms, CASE WHEN $3 THEN attributes END
+        FROM contacts
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = ANY ($2)
+        ORDER BY n FOR NO KEY UPDATE";
+    let held = |row: &Row| {
+        let external_id = get::<Option<String>>(row, 3)?.map(Identifier::ExternalId);
+        let email = get::<Option<String>>(row, 4)?.map(Identifier::Email);
+        let phone = get::<Option<String>>(row, 5)?.map(Identifier::Phone);
+        let held = Held {
+            n: get(row, 1)?,
+            revision: small(row, 2)?,
+            identifiers: external_id.into_iter().chain(email).chain(phone).collect(),
+            tags: get(row, 6)?,
+            updated_at: time(row, 7)?,
+            locale: get(row, 8)?,
+            timezone: get(row, 9)?,
+            consent: Consent { marketing_email: get(row, 10)?, sms: get(row, 11)? },
+            attributes: get(row, 12)?,
+        };
+        Ok((id(row, 0)?, held))
+    };
+    Ok(many(transaction, SQL, params![uuid(workspace), contacts, is_asked], held).await?.into_iter().collect())
+}
+
+impl Held {
+    /// The tags it has, unless they are the same as those of what becomes of it.
+    pub(super) fn other_tags(&self, contact: &Contact) -> Result<Option<Vec<String>>, Fault> {
+        if self.tags == tags_text(contact)? {
+            return Ok(None);
+        }
+        Ok(Some(self.tags.as_deref().map(serde_json::from_str).transpose()?.unwrap_or_default()))
+    }
+
+    /// What is another than it was.
+    pub(super) fn changes(&self, contact: &Contact) -> Result<ReadMask, Fault> {
+        let same_identifiers = contact.identifiers().eq(self.identifiers.iter().cloned());
+        let same_fields = self.locale == contact.locale && self.timezone == contact.timezone;
+        let all = [
+            (same_identifiers, ReadMask::FIELDS | ReadMask::SUPPRESSIONS),
+            (self.tags == tags_text(contact)?, ReadMask::TAGS),
+            (self.updated_at == contact.updated_at, ReadMask::UPDATED_AT),
+            (same_fields, ReadMask::FIELDS),
+            (self.consent == contact.consent, ReadMask::CONSENT),
+            // Some addresses are attributes.
+            (self.attributes.as_deref() == attributes_text(contact), ReadMask::ATTRIBUTES | ReadMask::SUPPRESSIONS),
+        ];
+        let changed = all.into_iter().filter(|(same, _)| !same).map(|(_, mask)| mask);
+        Ok(changed.fold(ReadMask::NONE, |all, one| all | one))
+    }
+}
+
+/// Follows identifiers through puts that one statement makes at once: a conflict when one is taken before it is free.
+/// Answers the numbers of the contacts that give one up which another of them takes; they have to lose theirs before.
+pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, Held>) -> Result<Vec<i64>, Fault> {
+    let mut owners: HashMap<Identifier, ContactId> = HashMap::new();
+    for (id, held) in held {
+        owners.extend(held.identifiers.iter().map(|identifier| (identifier.clone(), *id)));
+    }
+    let mut given: HashMap<Identifier, i64> = HashMap::new();
+    let mut givers = BTreeSet::new();
+    for put in puts {
+        let contact = put.contact.id;
+        let wanted: Vec<Identifier> = put.contact.identifiers().collect();
+        if let Some(held) = held.get(&contact) {
+            for identifier in held.identifiers.iter().filter(|identifier| !wanted.contains(identifier)) {
+                owners.remove(identifier);
+                given.insert(identifier.clone(), held.n);
+            }
+        }
+        for identifier in wanted {
+            givers.extend(given.get(&identifier));
+            if owners.insert(identifier, contact).is_some_and(|owner| owner != contact) {
+                return Err(Fault::Conflict);
+            }
+        }
+    }
+    Ok(givers.into_iter().collect())
+}

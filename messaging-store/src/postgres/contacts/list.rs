@@ -1,0 +1,225 @@
+//! Listing contacts.
+//!
+//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment,
+//! else those of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
+//! at no more than 20,000 rows. The last of those comes back whether it matches or not: the next page begins after it. The
+//! numbers of a workspace are a range; every listing is bounded by it on both sides, so that a key that was made up
+//! reaches nobody else.
+
+use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{PageRequest, Slice};
+
+use super::super::fault::Fault;
+use super::super::query::{Params, many, one, params};
+use super::super::reads::Reads;
+use super::super::row::{get, numbered_place, one_more, place_number, uuid};
+use super::rows::{contact, contact_columns};
+
+/// The number of the workspace whose id is the first parameter.
+macro_rules! workspace_number {
+    () => {
+        "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
+/// Lists the contacts of some rows that name them, with `$2` as the end of the page before, `$3` as the time of the oldest
+/// change, `$4` as the limit and `$5` as a tag. Behind the columns of a contact it says whether it matches and whether it
+/// is the last one to look at.
+macro_rules! listing {
+    ($column:literal, $from:expr, $and:literal) => {
+        concat!(
+            "SELECT ",
+            contact_columns!(),
+            ", c.matches, m.place = 20000 FROM (
+                 SELECT ",
+            $column,
+            " AS contact, row_number() OVER (ORDER BY ",
+            $column,
+            " DESC) AS place
+                 FROM ",
+            $from,
+            " ",
+            $column,
+            " >= ",
+            workspace_number!(),
+            " << 40
+                     AND ",
+            $column,
+            " < least($2, (",
+            workspace_number!(),
+            " + 1) << 40)
+                 ORDER BY ",
+            $column,
+            " DESC LIMIT 20000
+             ) m CROSS JOIN LATERAL (
+                 SELECT *, ($3::bigint IS NULL OR updated_at >= $3)
+                     AND ($5::text IS NULL OR EXISTS (SELECT 1 FROM tag_members
+                         WHERE tag_members.contact = contacts.n AND tag_members.tag = (SELECT n FROM tags
+                             WHERE workspace_number = ",
+            workspace_number!(),
+            " AND tag = $5))) ",
+            $and,
+            " AS matches
+                 FROM contacts WHERE contacts.n = m.contact OFFSET 0
+             ) c WHERE c.matches OR m.place = 20000 ORDER BY m.contact DESC LIMIT $4"
+        )
+    };
+}
+
+/// The members of the list `$6`.
+macro_rules! of_list {
+    () => {
+        concat!(
+            "list_members WHERE list = (SELECT n FROM lists WHERE workspace_number = ",
+            workspace_number!(),
+            " AND id = $6 AND NOT removed) AND "
+        )
+    };
+}
+
+/// The contact of which some column is `$2`.
+macro_rules! by_identifier {
+    ($column:literal) => {
+        concat!(
+            "SELECT ",
+            contact_columns!(),
+            " FROM contacts c WHERE c.workspace_number = ",
+            workspace_number!(),
+            " AND c.",
+            $column,
+            " = $2 AND c.n < $3"
+        )
+    };
+}
+
+const OF_LIST: &str = listing!("contact", of_list!(), "");
+const OF_LIST_IN_SEGMENT: &str = listing!(
+    "contact",
+    of_list!(),
+    "AND EXISTS (SELECT 1 FROM segment_members WHERE segment_members.contact = contacts.n AND segment = (SELECT n
+        FROM segments WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $7
+            AND NOT removed))"
+);
+const OF_SEGMENT: &str = listing!(
+    "contact",
+    concat!(
+        "segment_members WHERE segment = (SELECT n FROM segments WHERE workspace_number = ",
+        workspace_number!(),
+        " AND id = $6 AND NOT removed) AND "
+    ),
+    ""
+);
+const OF_TAG: &str = listing!(
+    "contact",
+    concat!(
+        "tag_members WHERE tag = (SELECT n FROM tags WHERE workspace_number = ",
+        workspace_number!(),
+        " AND tag = $5) AND "
+    ),
+    ""
+);
+const ALL: &str = listing!("n", "contacts WHERE ", "");
+
+const BY_EXTERNAL_ID: &str = by_identifier!("external_id");
+const BY_EMAIL: &str = by_identifier!("email");
+const BY_PHONE: &str = by_identifier!("phone");
+
+pub(super) async fn contacts(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    filter: &ContactFilter,
+    page: &PageRequest,
+) -> Result<Slice<Contact>, Fault> {
+    let start = page.after.map_or(i64::MAX, place_number);
+    if let Some(identifier) = identifier(filter) {
+        let items = identified(reads, workspace, filter, &identifier, start).await?.into_iter().collect();
+        return Ok(Slice { items, next: None });
+    }
+    let since = filter.updated_since.map(messaging_core::time::Timestamp::as_millis);
+    let mut wanted: Params = params![uuid(workspace), start, since, one_more(page), filter.tag.clone()];
+    let sql = match (filter.list_id, filter.segment_id, &filter.tag) {
+        (Some(list), None, _) => {
+            wanted.push(Box::new(uuid(list)));
+            OF_LIST
+        }
+        (Some(list), Some(segment), _) => {
+            wanted.push(Box::new(uuid(list)));
+            wanted.push(Box::new(uuid(segment)));
+            OF_LIST_IN_SEGMENT
+        }
+        (None, Some(segment), _) => {
+            wanted.push(Box::new(uuid(segment)));
+            OF_SEGMENT
+        }
+        (None, None, Some(_)) => OF_TAG,
+        (None, None, None) => ALL,
+    };
+    let rows = many(&mut reads.clone(), sql, wanted, |row| {
+        let (n, stored) = contact(workspace, row)?;
+        Ok((n, stored.record, get::<bool>(row, 15)?, get::<bool>(row, 16)?))
+    })
+    .await?;
+    let mut items = Vec::with_capacity(rows.len().min(page.limit));
+    let mut last = 0;
+    for (n, record, is_match, is_end) in rows {
+        if is_match && items.len() == page.limit {
+            // The row after the last tells that there is a rest.
+            return Ok(Slice { items, next: Some(numbered_place(last)) });
+        }
+        if is_match {
+            items.push(record);
+            last = n;
+        }
+        if is_end {
+            return Ok(Slice { items, next: Some(numbered_place(n)) });
+        }
+    }
+    Ok(Slice { items, next: None })
+}
+
+fn identifier(filter: &ContactFilter) -> Option<Identifier> {
+    let external_id = filter.external_id.clone().map(Identifier::ExternalId);
+    let email = || filter.email.clone().map(Identifier::Email);
+    external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
+}
+
+/// The contact that has an identifier, if it matches what else is asked for.
+async fn identified(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    filter: &ContactFilter,
+    identifier: &Identifier,
+    start: i64,
+) -> Result<Option<Contact>, Fault> {
+    const IN_SEGMENT: &str = "SELECT 1 FROM segment_members WHERE contact = $3 AND segment = (SELECT n FROM segments
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed)";
+    let (sql, text) = match identifier {
+        Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
+        Identifier::Email(text) => (BY_EMAIL, text),
+        Identifier::Phone(text) => (BY_PHONE, text),
+    };
+    let wanted = params![uuid(workspace), text.clone(), start];
+    let on = &mut reads.clone();
+    let Some((n, stored)) = one(on, sql, wanted, |row| contact(workspace, row)).await? else { return Ok(None) };
+    if !matches(filter, &stored.record) {
+        return Ok(None);
+    }
+    if let Some(segment) = filter.segment_id
+        && one(on, IN_SEGMENT, params![uuid(workspace), uuid(segment), n], |_| Ok(())).await?.is_none()
+    {
+        return Ok(None);
+    }
+    Ok(Some(stored.record))
+}
+
+/// Whether a contact is as a filter says, but for its segments.
+fn matches(filter: &ContactFilter, contact: &Contact) -> bool {
+    let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
+    is(&filter.external_id, &contact.external_id)
+        && is(&filter.email, &contact.email)
+        && is(&filter.phone, &contact.phone)
+        && filter.updated_since.is_none_or(|since| contact.updated_at >= since)
+        && filter.tag.as_ref().is_none_or(|tag| contact.tags.contains(tag))
+        && filter.list_id.is_none_or(|list| contact.list_ids.contains(&list))
+}
