@@ -6,6 +6,7 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::fault::Fault;
+use super::super::messages::insert_rows;
 
 use super::super::query::{Params, params};
 use super::super::reads::Reads;
@@ -34,7 +35,8 @@ pub(in super::super) fn insert(
         return Ok(());
     }
     transaction.run_exactly(keys.len(), INSERT, columns(workspace, campaign, &keys));
-    Ok(())
+    let messages: Vec<_> = waiting.iter().map(|new| &new.message).collect();
+    insert_rows(transaction, &messages)
 }
 
 pub(in super::super) fn take(
