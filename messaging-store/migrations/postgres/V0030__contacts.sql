@@ -1,5 +1,6 @@
--- Contacts and their tags. A contact's number is that of its workspace times 2^40 plus the next of one sequence, so that the
--- contacts of a workspace stand together, nearly in the order of their creation. NULL stands for empty tags and attributes.
+-- Contacts and their tags. A contact's number is that of its workspace times 2^40 plus the next of one sequence, so
+-- that the contacts of a workspace stand together, nearly in the order of their creation. NULL stands for empty tags
+-- and attributes.
 CREATE TABLE contacts (
     n bigint PRIMARY KEY,
     workspace_number bigint NOT NULL,
@@ -22,8 +23,8 @@ CREATE UNIQUE INDEX contacts_by_external_id ON contacts (workspace_number, exter
 CREATE UNIQUE INDEX contacts_by_email ON contacts (workspace_number, email) WHERE email IS NOT NULL;
 CREATE UNIQUE INDEX contacts_by_phone ON contacts (workspace_number, phone) WHERE phone IS NOT NULL;
 
--- How many contacts a workspace has is the sum over its shards: a connection adds to its own, so that no two wait for each
--- other.
+-- How many contacts a workspace has is the sum over its shards: a connection adds to its own, so that no two wait for
+-- each other.
 CREATE TABLE contact_counts (
     workspace_number bigint NOT NULL,
     shard smallint NOT NULL,
@@ -45,9 +46,9 @@ CREATE TABLE tag_members (
     PRIMARY KEY (tag, contact)
 );
 
--- Removes those of some tags that nobody has any more. Whoever gives a tag to somebody holds its row; so a tag that seems to
--- be nobody's is looked at again once nobody holds it. Members that others are removing do not count at the first look: the
--- last one to commit finds that there are none.
+-- Removes those of some tags that nobody has any more. Whoever gives a tag to somebody holds its row; so a tag that
+-- seems to be nobody's is looked at again once nobody holds it. Members that others are removing do not count at the
+-- first look: the last one to commit finds that there are none.
 CREATE FUNCTION forget_tags(of_workspace bigint, texts text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     candidate bigint;

@@ -28,8 +28,8 @@ CREATE TABLE event_unique_ids (
 CREATE UNIQUE INDEX event_unique_ids_by_text ON event_unique_ids (workspace_number, unique_id);
 CREATE INDEX event_unique_ids_by_time ON event_unique_ids (received_at);
 
--- Contacts that are gone while some of their events are still there. The events become those of the merge target, the contact
--- that this one was merged into, a slice at a time; without one they are deleted.
+-- Contacts that are gone while some of their events are still there. The events become those of the merge target, the
+-- contact that this one was merged into, a slice at a time; without one they are deleted.
 CREATE TABLE deleted_contacts (
     n bigint PRIMARY KEY,
     workspace_number bigint NOT NULL,

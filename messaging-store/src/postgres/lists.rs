@@ -54,7 +54,8 @@ pub(super) fn put(transaction: &mut Transaction, list: &ContactList, expect: Exp
             transaction.run_one(INSERT, params![workspace, id, created_at, updated_at, list.name.clone()]);
         }
         Expect::Revision(revision) => {
-            transaction.run_one(UPDATE, params![workspace, id, list.name.clone(), updated_at, revision_param(revision)])
+            transaction
+                .run_one(UPDATE, params![workspace, id, list.name.clone(), updated_at, revision_param(revision)]);
         }
     }
 }
@@ -259,8 +260,8 @@ pub(super) async fn forget(
     list: i64,
     limit: usize,
 ) -> Result<usize, Fault> {
-    const MEMBERS: &str = "DELETE FROM list_members WHERE list = $1 AND contact IN (
-            SELECT contact FROM list_members WHERE list = $1 ORDER BY contact LIMIT $2 FOR UPDATE SKIP LOCKED)
+    const MEMBERS: &str = "DELETE FROM list_members WHERE list = $1 AND contact = ANY (ARRAY (
+            SELECT contact FROM list_members WHERE list = $1 ORDER BY contact LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING contact";
     const LIST: &str = "DELETE FROM lists WHERE n = $1 AND removed
         AND NOT EXISTS (SELECT 1 FROM list_members WHERE list_members.list = lists.n)";

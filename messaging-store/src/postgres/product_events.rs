@@ -123,7 +123,8 @@ impl ProductEvents for PostgresStore {
         // The numbers come from the index alone; the rows are read for the page.
         const SQL: &str = "SELECT e.n, e.id, names.name, e.at, e.properties, u.unique_id FROM (
                 SELECT n FROM product_events WHERE n < $3 AND contact = (SELECT c.n FROM contacts c
-                    WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND c.id = $2)
+                    WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
+                        AND c.id = $2)
                 ORDER BY n DESC LIMIT $4
             ) page JOIN product_events e ON e.n = page.n
             JOIN event_names names ON names.n = e.name
@@ -166,9 +167,9 @@ impl ProductEvents for PostgresStore {
     }
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM event_unique_ids WHERE event IN (
+        const SQL: &str = "DELETE FROM event_unique_ids WHERE event = ANY (ARRAY (
             SELECT event FROM event_unique_ids WHERE received_at < $1 ORDER BY received_at LIMIT $2
-            FOR UPDATE SKIP LOCKED)";
+            FOR UPDATE SKIP LOCKED))";
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);

@@ -1,8 +1,8 @@
 //! Listing contacts.
 //!
-//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment,
-//! else those of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
-//! at no more than 20,000 rows. The last of those comes back whether it matches or not: the next page begins after it. The
+//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment, else those
+//! of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks at
+//! no more than 20,000 rows. The last of those comes back whether it matches or not: the next page begins after it. The
 //! numbers of a workspace are a range; every listing is bounded by it on both sides, so that a key that was made up
 //! reaches nobody else.
 
@@ -23,9 +23,9 @@ macro_rules! workspace_number {
     };
 }
 
-/// Lists the contacts of some rows that name them, with `$2` as the end of the page before, `$3` as the time of the oldest
-/// change, `$4` as the limit and `$5` as a tag. Behind the columns of a contact it says whether it matches and whether it
-/// is the last one to look at.
+/// Lists the contacts of some rows that name them, with `$2` as the end of the page before, `$3` as the time of the
+/// oldest change, `$4` as the limit and `$5` as a tag. Behind the columns of a contact it says whether it matches and
+/// whether it is the last one to look at.
 macro_rules! listing {
     ($column:literal, $from:expr, $and:literal) => {
         concat!(
@@ -193,7 +193,8 @@ async fn identified(
     start: i64,
 ) -> Result<Option<Contact>, Fault> {
     const IN_SEGMENT: &str = "SELECT 1 FROM segment_members WHERE contact = $3 AND segment = (SELECT n FROM segments
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed)";
+        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2
+            AND NOT removed)";
     let (sql, text) = match identifier {
         Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
         Identifier::Email(text) => (BY_EMAIL, text),

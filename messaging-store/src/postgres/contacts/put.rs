@@ -1,7 +1,8 @@
 //! Storing contacts, many by one statement.
 //!
-//! Contacts are put in order, but what follows one another is written at once: those that change give up what others take,
-//! then they are changed, then new ones are added, then tags change hands. A contact that comes twice begins anew.
+//! Contacts are put in order, but what follows one another is written at once: those that change give up what others
+//! take, then they are changed, then new ones are added, then tags change hands. A contact that comes twice begins
+//! anew.
 
 use std::collections::{HashMap, HashSet};
 
@@ -123,8 +124,8 @@ async fn insert(
                 u.marketing_email, u.sms, u.external_id, u.email, u.phone, u.locale, u.timezone, u.tags, u.attributes
             FROM workspace_numbers w CROSS JOIN unnest($12::uuid[], $13::bigint[], $1::bigint[], $2::boolean[],
                 $3::boolean[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-                WITH ORDINALITY AS u(id, created_at, updated_at, marketing_email, sms, external_id, email, phone, locale,
-                    timezone, tags, attributes, place)
+                WITH ORDINALITY AS u(id, created_at, updated_at, marketing_email, sms, external_id, email, phone,
+                    locale, timezone, tags, attributes, place)
             WHERE w.workspace = $11 ORDER BY u.place"
         };
     }

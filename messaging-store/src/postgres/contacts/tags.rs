@@ -25,8 +25,8 @@ impl TagMoves {
         self.removed.extend(tags.map(|tag| (uuid(contact), tag.clone())));
     }
 
-    /// Changes who has which tag, once the contacts are written. A tag that nobody has any more goes: it may say something
-    /// about whoever had it.
+    /// Changes who has which tag, once the contacts are written. A tag that nobody has any more goes: it may say
+    /// something about whoever had it.
     pub(super) fn write(self, transaction: &mut Transaction, workspace: WorkspaceId) {
         const REMOVE: &str = "DELETE FROM tag_members m
             USING unnest($2::uuid[], $3::text[]) AS given(contact, tag), workspace_numbers w, tags t, contacts c

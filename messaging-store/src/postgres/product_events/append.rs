@@ -14,8 +14,8 @@ use super::super::query::{Params, many, params};
 use super::super::row::{get, sql_limit, uuid};
 use super::super::transaction::Transaction;
 
-/// Adds events and their unique ids, `$8` to `$10`. Contacts are held, so that none goes before its events are there to be
-/// seen.
+/// Adds events and their unique ids, `$8` to `$10`. Contacts are held, so that none goes before its events are there to
+/// be seen.
 macro_rules! append {
     ($answer:literal) => {
         concat!(
@@ -141,8 +141,8 @@ async fn names(
     events.iter().map(|event| number(event).ok_or(Fault::Conflict)).collect()
 }
 
-/// Removes what is remembered of the unique ids of new events where it counts no more: it is too old, or of somebody who
-/// was erased.
+/// Removes what is remembered of the unique ids of new events where it counts no more: it is too old, or of somebody
+/// who was erased.
 fn free_unique_ids(transaction: &mut Transaction, workspace: WorkspaceId, events: &[ProductEvent]) {
     const SQL: &str = "DELETE FROM event_unique_ids u
         USING unnest($2::text[], $3::bigint[]) AS given(unique_id, since)

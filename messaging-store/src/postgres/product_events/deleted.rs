@@ -42,7 +42,7 @@ pub(in super::super) async fn relocate(transaction: &mut Transaction, change: &M
     // Whoever was merged into this one follows it.
     const FOLLOW: &str = "UPDATE deleted_contacts SET merge_target = $2 WHERE merge_target = $1";
     const MOVE: &str = "UPDATE product_events SET contact = $2
-        WHERE n IN (SELECT n FROM product_events WHERE contact = $1 LIMIT $3)";
+        WHERE n = ANY (ARRAY (SELECT n FROM product_events WHERE contact = $1 LIMIT $3))";
     const KEEP: &str = "INSERT INTO deleted_contacts (n, workspace_number, id, merge_target)
         SELECT $1, $2, $3, $4 WHERE EXISTS (SELECT 1 FROM product_events WHERE contact = $1)
         ON CONFLICT (n) DO UPDATE SET merge_target = excluded.merge_target";
@@ -88,7 +88,8 @@ pub(in super::super) async fn delete(
 
 async fn delete_of(transaction: &mut Transaction, n: i64, limit: usize) -> Result<(), Fault> {
     const SQL: &str = "WITH gone AS (
-            DELETE FROM product_events WHERE n IN (SELECT n FROM product_events WHERE contact = $1 LIMIT $2)
+            DELETE FROM product_events
+            WHERE n = ANY (ARRAY (SELECT n FROM product_events WHERE contact = $1 LIMIT $2))
             RETURNING n, name, at
         ), unnamed AS (
             DELETE FROM event_unique_ids WHERE event IN (SELECT n FROM gone)
