@@ -57,7 +57,6 @@ mod sign_ins;
 mod soft_bounces;
 mod suppressions;
 mod sweep;
-mod sweeps;
 mod templates;
 mod tls;
 mod transaction;
@@ -136,11 +135,11 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        Arc::new(RowBlobs::new(self.reads.clone()))
+        Arc::new(RowBlobs::new(self.reads.clone(), self.writes.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        Arc::new(RowUploads::new(self.reads.clone()))
+        Arc::new(RowUploads::new(self.reads.clone(), self.writes.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

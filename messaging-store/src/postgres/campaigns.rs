@@ -212,8 +212,8 @@ impl Campaigns for PostgresStore {
 
     async fn forget_campaign_rows(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let room = |forgotten: u64| limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
-        let mut forgotten = forget::removed_campaigns(&self.reads, limit).await?;
-        forgotten += forget::contact_sends(&self.reads, now, room(forgotten)).await?;
+        let mut forgotten = forget::removed_campaigns(&self.writes, limit).await?;
+        forgotten += forget::contact_sends(&self.writes, now, room(forgotten)).await?;
         Ok(forgotten)
     }
 }
