@@ -21,6 +21,7 @@
 
 mod automation_rows;
 pub mod backup;
+mod comparing;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod counter_columns;
@@ -34,7 +35,6 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod recount;
 mod sampling;
 mod segment_moves;
 mod send_times;

@@ -54,6 +54,7 @@ mod templates;
 mod transaction;
 mod upload_rows;
 mod urls;
+mod verification;
 mod webhooks;
 
 use std::sync::Arc;

@@ -28,8 +28,7 @@ impl Installation for PostgresStore {
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {
-        const DOMAINS: &str =
-            "SELECT doc FROM sending_domains WHERE json_array_length(doc::json -> 'dkim') > 0 LIMIT $1";
+        const DOMAINS: &str = "SELECT doc FROM sending_domains WHERE strpos(doc, '\"dkim\":[{') > 0 LIMIT $1";
         const WEBHOOKS: &str = "SELECT doc FROM webhooks LIMIT $1";
         const CHANNELS: &str = "SELECT doc FROM channels WHERE strpos(doc, ':\"sealed:') > 0 LIMIT $1";
         let most = sql_limit(limit);

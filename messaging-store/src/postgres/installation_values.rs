@@ -56,7 +56,7 @@ pub(super) async fn put_fence(
     match (text, before) {
         (Some(text), None) => put_first(transaction, FENCE, &text),
         (Some(text), Some(_)) => {
-            transaction.run_one("UPDATE installation SET value = $2 WHERE name = $1", params![FENCE.to_owned(), text])
+            transaction.run_one("UPDATE installation SET value = $2 WHERE name = $1", params![FENCE.to_owned(), text]);
         }
         (None, _) => transaction.run("DELETE FROM installation WHERE name = $1", params![FENCE.to_owned()]),
     }

@@ -48,10 +48,3 @@ pending! { impl Audiences {
     addresses_left_in(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, contact: ContactId, addresses: Vec<String>) -> Vec<String>;
     campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
 } }
-
-pending! { impl Verification {
-    workspace_after(after: Option<WorkspaceId>) -> Option<WorkspaceId>;
-    verify_workspace(workspace: WorkspaceId) -> Verified;
-    verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
-    contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
-} }

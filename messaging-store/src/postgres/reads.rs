@@ -1,5 +1,6 @@
 //! Connections that read.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Timeouts};
@@ -59,6 +60,15 @@ impl Reads {
         Ok(snapshot)
     }
 
+    /// The same for reads that take as long as they take.
+    pub(super) async fn long_snapshot(&self) -> Result<Snapshot, Fault> {
+        let mut snapshot = self.snapshot().await?;
+        for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"] {
+            snapshot.rows(sql, Params::new()).await?;
+        }
+        Ok(snapshot)
+    }
+
     pub(super) fn close(&self) {
         self.0.close();
     }
@@ -77,6 +87,22 @@ impl Queries for Reads {
 pub(super) struct Snapshot(Option<Object>);
 
 impl Snapshot {
+    /// Does something with each row of a query, however many they are: they are not held in memory.
+    pub(super) async fn each(
+        &self,
+        sql: &'static str,
+        params: Params,
+        mut work: impl FnMut(&Row) -> Result<(), Fault> + Send,
+    ) -> Result<(), Fault> {
+        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
+        let statement = connection.prepare_cached(sql).await?;
+        let mut rows = pin!(connection.query_raw(&statement, as_refs(&params)).await?);
+        while let Some(row) = rows.try_next().await? {
+            work(&row)?;
+        }
+        Ok(())
+    }
+
     /// Gives the connection back.
     pub(super) async fn end(mut self) -> Result<(), Fault> {
         if let Some(connection) = &self.0 {

@@ -12,7 +12,7 @@ use super::pieces::{SENT_AT_A_TIME, pieces};
 use super::query::{Params, params};
 use super::reads::Reads;
 use super::row::{get, id, sql_limit, uuid};
-use super::sweep::{begin_undurably, end, sweep};
+use super::sweep::{begin_undurably, end};
 use super::transaction::Transaction;
 
 /// The most bytes that one call reads.

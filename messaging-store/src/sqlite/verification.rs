@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::message::MessageContent;
-use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::ids::{Id, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
 use messaging_core::ports::store::{StoreCursor, StoreError, Verification};
@@ -23,6 +22,7 @@ use super::fault::Fault;
 use super::numbers::{COUNT_BITS, workspace_number};
 use super::query::{many, one};
 use super::row::{id, numbered_place, place_number, sql_limit};
+use crate::comparing::compare_events;
 
 #[async_trait]
 impl Verification for SqliteStore {
@@ -114,22 +114,10 @@ fn product_events(connection: &Connection, number: i64, verified: &mut Verified)
     let names: BTreeMap<i64, String> =
         many(connection, NAMES, [number], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect();
     let range = range(number);
-    let mut numbers: BTreeMap<(i64, i32), (i64, i64)> = BTreeMap::new();
-    for (key, events) in
-        many(connection, ROWS, params![range.0, range.1], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
-    {
-        numbers.entry(key).or_default().1 = events;
-    }
-    for (key, events) in many(connection, KEPT, [number], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))? {
-        numbers.entry(key).or_default().0 = events;
-    }
-    for ((name, quarter), (stored, counted)) in numbers {
-        let what = || {
-            let name = names.get(&name).map_or("", String::as_str);
-            format!("product events {name:?} from {}", Quarter(quarter).start())
-        };
-        verified.compare(what, stored, counted);
-    }
+    let counted =
+        many(connection, ROWS, params![range.0, range.1], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    let kept = many(connection, KEPT, [number], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    compare_events(&names, kept, counted, verified);
     Ok(())
 }
 

@@ -8,10 +8,8 @@ use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
 use super::super::query::one;
-use super::super::row::id;
-
-/// Messages that are held in memory at a time.
-const AT_A_TIME: i64 = 500_000;
+use super::super::row::{count, id};
+use crate::comparing::Part;
 
 /// Each message that is not settled has a job or waits to be released, and each job names a message that is there.
 pub(super) fn verify(connection: &Connection, kind: &str, message_of: MessageOfJob) -> Result<Verified, Fault> {
@@ -21,16 +19,13 @@ pub(super) fn verify(connection: &Connection, kind: &str, message_of: MessageOfJ
     const UNSETTLED: &str = "SELECT id FROM messages NOT INDEXED WHERE status IN (0, 1, 4)";
     const MESSAGE: &str = "SELECT 1 FROM messages WHERE workspace = ?1 AND id = ?2";
     let mut verified = Verified::default();
-    let all: i64 = one(connection, COUNT, [], |row| Ok(row.get(0)?))?.unwrap_or(0);
-    let parts = u64::try_from(all / AT_A_TIME).unwrap_or(0) + 1;
-    for part in 0..parts {
-        let is_in = |message: MessageId| part_of(message, parts) == part;
+    for part in Part::all(one(connection, COUNT, [], |row| count(row, 0))?.unwrap_or(0)) {
         let mut named: HashSet<MessageId> = HashSet::new();
         let mut statement = connection.prepare_cached(JOBS)?;
         let mut rows = statement.query([kind])?;
         while let Some(row) = rows.next()? {
             let payload = row.get_ref(1)?.as_bytes().map_err(|_| Fault::Malformed("a payload is a number"))?;
-            let Some((workspace, message)) = message_of(payload).filter(|(_, message)| is_in(*message)) else {
+            let Some((workspace, message)) = message_of(payload).filter(|(_, message)| part.has(*message)) else {
                 continue;
             };
             let is_there =
@@ -42,7 +37,7 @@ pub(super) fn verify(connection: &Connection, kind: &str, message_of: MessageOfJ
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let message = id(row, 0)?;
-            if is_in(message) {
+            if part.has(message) {
                 named.insert(message);
             }
         }
@@ -50,17 +45,11 @@ pub(super) fn verify(connection: &Connection, kind: &str, message_of: MessageOfJ
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let message = id(row, 0)?;
-            if is_in(message) {
+            if part.has(message) {
                 let is_named = named.contains(&message);
                 verified.compare(|| format!("{message}: jobs that deliver it"), is_named.into(), 1);
             }
         }
     }
     Ok(verified)
-}
-
-/// Which part of all messages one belongs to: its last bytes are random.
-fn part_of(message: MessageId, parts: u64) -> u64 {
-    let bytes = message.to_bytes();
-    bytes.last_chunk().map_or(0, |last| u64::from_be_bytes(*last)) % parts
 }
