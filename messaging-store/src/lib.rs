@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod audience_rows;
 mod automation_rows;
 pub mod backup;
 mod comparing;

@@ -7,6 +7,7 @@
 mod accounts;
 mod apply;
 mod attempts;
+mod audiences;
 mod automations;
 mod blob_rows;
 mod blobs;

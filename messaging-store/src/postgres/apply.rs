@@ -6,9 +6,9 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    accounts, attempts, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds,
-    imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
-    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
+    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events,
+    holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox,
+    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
 };
 
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
@@ -118,6 +118,15 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
         Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
+        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(transaction, *workspace, *campaign, digests);
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
+            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+        }
+        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
         Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),

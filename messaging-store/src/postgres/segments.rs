@@ -222,7 +222,7 @@ fn require_lease(transaction: &mut Transaction, job: &JobHandle) -> Result<(), F
 }
 
 /// Commits, unless something failed.
-async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, Fault> {
+pub(super) async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, Fault> {
     if outcome.is_ok() {
         transaction.commit().await?;
     } else {
