@@ -129,8 +129,8 @@ impl LeftOut {
         let pieces: Vec<i64> = pieces.into_iter().collect();
         let rows = many(on, SQL, params![uuid(workspace), uuid(campaign), pieces], |row| {
             let piece = get::<i64>(row, 0)?.cast_unsigned();
-            let entries = left_out_entries(get(row, 1)?)
-                .ok_or(Fault::Malformed("addresses that are left out cannot be read"))?;
+            let entries =
+                left_out_entries(get(row, 1)?).ok_or(Fault::Malformed("addresses that are left out cannot be read"))?;
             Ok(entries.map(|(place, digest)| (piece, place, digest)).collect::<Vec<_>>())
         });
         Ok(Self { workspace, channel, entries: rows.await?.into_iter().flatten().collect() })

@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use messaging_core::domain::campaign::audience::{
-    AudienceCounts, PIECE, claim, number_at, place_of, shares_addresses,
-};
+use messaging_core::domain::campaign::audience::{AudienceCounts, PIECE, claim, number_at, place_of, shares_addresses};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 

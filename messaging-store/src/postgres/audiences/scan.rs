@@ -257,8 +257,7 @@ impl Scan {
         for (place, of_contact) in addresses {
             found.facts.addressed.insert(place);
             let free = of_contact.iter().filter(|address| !suppressed.contains(*address));
-            let digests: Vec<u64> =
-                free.map(|address| address_digest(self.workspace, self.channel, address)).collect();
+            let digests: Vec<u64> = free.map(|address| address_digest(self.workspace, self.channel, address)).collect();
             if digests.is_empty() {
                 found.facts.suppressed.insert(place);
             } else {

@@ -43,7 +43,9 @@ impl Parts {
     ) -> Result<Self, Fault> {
         const SQL: &str = "SELECT min(n), max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         let (least, most) = (workspace_number << COUNT_BITS, ((workspace_number + 1) << COUNT_BITS) - 1);
-        let read = one(on, SQL, params![least, most], |row| Ok((get::<Option<i64>>(row, 0)?, get::<Option<i64>>(row, 1)?))).await?;
+        let read =
+            one(on, SQL, params![least, most], |row| Ok((get::<Option<i64>>(row, 0)?, get::<Option<i64>>(row, 1)?)))
+                .await?;
         let Some((Some(first), Some(last))) = read else { return Ok(Self(VecDeque::new())) };
         let numbers: i64 = last - first + 1;
         let wanted = (i64::try_from(contacts).unwrap_or(i64::MAX) / of_each + 1).min(numbers);
