@@ -20,9 +20,11 @@
 //! ```
 
 mod audience_rows;
+mod automation_rows;
 pub mod backup;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod counter_columns;
 mod counter_deltas;
 mod file_error;
 mod files;
@@ -33,6 +35,8 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod recount;
+mod send_times;
 mod sampling;
 mod segment_moves;
 mod sqlite;

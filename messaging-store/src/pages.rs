@@ -1,6 +1,7 @@
 //! Pages of listings and stored numbers, as every backend makes them.
 
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
+use messaging_core::time::Timestamp;
 
 /// Larger than every id: where a listing that counts downwards starts.
 const TOP: [u8; 16] = [0xFF; 16];
@@ -14,6 +15,12 @@ pub(crate) fn number<T: PartialEq>(all: &[T], member: &T) -> i64 {
 /// The key below which a page begins.
 pub(crate) fn below(page: &PageRequest) -> [u8; 16] {
     page.after.map_or(TOP, StoreCursor::to_bytes)
+}
+
+/// The least id that may be made at a time: ids begin with 48 bits of milliseconds.
+pub(crate) fn first_id_of(time: Timestamp) -> [u8; 16] {
+    let millis = u128::try_from(time.as_millis()).unwrap_or_default();
+    (millis.min((1 << 48) - 1) << 80).to_be_bytes()
 }
 
 /// A limit as SQL takes it.

@@ -20,6 +20,20 @@ mod jobs;
 mod listeners;
 mod news;
 mod nodes;
+mod blob_rows;
+mod blobs;
+mod campaigns;
+mod channels;
+mod custom_fields;
+mod attempts;
+mod automations;
+mod events;
+mod holds;
+mod imports;
+mod installation;
+mod installation_values;
+mod keys;
+mod messages;
 mod lists;
 mod numbers;
 mod open;
@@ -31,12 +45,27 @@ mod product_events;
 mod query;
 mod reads;
 mod redating;
+mod pieces;
+mod provider_links;
+mod replies;
 mod row;
+mod sandbox;
 mod schema;
+mod sending_domains;
+mod sign_ins;
+mod soft_bounces;
+mod sweep;
+mod templates;
 mod segments;
 mod transaction;
 mod waking;
 mod writes;
+mod upload_rows;
+mod urls;
+mod scan;
+mod suppressions;
+mod sweeps;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,6 +78,7 @@ use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::blob_rows::RowBlobs;
 use self::commit::Commits;
 use self::desk::{Desk, Effect, Uses};
 use self::fault::Fault;
@@ -57,6 +87,7 @@ use self::nodes::Membership;
 use self::query::{one, params};
 use self::reads::Reads;
 use self::writes::Writes;
+use self::upload_rows::RowUploads;
 use crate::observed::Observed;
 
 pub use self::cluster::{ClusterView, NodeView};
@@ -100,11 +131,11 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        pending::blobs()
+        Arc::new(RowBlobs::new(self.reads.clone(), self.writes.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        pending::uploads()
+        Arc::new(RowUploads::new(self.reads.clone(), self.writes.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

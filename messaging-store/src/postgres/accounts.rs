@@ -47,9 +47,11 @@ pub(super) fn put_session(transaction: &mut Transaction, session: &Session) -> R
     Ok(())
 }
 
+/// Notes a use. Nobody waits for whoever notes another use at this moment: the times are nearly the same.
 pub(super) fn touch_session(transaction: &mut Transaction, token: &Digest, at: Timestamp) {
     transaction.run(
-        "UPDATE sessions SET used_at = $2 WHERE token = $1 AND used_at < $2",
+        "UPDATE sessions SET used_at = $2 WHERE token = (
+             SELECT token FROM sessions WHERE token = $1 AND used_at < $2 FOR NO KEY UPDATE SKIP LOCKED)",
         params![token.as_bytes().to_vec(), at.as_millis()],
     );
 }

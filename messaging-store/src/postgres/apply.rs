@@ -2,10 +2,10 @@
 
 use messaging_core::changes::Write;
 
+use super::{accounts, attempts, audiences, jobs, waking, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
-use super::{accounts, audiences, contacts, jobs, lists, product_events, segments, waking};
 
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
 pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
@@ -25,12 +25,17 @@ pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Re
 /// Applies a write: queues its statements, or asks where it has to look first.
 async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
+        Write::PutKeyCheck(check) => installation_values::put_key_check(transaction, check),
+        Write::PutInstallationName(name, before) => installation_values::put_name(transaction, name, before.as_deref()),
+        Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
         Write::PutUser(user, expect) => accounts::put_user(transaction, user, *expect)?,
         Write::PutSession(session) => accounts::put_session(transaction, session)?,
         Write::DeleteSession(token) => accounts::delete_session(transaction, token),
         Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at),
         Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
         Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest),
+        Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt),
+        Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
@@ -45,6 +50,22 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
         }
         Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
+        Write::PutApiKey(key, expect) => keys::put(transaction, key, *expect)?,
+        Write::TouchApiKey(id, at) => keys::touch(transaction, *id, *at),
+        Write::PutDomain(domain, expect) => sending_domains::put(transaction, domain, *expect)?,
+        Write::DeleteDomain(workspace, id) => sending_domains::delete(transaction, *workspace, *id),
+        Write::PutChannel(settings, expect) => channels::put(transaction, settings, *expect)?,
+        Write::DeleteChannel(workspace, channel) => channels::delete(transaction, *workspace, *channel),
+        Write::CountSoftBounce(streak) => soft_bounces::lengthen(transaction, streak),
+        Write::EndSoftBounces(workspace, channel, address) => {
+            soft_bounces::end(transaction, *workspace, *channel, address);
+        }
+        Write::PutField(field, expect) => custom_fields::put(transaction, field, *expect)?,
+        Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id),
+        Write::PutImport(import, expect) => imports::put(transaction, import, *expect)?,
+        Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors),
+        Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
+        Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
@@ -62,6 +83,70 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
         Write::CountMessages(count) => transaction.deltas.add(count),
+        Write::CountLink(click) => counters::count_link(transaction, click),
+        Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
+        Write::PutProviderLink(link) => provider_links::put(transaction, link),
+        Write::NoteInbound(workspace, channel, key, at) => {
+            provider_links::note_inbound(transaction, *workspace, *channel, *key, *at);
+        }
+        Write::PutCapture(capture) => sandbox::put(transaction, capture),
+        Write::PutUrl(workspace, url) => urls::put(transaction, *workspace, url),
+        Write::DeleteUrl(workspace, key) => urls::delete(transaction, *workspace, *key),
+        Write::PutCampaign(campaign, expect) => campaigns::put(transaction, campaign, *expect)?,
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(transaction, *workspace, *id),
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(transaction, *workspace, *id, *status),
+        Write::ExpectUnused(workspace, what) => holds::expect_unused(transaction, *workspace, *what),
+        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(transaction, progress, *expect)?,
+        Write::InsertWaiting(workspace, campaign, waiting) => {
+            campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
+        }
+        Write::TakeWaiting(workspace, campaign, keys) => {
+            campaigns::take_waiting(transaction, *workspace, *campaign, keys);
+        }
+        Write::PutWaiting(workspace, campaign, key) => {
+            campaigns::put_waiting(transaction, *workspace, *campaign, *key);
+        }
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
+        Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
+        Write::DeleteSuppression(workspace, id, at) => {
+            suppressions::delete(transaction, *workspace, *id, *at).await?;
+        }
+        Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
+        Write::MoveMessage(movement) => messages::change_status(transaction, movement),
+        Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
+        Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
+        Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
+        Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
+        Write::ExpectMessage(workspace, id, revision) => messages::expect(transaction, *workspace, *id, *revision),
+        Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
+        Write::LogEvent(event) => events::log(transaction, event),
+        Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
+        Write::AppendAttempt(attempt) => attempts::append(transaction, attempt)?,
+        Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
+        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id),
+        Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
+        Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
+        Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
+        Write::PutRun(put) => automations::put_run(transaction, put).await?,
+        Write::PutEntry(entry, expect) => automations::put_entry(transaction, entry, *expect),
+        Write::ExpectEntries(expected) => automations::expect_entries(transaction, expected)?,
+        Write::TakeNotes(take) => automations::take_notes(transaction, take),
+        Write::CountNodes(workspace, id, counts) => {
+            automations::count_nodes(transaction, (*workspace, *id), counts).await?;
+        }
+        Write::PutDateFires(put) => automations::put_date_fires(transaction, put).await?,
+        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(transaction, *workspace, *id, fire),
+        Write::MoveRuns(change) => automations::move_runs(transaction, change).await?,
+        Write::DeleteRuns(workspace, contact, limit) => {
+            automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
+        }
         Write::CausedAt(depth) => transaction.depth = *depth,
         Write::Enqueue(job) => jobs::enqueue(transaction, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
@@ -72,8 +157,11 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
         Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
         Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
-        // What is observed is for the process alone.
-        Write::Observe(_) => {}
+        Write::KeepBlob(blob) => blobs::name(transaction, *blob),
+        Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
+        // Of kept files nothing is noted, and what is observed is for the process alone.
+        Write::DeleteBlob(..) | Write::Observe(_) => {}
+        Write::Remember(reply) => replies::remember(transaction, reply),
         _ => return Err(Fault::Malformed("not yet")),
     }
     Ok(())

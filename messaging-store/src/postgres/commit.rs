@@ -14,11 +14,13 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::apply::apply;
+use super::automations;
 use super::counters;
 use super::counts;
 use super::fault::Fault;
 use super::jobs;
 use super::nodes::Membership;
+use super::listeners;
 use super::transaction::Transaction;
 use super::writes::Writes;
 use crate::observed::Observed;
@@ -246,10 +248,14 @@ impl Committing {
 
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
     jobs::lock_lanes(transaction, all);
+    listeners::lock(transaction, all);
+    automations::look_up(transaction, all).await?;
     for changes in all {
         transaction.begin_changes(changes);
         apply(transaction, changes.writes()).await?;
     }
+    listeners::settle(transaction).await?;
     counts::settle(transaction);
-    counters::settle(transaction).await
+    counters::settle(transaction);
+    Ok(())
 }

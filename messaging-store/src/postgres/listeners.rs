@@ -1,30 +1,173 @@
 //! What automations hear of: notes, which are part of the transaction of their cause, so that none is ever missing.
+//!
+//! Several processes write. Whoever may note takes a lock of the workspace that others may share, and reads then what
+//! its automations listen for; whoever changes that takes the lock alone. So an automation begins to hear after the last
+//! commit that did not know of it has ended. Notes are gathered in the transaction and written by one statement, before
+//! anything that they depend on changes, or before the commit.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
 use super::fault::Fault;
-use super::query::Queries;
+use super::query::{Queries, many, one, params};
+use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
 
-pub(super) use crate::happened::{Happened, MessageHappened};
+pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger};
+
+/// The lock of a workspace's automations; together with others, and alone.
+const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";
+const ALONE: &str = "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7045))";
+/// An automation that listens.
+#[derive(Debug)]
+struct Listener {
+    n: i64,
+    /// What enters contacts, while it is active.
+    entry: Option<EntryInterest>,
+    /// What the runs of versions wait for, of those that wait for anything.
+    runs: Vec<(i64, RunInterest)>,
+    lanes: Arc<[Lane]>,
+}
+
+/// The automations of a workspace that listen.
+type OfWorkspace = Arc<Vec<Listener>>;
+
+/// A note that was not written yet.
+#[derive(Debug)]
+struct NewNote {
+    automation: i64,
+    contact: i64,
+    at: Timestamp,
+    kind: i64,
+    depth: u8,
+    may_enter: bool,
+    event: Option<i64>,
+    what: Vec<u8>,
+    /// Where the contact may not enter, it is kept if an open run of the contact has one of these versions.
+    versions: Vec<i64>,
+}
+
+/// What a transaction knows of listeners, and what it is to do for them before it ends. Nothing of it is true later.
+#[derive(Debug, Default)]
+pub(super) struct Hearing {
+    /// The workspaces whose locks are held.
+    locked: HashSet<WorkspaceId>,
+    known: HashMap<WorkspaceId, OfWorkspace>,
+    lanes: HashMap<i64, Arc<[Lane]>>,
+    notes: Vec<NewNote>,
+    /// Jobs that become due, and when.
+    wakes: BTreeMap<(i64, u8), (Lane, Timestamp)>,
+}
+
+impl Hearing {
+    /// Forgets what is known of a workspace.
+    pub(super) fn forget(&mut self, workspace: WorkspaceId) {
+        self.known.remove(&workspace);
+    }
+
+    fn wake(&mut self, automation: i64, shard: u8, at: Timestamp) {
+        let Some(lane) = self.lanes.get(&automation).and_then(|lanes| lanes.get(usize::from(shard))) else { return };
+        let wake = self.wakes.entry((automation, shard)).or_insert_with(|| (lane.clone(), at));
+        wake.1 = wake.1.min(at);
+    }
+}
+
+/// How a write uses what the automations of a workspace are.
+fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {
+    Some(match write {
+        Write::PutAutomation(put, _) => (put.automation.workspace_id, true),
+        Write::DeleteAutomation(workspace, _) => (*workspace, true),
+        Write::ExpectAutomation(workspace, ..)
+        | Write::CountNodes(workspace, ..)
+        | Write::TakeDateFire(workspace, ..)
+        | Write::DeleteRuns(workspace, ..) => (*workspace, false),
+        Write::PutRun(put) => (put.run.workspace_id, false),
+        Write::PutEntry(entry, _) => (entry.workspace_id, false),
+        Write::ExpectEntries(expected) => (expected.workspace_id, false),
+        Write::TakeNotes(take) => (take.workspace_id, false),
+        Write::PutDateFires(put) => (put.workspace_id, false),
+        Write::MoveRuns(change) => (change.workspace_id, false),
+        _ => return None,
+    })
+}
+
+/// Takes the locks that a transaction will need for its writes about automations, in an order, before it writes anything.
+pub(super) fn lock(transaction: &mut Transaction, all: &[&Changes]) {
+    let mut workspaces: BTreeMap<WorkspaceId, bool> = BTreeMap::new();
+    for (workspace, is_alone) in all.iter().flat_map(|changes| changes.writes()).filter_map(use_of) {
+        *workspaces.entry(workspace).or_default() |= is_alone;
+    }
+    for (workspace, is_alone) in workspaces {
+        transaction.run(if is_alone { ALONE } else { SHARE }, params![uuid(workspace)]);
+        transaction.hearing.locked.insert(workspace);
+    }
+}
+
+/// Holds a workspace's automations as they are until the commit, together with others.
+pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
+    if transaction.hearing.locked.insert(workspace) {
+        transaction.run(SHARE, params![uuid(workspace)]);
+    }
+}
+
+async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfWorkspace, Fault> {
+    if let Some(known) = transaction.hearing.known.get(&workspace) {
+        return Ok(Arc::clone(known));
+    }
+    // Another statement than the look, which sees what was committed before the lock was given.
+    share(transaction, workspace);
+    let listeners = Arc::new(stored(transaction, workspace).await?);
+    let hearing = &mut transaction.hearing;
+    hearing.lanes.extend(listeners.iter().map(|listener| (listener.n, Arc::clone(&listener.lanes))));
+    hearing.known.insert(workspace, Arc::clone(&listeners));
+    Ok(listeners)
+}
+
+async fn stored(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
+    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
+        LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
+        WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version";
+    let rows = many(on, SQL, params![uuid(workspace)], |row| {
+        let entry = get::<Option<&str>>(row, 2)?.map(serde_json::from_str).transpose()?;
+        let lanes: Vec<Lane> = record(row, 1)?;
+        let run = match get::<Option<i64>>(row, 3)? {
+            Some(version) => Some((version, record::<RunInterest>(row, 4)?)),
+            None => None,
+        };
+        Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
+    })
+    .await?;
+    let mut listeners: Vec<Listener> = Vec::new();
+    for (listener, run) in rows {
+        match listeners.last_mut() {
+            Some(last) if last.n == listener.n => last.runs.extend(run),
+            _ => listeners.push(Listener { runs: run.into_iter().collect(), ..listener }),
+        }
+    }
+    Ok(listeners)
+}
 
 /// Whether any automation of a workspace listens.
 pub(super) async fn is_any(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let _ = (transaction, workspace);
-    Ok(false)
+    Ok(!of(transaction, workspace).await?.is_empty())
 }
 
 /// Whether runs of a workspace may go on or end by any change of their contact.
 pub(super) async fn hears_changes(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let _ = (transaction, workspace);
-    Ok(false)
+    let listeners = of(transaction, workspace).await?;
+    Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
 }
 
-/// The same outside of a commit.
+/// What [`hears_changes`] says, for those who do not write.
 pub(super) async fn runs_hear_changes(on: &mut impl Queries, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let _ = (on, workspace);
-    Ok(false)
+    let listeners = stored(on, workspace).await?;
+    Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
 }
 
 /// Keeps notes of what happened to a contact, by its number, for the automations that listen for it.
@@ -35,6 +178,121 @@ pub(super) async fn hear(
     at: Timestamp,
     happened: Happened<'_>,
 ) -> Result<(), Fault> {
-    let _ = (transaction, workspace, contact, at, happened);
+    let listeners = of(transaction, workspace).await?;
+    for listener in listeners.iter() {
+        let may_enter = listener.entry.as_ref().is_some_and(|entry| happened.enters(entry));
+        let moved = listener.runs.iter().filter(|(_, interest)| happened.moves(interest));
+        let versions: Vec<i64> = if may_enter { Vec::new() } else { moved.map(|(version, _)| *version).collect() };
+        if may_enter || !versions.is_empty() {
+            let (kind, what, event) = happened.stored();
+            let (automation, depth) = (listener.n, transaction.depth);
+            let note = NewNote { automation, contact, at, kind, depth, may_enter, event, what, versions };
+            transaction.hearing.notes.push(note);
+        }
+    }
     Ok(())
+}
+
+/// Writes what was heard: to be called before runs begin, end or change hands, and before an automation listens for
+/// something else.
+pub(super) async fn write_notes(transaction: &mut Transaction) -> Result<(), Fault> {
+    const HOLD: &str = "SELECT 1 FROM contacts WHERE n = ANY ($1) ORDER BY n FOR NO KEY UPDATE";
+    const KEEP: &str = "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, event, what)
+        SELECT automation, contact & 3, nextval('automation_note_numbers'), contact, at, kind, depth, may_enter, event, what
+        FROM (
+            SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::smallint[],
+                $6::boolean[], $7::bigint[], $8::bytea[], $9::integer[], $10::integer[])
+                WITH ORDINALITY AS t (automation, contact, at, kind, depth, may_enter, event, what, first, last, place)
+            WHERE t.may_enter OR EXISTS (SELECT 1 FROM automation_runs r WHERE r.contact = t.contact
+                AND r.automation = t.automation AND r.ended_at IS NULL
+                AND r.version = ANY (($11::bigint[])[t.first:t.last]))
+            ORDER BY t.place
+        ) AS told RETURNING automation, shard::bigint, at";
+    let notes = std::mem::take(&mut transaction.hearing.notes);
+    if notes.is_empty() {
+        return Ok(());
+    }
+    // Whoever begins a run of one of them does so before this or after the commit: a run that begins is never missed.
+    let held: Vec<i64> = notes.iter().filter(|note| !note.may_enter).map(|note| note.contact).collect();
+    if !held.is_empty() {
+        transaction.run(HOLD, params![held]);
+    }
+    let kept = many(transaction, KEEP, columns(notes)?, |row| Ok((get(row, 0)?, small(row, 1)?, time(row, 2)?))).await?;
+    for (automation, shard, at) in kept {
+        transaction.hearing.wake(automation, shard, at);
+    }
+    Ok(())
+}
+
+/// The parameters of notes, one for each column. The versions of all stand in one; each note knows the first and the last
+/// of its own.
+fn columns(notes: Vec<NewNote>) -> Result<super::query::Params, Fault> {
+    const MANY: Fault = Fault::Malformed("a transaction has too many notes");
+    let small = |number: i64| i16::try_from(number).map_err(|_| Fault::Malformed("a number is out of range"));
+    let mut versions: Vec<i64> = Vec::new();
+    let (mut firsts, mut lasts, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    for note in &notes {
+        firsts.push(i32::try_from(versions.len() + 1).map_err(|_| MANY)?);
+        versions.extend(&note.versions);
+        lasts.push(i32::try_from(versions.len()).map_err(|_| MANY)?);
+        kinds.push(small(note.kind)?);
+    }
+    Ok(params![
+        notes.iter().map(|note| note.automation).collect::<Vec<_>>(),
+        notes.iter().map(|note| note.contact).collect::<Vec<_>>(),
+        notes.iter().map(|note| note.at.as_millis()).collect::<Vec<_>>(),
+        kinds,
+        notes.iter().map(|note| i16::from(note.depth)).collect::<Vec<_>>(),
+        notes.iter().map(|note| note.may_enter).collect::<Vec<_>>(),
+        notes.iter().map(|note| note.event).collect::<Vec<_>>(),
+        notes.into_iter().map(|note| note.what).collect::<Vec<_>>(),
+        firsts,
+        lasts,
+        versions,
+    ])
+}
+
+/// Has the job of a share of the contacts run when something of an automation is due, unless it is the one that commits.
+pub(super) async fn due(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    automation: i64,
+    contact: i64,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let listeners = of(transaction, workspace).await?;
+    let shard = shard(contact);
+    if let Some(listener) = listeners.iter().find(|listener| listener.n == automation)
+        && (transaction.own_job.is_none() || listener.lanes.get(usize::from(shard)) != transaction.own_job.as_ref())
+    {
+        transaction.hearing.wake(automation, shard, at);
+    }
+    Ok(())
+}
+
+/// Writes what is written once for all changes of a transaction: notes, and jobs become due. Answers whether any did.
+pub(super) async fn settle(transaction: &mut Transaction) -> Result<bool, Fault> {
+    write_notes(transaction).await?;
+    let mut has_woken = false;
+    for (lane, at) in std::mem::take(&mut transaction.hearing.wakes).into_values() {
+        has_woken |= wake(transaction, &lane, at).await?;
+    }
+    Ok(has_woken)
+}
+
+/// Makes the jobs of a lane due.
+#[expect(clippy::unused_async, reason = "there are no jobs yet")]
+async fn wake(transaction: &mut Transaction, lane: &Lane, at: Timestamp) -> Result<bool, Fault> {
+    let _ = (transaction, lane, at);
+    Ok(false)
+}
+
+/// The number up to which no transaction that is still open has made notes in a workspace; `None` while it is not known.
+pub(super) async fn settled_up_to(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
+    // Whoever makes a note has the lock before the note has its number. The number is read first.
+    const SQL: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END,
+            pg_try_advisory_xact_lock(uuid_hash_extended($1, 7045))
+        FROM automation_note_numbers";
+    let found = one(on, SQL, params![uuid(workspace)], |row| Ok((get::<i64>(row, 0)?, get::<bool>(row, 1)?))).await?;
+    Ok(found.and_then(|(last, is_settled)| is_settled.then_some(last)))
 }

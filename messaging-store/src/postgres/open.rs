@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
@@ -13,8 +13,8 @@ use super::desk::Desk;
 use super::news::Teller;
 use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
-use super::schema;
 use super::writes::Writes;
+use super::{events, schema};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
@@ -65,17 +65,28 @@ impl PostgresStore {
         let PostgresOptions { mut config, readers, queue_capacity, name, works, heartbeats } = options;
         let connections = format!("messaging {}", instance());
         config.application_name(&connections).options(SETTINGS);
+        // What is written after a failover, or to a database that came from elsewhere, is another era of the log.
+        let begin_era = || {
+            Hook::async_fn(|connection: &mut ClientWrapper, _| {
+                Box::pin(async move { events::begin_era(connection).await.map_err(HookError::Backend) })
+            })
+        };
         let pool = |size: usize| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             let manager = Manager::from_config(config.clone(), NoTls, recycling);
             Pool::builder(manager)
                 .max_size(size)
+                .post_create(begin_era())
                 .runtime(deadpool_postgres::Runtime::Tokio1)
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
         let (reads, writes, looking) = (pool(readers.max(2))?, pool(WRITERS)?, pool(LOOKING)?);
         schema::migrate(&writes).await?;
+        // The connection that made the schema was there before it.
+        let first = writes.get().await.map_err(failed("connect to the database"))?;
+        events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
+        drop(first);
         let observed = Arc::<Observed>::default();
         let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone())));
         let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller));

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
+pub(super) use crate::pages::{below, first_id_of, number, numbered_place, one_more, place_number, slice, sql_limit};
 
 /// An id as a parameter.
 pub(super) fn uuid(id: impl Id) -> Uuid {
@@ -24,6 +24,11 @@ pub(super) fn uuid(id: impl Id) -> Uuid {
 /// The key below which a page begins, as a parameter.
 pub(super) fn below_id(page: &messaging_core::ports::store::PageRequest) -> Uuid {
     Uuid::from_bytes(below(page))
+}
+
+/// The least id with a time, as a parameter: ids begin with theirs.
+pub(super) fn first_id(time: Timestamp) -> Uuid {
+    Uuid::from_u128(u128::try_from(time.as_millis()).unwrap_or(0) << 80)
 }
 
 /// A revision as a parameter.

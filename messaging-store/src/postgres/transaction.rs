@@ -15,10 +15,12 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 
+use super::automations::LookedUp;
 use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
+use super::listeners::{self, Hearing};
 use super::outbox::{self, Outbox};
 use super::query::{Params, Queries, as_refs, params};
 use super::writes::{Outcome, Slot};
@@ -52,6 +54,10 @@ pub(super) struct Transaction {
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
     pub(super) outbox: Outbox,
+    /// What automations hear of.
+    pub(super) hearing: Hearing,
+    /// What writes about automations have to know.
+    pub(super) looked_up: LookedUp,
     /// By how much numbers of contacts and members change, written in the same way.
     pub(super) counts: CountDeltas,
     /// Numbers of names of product events, which stay for ever.
@@ -79,6 +85,8 @@ impl Transaction {
             queue: vec![begin, touch],
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
+            hearing: Hearing::default(),
+            looked_up: LookedUp::default(),
             counts: CountDeltas::default(),
             event_names: HashMap::new(),
             depth: 0,
@@ -136,6 +144,10 @@ impl Transaction {
 
     /// Sends what is queued and commits. Fails without a trace, but for [`Fault::OutcomeUnknown`].
     pub(super) async fn commit(mut self) -> Result<(), Fault> {
+        if let Err(fault) = listeners::settle(&mut self).await {
+            self.roll_back().await;
+            return Err(fault);
+        }
         outbox::settle(&mut self);
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };

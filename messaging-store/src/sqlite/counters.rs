@@ -21,7 +21,7 @@ use super::numbers::campaign_number;
 use super::query::{many, one};
 use super::row::{count, number, sql_limit};
 
-pub(super) use columns::{SERIES, TOTALS};
+use self::columns::{SERIES, TOTALS};
 pub(super) use deltas::settle;
 
 pub(super) use crate::counter_deltas::{AutomationCounter, CounterDeltas, SourceKind};

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
+pub(super) use crate::pages::{below, first_id_of, number, numbered_place, one_more, place_number, slice, sql_limit};
 
 pub(super) fn id<I: Id>(row: &Row<'_>, column: usize) -> Result<I, Fault> {
     Ok(I::from_bytes(row.get(column)?))

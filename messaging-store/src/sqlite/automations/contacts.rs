@@ -14,7 +14,7 @@ use super::super::numbers::contact_number;
 use super::super::query::{many, one};
 use super::super::row::{maybe_time, numbered, sql_limit, time};
 use super::forget::delete_rows_of_run;
-use super::runs::Place;
+use crate::automation_rows::Place;
 
 /// The automations of a workspace, removed ones too.
 fn of_workspace(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<i64>, Fault> {

@@ -7,36 +7,18 @@ use messaging_core::domain::message::EventKind;
 use messaging_core::domain::product_event::{ProductEvent, Properties};
 use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::matching::MessageFact;
-use messaging_core::ids::{ContactId, Id, WorkspaceId};
+use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::StoreCursor;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
 use super::super::fault::Fault;
-use super::super::listeners::{counted_kind, is_machine, kinds};
+use super::super::listeners::{counted_kind, is_machine};
 use super::super::numbers::automation_number;
 use super::super::query::{many, one};
 use super::super::row::{id, maybe_id, numbered, numbered_place, or_empty, place_number, sql_limit, time};
 use super::runs::Of;
-
-/// The id at a place of the ids of a note.
-fn part<I: Id>(what: &[u8], place: usize) -> Result<I, Fault> {
-    let bytes = what.as_chunks::<16>().0.get(place).ok_or(Fault::Malformed("a note names too little"))?;
-    Ok(I::from_bytes(*bytes))
-}
-
-fn cause(kind: i64, what: &[u8]) -> Result<Cause, Fault> {
-    Ok(match kind {
-        kinds::EVENT => Cause::Event(part(what, 0)?),
-        kinds::MESSAGE => Cause::Message { event_id: part(what, 0)?, message_id: part(what, 1)? },
-        kinds::CREATED => Cause::Created,
-        kinds::CHANGED => Cause::Changed,
-        kinds::LIST_ADDED => Cause::ListAdded(part(what, 0)?),
-        kinds::SEGMENT_ENTERED => Cause::SegmentEntered(part(what, 0)?),
-        kinds::SEGMENT_LEFT => Cause::SegmentLeft(part(what, 0)?),
-        _ => return Err(Fault::Malformed("a number stands for nothing")),
-    })
-}
+use crate::automation_rows::cause;
 
 /// The oldest notes of a share of the contacts, with what they tell of; those of contacts that are gone are passed by.
 pub(super) fn oldest(
@@ -55,7 +37,7 @@ pub(super) fn oldest(
         let what = row.get_ref(6)?.as_blob().map_err(|_| Fault::Malformed("ids are no bytes"))?;
         let note = Note {
             contact_id: id(row, 1)?,
-            cause: cause(row.get(3)?, what)?,
+            cause: cause(row.get(3)?, what).ok_or(Fault::Malformed("a note says nothing"))?,
             at: time(row, 2)?,
             depth: row.get(4)?,
             may_enter: row.get(5)?,

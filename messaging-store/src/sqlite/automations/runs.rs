@@ -1,13 +1,12 @@
 //! Runs, what they did, and the messages that they sent.
 
 use messaging_core::changes::{Expect, PutRun, RunKey};
-use messaging_core::domain::automation::history::{RunStep, StepOutcome};
+use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::ids::{AutomationId, ContactId, EventId, Id as _, MessageId, RunId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, RunFilter, Slice, StoreCursor, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
-use serde_json::{Map, Value};
 
 use super::super::counters::{AutomationCounter, CounterDeltas};
 use super::super::fault::{Fault, expect_one};
@@ -15,11 +14,10 @@ use super::super::listeners::Listeners;
 use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one};
 use super::super::row::{below, document, id, maybe_time, number, numbered, or_empty, sql_limit, time};
+use crate::automation_rows::{self, Place, entry_event, read_steps, steps_text};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: i64 = 20_000;
-/// How many bytes of an id are the time that it was made at.
-const TIME: usize = 6;
 
 /// The columns that [`run`] reads, in its order, and where they come from.
 macro_rules! run_rows {
@@ -36,28 +34,10 @@ macro_rules! run_rows {
 /// Whose runs.
 pub(super) type Of = (WorkspaceId, AutomationId);
 
-/// The time that an id begins with, as far as it can say it.
-fn id_time(time: Timestamp) -> [u8; TIME] {
-    let bytes = time.as_millis().to_be_bytes();
-    let mut last = [0; TIME];
-    last.copy_from_slice(&bytes[bytes.len() - TIME..]);
-    last
-}
-
-/// The id of the event that entered a run, without its time where that is the time of the entry.
-fn entry_event(run: &Run) -> Option<Vec<u8>> {
-    let id = run.entry_event?.to_bytes();
-    let is_same = id[..TIME] == id_time(run.entered_at);
-    Some(if is_same { id[TIME..].to_vec() } else { id.to_vec() })
-}
-
 fn read_entry_event(row: &Row<'_>, column: usize, entered_at: Timestamp) -> Result<Option<EventId>, Fault> {
-    let Some(bytes) = row.get_ref(column)?.as_blob_or_null().map_err(|_| Fault::Malformed("an id is no bytes"))? else {
-        return Ok(None);
-    };
-    let whole = if bytes.len() + TIME == 16 { [&id_time(entered_at), bytes].concat() } else { bytes.to_vec() };
-    let whole = whole.try_into().map_err(|_| Fault::Malformed("an id is of sixteen bytes"))?;
-    Ok(Some(EventId::from_bytes(whole)))
+    let bytes = row.get_ref(column)?.as_blob_or_null().map_err(|_| Fault::Malformed("an id is no bytes"))?;
+    let read = |bytes| automation_rows::read_entry_event(bytes, entered_at);
+    bytes.map(|bytes| read(bytes).ok_or(Fault::Malformed("an id is of sixteen bytes"))).transpose()
 }
 
 fn run((workspace, automation): Of, row: &Row<'_>) -> Result<Stored<Run>, Fault> {
@@ -84,26 +64,6 @@ fn run((workspace, automation): Of, row: &Row<'_>) -> Result<Stored<Run>, Fault>
         held: held.map(serde_json::from_str).transpose()?,
     };
     Ok(Stored { record, revision: row.get(0)? })
-}
-
-/// What of a stored run its counts follow from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) status: RunStatus,
-    pub(super) node: Option<i64>,
-}
-
-impl Place {
-    /// Counts a run that stands here, or does no more.
-    pub(super) fn count(self, deltas: &mut CounterDeltas, automation: i64, by: i64) {
-        // A refused entry is no run.
-        if self.status != RunStatus::Failed || self.node.is_some() {
-            deltas.add_automation(AutomationCounter::Runs(automation, number(&RunStatus::ALL, &self.status)), by);
-        }
-        if let Some(node) = self.node.filter(|_| self.status.is_open()) {
-            deltas.add_automation(AutomationCounter::Waiting(node), by);
-        }
-    }
 }
 
 pub(in super::super) fn put(
@@ -196,50 +156,6 @@ fn put_inputs(connection: &Connection, automation: i64, run: &Run) -> Result<(),
     Ok(())
 }
 
-/// Steps as arrays without names: there are many of them.
-fn steps_text(steps: &[RunStep]) -> Result<String, Fault> {
-    let rows: Vec<Vec<Value>> = steps
-        .iter()
-        .map(|step| {
-            let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
-            let detail = if step.detail.is_empty() { Value::Null } else { Value::Object(step.detail.clone()) };
-            let mut row = vec![
-                Value::from(step.at.as_millis()),
-                Value::from(outcome_number(step.outcome)),
-                text(&step.node_id),
-                text(&step.branch),
-                text(&step.reason),
-                detail,
-            ];
-            while row.last().is_some_and(Value::is_null) {
-                row.pop();
-            }
-            row
-        })
-        .collect();
-    document(&rows)
-}
-
-fn read_steps(text: &str) -> Result<Vec<RunStep>, Fault> {
-    const MALFORMED: Fault = Fault::Malformed("a step cannot be read");
-    let rows: Vec<Vec<Value>> = serde_json::from_str(text)?;
-    let step = |row: Vec<Value>| {
-        let mut row = row.into_iter();
-        let mut next = || row.next().unwrap_or(Value::Null);
-        let text = |value: Value| if let Value::String(text) = value { Some(text) } else { None };
-        let at = Timestamp::from_millis(next().as_i64().ok_or(MALFORMED)?);
-        let outcome = numbered(&StepOutcome::ALL, next().as_i64().ok_or(MALFORMED)?)?;
-        let (node_id, branch, reason) = (text(next()), text(next()), text(next()));
-        let detail = if let Value::Object(detail) = next() { detail } else { Map::new() };
-        Ok(RunStep { at, node_id, outcome, branch, reason, detail })
-    };
-    rows.into_iter().map(step).collect()
-}
-
-fn outcome_number(outcome: StepOutcome) -> i64 {
-    number(&StepOutcome::ALL, &outcome)
-}
-
 pub(super) fn get(connection: &Connection, of: Of, id: RunId) -> Result<Option<Stored<Run>>, Fault> {
     const SQL: &str = concat!(
         run_rows!(),
@@ -308,7 +224,8 @@ pub(super) fn steps(connection: &Connection, run: RunKey) -> Result<Vec<RunStep>
         ORDER BY revision";
     let key = params![run.workspace_id.to_bytes(), run.automation_id.to_bytes(), run.run_id.to_bytes()];
     let commits = many(connection, SQL, key, |row| {
-        read_steps(row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?)
+        let text = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;
+        read_steps(text).ok_or(Fault::Malformed("a step cannot be read"))
     })?;
     Ok(commits.into_iter().flatten().collect())
 }

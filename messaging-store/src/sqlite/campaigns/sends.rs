@@ -11,28 +11,18 @@ use super::super::fault::{Fault, expect_one};
 use super::super::numbers::contact_number;
 use super::super::query::one;
 use super::super::row::number;
-
-/// Seconds since 1970, rounded up: a cap opens a moment later, never earlier.
-fn seconds(time: Timestamp) -> u32 {
-    let millis = time.as_millis();
-    let up = i64::from(millis.rem_euclid(1000) != 0);
-    u32::try_from(millis.div_euclid(1000) + up).unwrap_or(if millis < 0 { 0 } else { u32::MAX })
-}
+use crate::send_times::{from_bytes, seconds, to_bytes};
 
 /// The times in a column, in their order.
 pub(super) fn times(bytes: &[u8]) -> Result<Vec<Timestamp>, Fault> {
-    let (times, rest) = bytes.as_chunks();
-    if !rest.is_empty() {
-        return Err(Fault::Malformed("times of sends are of four bytes"));
-    }
-    Ok(times.iter().map(|time| Timestamp::from_millis(i64::from(u32::from_be_bytes(*time)) * 1000)).collect())
+    from_bytes(bytes).ok_or(Fault::Malformed("times of sends are of four bytes"))
 }
 
 pub(in super::super) fn put(connection: &Connection, sends: &ContactSends, expect: Expect) -> Result<(), Fault> {
     let n = contact_number(connection, sends.workspace_id, sends.contact_id)?.ok_or(Fault::Conflict)?;
     let channel = number(&Channel::ALL, &sends.channel);
     let times: Vec<u32> = sends.times.iter().copied().map(seconds).collect();
-    let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_be_bytes()).collect();
+    let bytes = to_bytes(&times);
     expect_one(match expect {
         // The first revision is a time, so that a row that was let go and came again is not taken for the one that was
         // read before.

@@ -9,11 +9,10 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
-use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, Rows, params};
 
 use super::super::fault::Fault;
-use super::super::row::{below, number, numbered};
+use super::super::row::{below, first_id_of, number, numbered};
 use super::rows::message_columns;
 
 /// How many rows one call looks at.
@@ -86,12 +85,6 @@ pub(super) fn messages(
     };
 
     page_of(workspace, &mut rows, page.limit, |row| wanted.matches(row))
-}
-
-/// The least id that may be made at a time: ids begin with 48 bits of milliseconds.
-fn first_id_of(time: Timestamp) -> [u8; 16] {
-    let millis = u128::try_from(time.as_millis()).unwrap_or_default();
-    (millis.min((1 << 48) - 1) << 80).to_be_bytes()
 }
 
 /// Reads a page of the rows that match, each of `message_columns`, in the order in which they come. Looks at no more

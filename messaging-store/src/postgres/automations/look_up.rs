@@ -1,0 +1,204 @@
+//! What writes about automations have to know, looked up for all of a transaction at once, before the first of them.
+//!
+//! Numbers never change, and the state and node of a run at a revision neither: the statement that changes the run expects
+//! the revision. What is not found then may have been made by the transaction itself, and is looked for again.
+
+use std::collections::{BTreeSet, HashMap};
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
+use uuid::Uuid;
+
+use super::super::fault::Fault;
+use super::super::numbers::{automation_number, contact_number};
+use super::super::query::{many, one, params};
+use super::super::row::{get, id, numbered, revision_param, uuid};
+use super::super::transaction::Transaction;
+use crate::automation_rows::Place;
+
+/// What a transaction has looked up.
+#[derive(Debug, Default)]
+pub(in super::super) struct LookedUp {
+    automations: HashMap<(WorkspaceId, AutomationId), i64>,
+    contacts: HashMap<(WorkspaceId, ContactId), i64>,
+    nodes: HashMap<i64, HashMap<String, i64>>,
+    /// Runs of automations at revisions.
+    runs: HashMap<(i64, RunId, i64), Place>,
+}
+
+impl LookedUp {
+    /// Forgets the number of an automation that is being removed.
+    pub(super) fn forget(&mut self, workspace: WorkspaceId, automation: AutomationId) {
+        self.automations.remove(&(workspace, automation));
+    }
+}
+
+/// Looks up what the writes of a transaction need.
+pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    let mut nodes: BTreeSet<(WorkspaceId, AutomationId, &str)> = BTreeSet::new();
+    let mut runs = Vec::new();
+    for write in all.iter().flat_map(|changes| changes.writes()) {
+        match write {
+            Write::PutRun(put) => {
+                let of = (put.run.workspace_id, put.run.automation_id);
+                let named = put.messages.iter().map(|(_, node)| node).chain(&put.run.node_id);
+                nodes.extend(named.map(|node| (of.0, of.1, &**node)));
+                runs.push(&**put);
+            }
+            Write::CountNodes(workspace, automation, counts) => {
+                let branches = counts.branches.iter().map(|((node, _), _)| node);
+                let named = counts.entered.iter().map(|(node, _)| node).chain(branches);
+                nodes.extend(named.map(|node| (*workspace, *automation, &**node)));
+            }
+            _ => {}
+        }
+    }
+    if !nodes.is_empty() {
+        look_up_nodes(transaction, &nodes).await?;
+    }
+    if !runs.is_empty() {
+        look_up_runs(transaction, &runs).await?;
+    }
+    Ok(())
+}
+
+/// The numbers of nodes, given to those that have none.
+async fn look_up_nodes(
+    transaction: &mut Transaction,
+    nodes: &BTreeSet<(WorkspaceId, AutomationId, &str)>,
+) -> Result<(), Fault> {
+    const MAKE: &str = "INSERT INTO automation_nodes (automation, id)
+        SELECT a.n, p.node FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS p (workspace, automation, node)
+        JOIN automations a ON a.workspace = p.workspace AND a.id = p.automation AND NOT a.removed
+        WHERE NOT EXISTS (SELECT 1 FROM automation_nodes o WHERE o.automation = a.n AND o.id = p.node)
+        ORDER BY a.n, p.node ON CONFLICT DO NOTHING";
+    const READ: &str = "SELECT a.workspace, a.id, a.n, o.id, o.n
+        FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS p (workspace, automation, node)
+        JOIN automations a ON a.workspace = p.workspace AND a.id = p.automation AND NOT a.removed
+        JOIN automation_nodes o ON o.automation = a.n AND o.id = p.node";
+    let workspaces: Vec<Uuid> = nodes.iter().map(|(workspace, ..)| uuid(*workspace)).collect();
+    let automations: Vec<Uuid> = nodes.iter().map(|(_, automation, _)| uuid(*automation)).collect();
+    let names: Vec<String> = nodes.iter().map(|(.., node)| (*node).to_owned()).collect();
+    let columns = || params![workspaces.clone(), automations.clone(), names.clone()];
+    transaction.run(MAKE, columns());
+    // Another statement, so that it sees the rows of whoever was first.
+    let found = many(transaction, READ, columns(), |row| {
+        Ok(((id(row, 0)?, id(row, 1)?), get::<i64>(row, 2)?, get::<String>(row, 3)?, get::<i64>(row, 4)?))
+    })
+    .await?;
+    for (automation, n, node, number) in found {
+        transaction.looked_up.automations.insert(automation, n);
+        transaction.looked_up.nodes.entry(n).or_default().insert(node, number);
+    }
+    Ok(())
+}
+
+/// The numbers of the automations and contacts of runs, and where the runs stand.
+async fn look_up_runs(
+    transaction: &mut Transaction,
+    runs: &[&messaging_core::changes::PutRun],
+) -> Result<(), Fault> {
+    const SQL: &str = "SELECT p.place, a.n, c.n, r.status::bigint, r.node
+        FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[])
+            WITH ORDINALITY AS p (workspace, automation, contact, run, revision, place)
+        JOIN automations a ON a.workspace = p.workspace AND a.id = p.automation AND NOT a.removed
+        JOIN workspace_numbers w ON w.workspace = p.workspace
+        JOIN contacts c ON c.workspace_number = w.number AND c.id = p.contact
+        LEFT JOIN automation_runs r ON r.automation = a.n AND r.id = p.run AND r.revision = p.revision
+            AND r.contact = c.n";
+    let columns = params![
+        runs.iter().map(|put| uuid(put.run.workspace_id)).collect::<Vec<_>>(),
+        runs.iter().map(|put| uuid(put.run.automation_id)).collect::<Vec<_>>(),
+        runs.iter().map(|put| uuid(put.run.contact_id)).collect::<Vec<_>>(),
+        runs.iter().map(|put| uuid(put.run.id)).collect::<Vec<_>>(),
+        runs.iter().map(|put| revision(put.expect)).collect::<Vec<_>>(),
+    ];
+    let found = many(transaction, SQL, columns, |row| {
+        let place = match get::<Option<i64>>(row, 3)? {
+            Some(status) => Some(Place { status: numbered(&RunStatus::ALL, status)?, node: get(row, 4)? }),
+            None => None,
+        };
+        Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, get::<i64>(row, 2)?, place))
+    })
+    .await?;
+    for (at, automation, contact, place) in found {
+        let put = usize::try_from(at - 1).ok().and_then(|at| runs.get(at));
+        let put = put.ok_or(Fault::Malformed("a row is of no run"))?;
+        let (run, looked_up) = (&put.run, &mut transaction.looked_up);
+        looked_up.automations.insert((run.workspace_id, run.automation_id), automation);
+        looked_up.contacts.insert((run.workspace_id, run.contact_id), contact);
+        if let Some(place) = place {
+            looked_up.runs.insert((automation, run.id, revision(put.expect)), place);
+        }
+    }
+    Ok(())
+}
+
+/// A revision as a parameter; 0 of what must not be there.
+pub(super) fn revision(expect: Expect) -> i64 {
+    match expect {
+        Expect::Absent => 0,
+        Expect::Revision(revision) => revision_param(revision),
+    }
+}
+
+/// The number of an automation. Where the lock of the workspace's automations is held it stays there.
+pub(super) async fn automation(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    id: AutomationId,
+) -> Result<Option<i64>, Fault> {
+    if let Some(known) = transaction.looked_up.automations.get(&(workspace, id)) {
+        return Ok(Some(*known));
+    }
+    let found = automation_number(transaction, workspace, id).await?;
+    transaction.looked_up.automations.extend(found.map(|n| ((workspace, id), n)));
+    Ok(found)
+}
+
+/// The number of a contact, which may be gone.
+pub(super) async fn contact(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    id: ContactId,
+) -> Result<Option<i64>, Fault> {
+    if let Some(known) = transaction.looked_up.contacts.get(&(workspace, id)) {
+        return Ok(Some(*known));
+    }
+    let found = contact_number(transaction, workspace, id).await?;
+    transaction.looked_up.contacts.extend(found.map(|n| ((workspace, id), n)));
+    Ok(found)
+}
+
+/// The number of a node, given to it when it has none.
+pub(super) async fn node(transaction: &mut Transaction, automation: i64, id: &str) -> Result<i64, Fault> {
+    const MAKE: &str = "INSERT INTO automation_nodes (automation, id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    const READ: &str = "SELECT n FROM automation_nodes WHERE automation = $1 AND id = $2";
+    if let Some(known) = transaction.looked_up.nodes.get(&automation).and_then(|nodes| nodes.get(id)) {
+        return Ok(*known);
+    }
+    transaction.run(MAKE, params![automation, id.to_owned()]);
+    let found = one(transaction, READ, params![automation, id.to_owned()], |row| get(row, 0)).await?;
+    let n = found.ok_or(Fault::Malformed("a node has no number"))?;
+    transaction.looked_up.nodes.entry(automation).or_default().insert(id.to_owned(), n);
+    Ok(n)
+}
+
+/// Where a run of a contact stands at a revision; a conflict when it is not there.
+pub(super) async fn place(
+    transaction: &mut Transaction,
+    automation: i64,
+    (run, contact): (RunId, i64),
+    revision: i64,
+) -> Result<Place, Fault> {
+    const SQL: &str = "SELECT status::bigint, node FROM automation_runs
+        WHERE automation = $1 AND id = $2 AND revision = $3 AND contact = $4";
+    if let Some(known) = transaction.looked_up.runs.get(&(automation, run, revision)) {
+        return Ok(*known);
+    }
+    let found = one(transaction, SQL, params![automation, uuid(run), revision, contact], |row| {
+        Ok(Place { status: numbered(&RunStatus::ALL, get(row, 0)?)?, node: get(row, 1)? })
+    });
+    found.await?.ok_or(Fault::Conflict)
+}

@@ -1,0 +1,116 @@
+//! Messages of campaigns that wait to be released.
+
+use messaging_core::changes::{NewWaiting, WaitingKey};
+use messaging_core::ids::{CampaignId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+
+use super::super::fault::Fault;
+
+use super::super::query::{Params, params};
+use super::super::reads::Reads;
+use super::super::row::{id, small, sql_limit, time, uuid};
+use super::super::transaction::Transaction;
+
+/// Those of a campaign that is there, which stays until the transaction ends.
+const INSERT: &str = "WITH campaign AS (
+        SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed FOR KEY SHARE
+    )
+    INSERT INTO campaign_waiting (campaign, track, due_at, message)
+    SELECT n, track, due_at, message FROM campaign
+    CROSS JOIN unnest($3::smallint[], $4::bigint[], $5::uuid[]) AS waiting (track, due_at, message)
+    ORDER BY track, due_at, message";
+
+pub(in super::super) fn insert(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    waiting: &[NewWaiting],
+) -> Result<(), Fault> {
+    let key = |new: &NewWaiting| WaitingKey { track: new.track, due_at: new.due_at, message_id: new.message.id };
+    let keys: Vec<_> = waiting.iter().map(key).collect();
+    if keys.is_empty() {
+        expect_there(transaction, workspace, campaign);
+        return Ok(());
+    }
+    transaction.run_exactly(keys.len(), INSERT, columns(workspace, campaign, &keys));
+    Ok(())
+}
+
+pub(in super::super) fn take(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    keys: &[WaitingKey],
+) {
+    const DELETE: &str = "DELETE FROM campaign_waiting AS w
+        USING unnest($3::smallint[], $4::bigint[], $5::uuid[]) AS taken (track, due_at, message)
+        WHERE w.campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)
+            AND w.track = taken.track AND w.due_at = taken.due_at AND w.message = taken.message";
+    if keys.is_empty() {
+        expect_there(transaction, workspace, campaign);
+    } else {
+        transaction.run_exactly(keys.len(), DELETE, columns(workspace, campaign, keys));
+    }
+}
+
+pub(in super::super) fn put(
+    transaction: &mut Transaction,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    key: WaitingKey,
+) {
+    transaction.run_one(INSERT, columns(workspace, campaign, &[key]));
+}
+
+fn expect_there(transaction: &mut Transaction, workspace: WorkspaceId, campaign: CampaignId) {
+    let sql = "SELECT expect_rows(
+        (SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed), 1)";
+    transaction.run(sql, params![uuid(workspace), uuid(campaign)]);
+}
+
+/// A campaign and the columns of keys.
+fn columns(workspace: WorkspaceId, campaign: CampaignId, keys: &[WaitingKey]) -> Params {
+    params![
+        uuid(workspace),
+        uuid(campaign),
+        keys.iter().map(|key| i16::from(key.track)).collect::<Vec<_>>(),
+        keys.iter().map(|key| key.due_at.as_millis()).collect::<Vec<_>>(),
+        keys.iter().map(|key| uuid(key.message_id)).collect::<Vec<_>>(),
+    ]
+}
+
+pub(super) async fn due(
+    reads: &Reads,
+    (workspace, campaign): (WorkspaceId, CampaignId),
+    track: u8,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<WaitingKey>, StoreError> {
+    const SQL: &str = "SELECT due_at, message FROM campaign_waiting
+        WHERE campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)
+            AND track = $3 AND due_at <= $4 ORDER BY due_at, message LIMIT $5";
+    let bounds = params![uuid(workspace), uuid(campaign), i16::from(track), now.as_millis(), sql_limit(limit)];
+    reads.many(SQL, bounds, |row| Ok(WaitingKey { track, due_at: time(row, 0)?, message_id: id(row, 1)? })).await
+}
+
+/// Looks up the first row of each track, instead of reading all that wait.
+pub(super) async fn tracks(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<Vec<(u8, Timestamp)>, StoreError> {
+    const SQL: &str = "WITH RECURSIVE campaign AS (
+            SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed
+        ), firsts (track, due_at) AS (
+            (SELECT track, due_at FROM campaign_waiting WHERE campaign = (SELECT n FROM campaign)
+                ORDER BY track, due_at LIMIT 1)
+            UNION ALL
+            SELECT next.track, next.due_at FROM firsts CROSS JOIN LATERAL (
+                SELECT track, due_at FROM campaign_waiting
+                WHERE campaign = (SELECT n FROM campaign) AND track > firsts.track ORDER BY track, due_at LIMIT 1
+            ) AS next
+        )
+        SELECT track::bigint, due_at FROM firsts ORDER BY track";
+    reads.many(SQL, params![uuid(workspace), uuid(campaign)], |row| Ok((small(row, 0)?, time(row, 1)?))).await
+}

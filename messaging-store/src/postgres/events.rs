@@ -1,0 +1,266 @@
+//! The log of a workspace's events.
+//!
+//! A place in it is the era, the number of the transaction that wrote the entry, and a number of a sequence. Transactions
+//! end in another order than they begin in; so only what those have written is read that are older than the oldest one
+//! that is running. A transaction that writes for long, in any database of the cluster, keeps the newest entries back;
+//! whoever reads waits a moment for it.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use messaging_core::changes::LogEvent;
+use messaging_core::domain::message::{EventKind, Message, MessageEvent};
+use messaging_core::ids::{EventId, MessageId, WorkspaceId};
+use messaging_core::ports::store::{EventLog, LogPosition, StoreCursor, StoreError};
+use messaging_core::time::Timestamp;
+use tokio_postgres::{Client, Row};
+
+use super::PostgresStore;
+use super::fault::Fault;
+use super::messages::{MESSAGE_COLUMNS, message, message_columns};
+use super::query::params;
+use super::row::{get, id, numbered, or_empty, sql_limit, time, uuid};
+use super::transaction::Transaction;
+
+/// How long a reader waits for the transactions that keep entries back which are there already.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// How long it waits before it looks again: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(40);
+
+/// Begins an era when this is not the cluster, or not the timeline, that was last written to; nothing where there is no
+/// schema yet. Before anything is written over a connection.
+pub(super) async fn begin_era(connection: &Client) -> Result<(), tokio_postgres::Error> {
+    const SQL: &str = "DO $$ BEGIN IF to_regclass('log_era') IS NOT NULL THEN PERFORM begin_log_era(); END IF; END $$";
+    connection.batch_execute(SQL).await
+}
+
+/// Adds an event at the end.
+pub(super) fn log(transaction: &mut Transaction, event: &LogEvent) {
+    transaction.run(
+        "INSERT INTO event_log (workspace, era, xid, n, message, at, event) VALUES ($1, (SELECT era FROM log_era),
+             pg_current_xact_id()::text::bigint, nextval('event_log_numbers'), $2, $3, $4)",
+        params![uuid(event.workspace_id), uuid(event.message_id), event.at.as_millis(), uuid(event.event_id)],
+    );
+}
+
+pub(super) fn follow(transaction: &mut Transaction, workspace: WorkspaceId, until: Timestamp) {
+    transaction.run(
+        "INSERT INTO event_followers (workspace, until) VALUES ($1, $2)
+         ON CONFLICT (workspace) DO UPDATE SET until = excluded.until",
+        params![uuid(workspace), until.as_millis()],
+    );
+}
+
+/// A place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    era: i16,
+    xid: i64,
+    n: i64,
+}
+
+impl Place {
+    /// Before all that is kept.
+    const START: Self = Self { era: -1, xid: 0, n: 0 };
+
+    /// Of a foreign position, some place.
+    fn of(position: LogPosition) -> Self {
+        let bits = u128::from_be_bytes(position.to_bytes());
+        Self {
+            era: i16::try_from(bits >> 112).unwrap_or(i16::MAX),
+            xid: i64::try_from(bits >> 64 & ((1 << 48) - 1)).unwrap_or(i64::MAX),
+            n: i64::try_from(bits & u128::from(u64::MAX)).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn position(self) -> LogPosition {
+        let bits = |number: i64| u128::from(number.max(0).unsigned_abs());
+        let era = bits(i64::from(self.era)) << 112;
+        StoreCursor::from_bytes((era | (bits(self.xid) & ((1 << 48) - 1)) << 64 | bits(self.n)).to_be_bytes())
+    }
+
+    fn at(row: &Row, column: usize) -> Result<Self, Fault> {
+        Ok(Self { era: get(row, column)?, xid: get(row, column + 1)?, n: get(row, column + 2)? })
+    }
+}
+
+/// Waits, each time longer, for what keeps entries back.
+struct Patience {
+    since: Instant,
+    pause: Duration,
+    /// Entries up to this transaction are waited for, because they were there at the first look.
+    newest: Option<i64>,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { since: Instant::now(), pause: FIRST_PAUSE, newest: None }
+    }
+
+    /// Whether to look again, as entries of these transactions are there and kept back: of the oldest and the newest.
+    async fn waits_for(&mut self, kept_back: Option<(i64, i64)>) -> bool {
+        let Some((oldest, newest)) = kept_back else { return false };
+        if oldest > *self.newest.get_or_insert(newest) || self.since.elapsed() >= PATIENCE {
+            return false;
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(LAST_PAUSE);
+        true
+    }
+}
+
+/// An event and its message from the columns of `joined_columns`.
+fn with_message(workspace: WorkspaceId, row: &Row) -> Result<(MessageEvent, Message), Fault> {
+    let message = message(workspace, row)?;
+    let event = MessageEvent {
+        id: id(row, MESSAGE_COLUMNS)?,
+        workspace_id: workspace,
+        message_id: message.id,
+        kind: numbered(&EventKind::ALL, get(row, MESSAGE_COLUMNS + 2)?)?,
+        at: time(row, MESSAGE_COLUMNS + 1)?,
+        meta: or_empty(row, MESSAGE_COLUMNS + 3)?,
+    };
+    Ok((event, message))
+}
+
+/// The columns of `message_columns`, then id, at, kind and meta of the event. Only what both tables have is
+/// told apart.
+macro_rules! joined_columns {
+    () => {
+        concat!("m.id, ", message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")
+    };
+}
+
+#[async_trait]
+impl EventLog for PostgresStore {
+    async fn event(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        at: Timestamp,
+        id: EventId,
+    ) -> Result<Option<(MessageEvent, Message)>, StoreError> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            joined_columns!(),
+            " FROM message_events e JOIN messages m ON m.workspace = $1 AND m.id = $2
+              WHERE e.workspace = $1 AND e.message = $2 AND e.at = $3 AND e.id = $4"
+        );
+        let key = params![uuid(workspace), uuid(message), at.as_millis(), uuid(id)];
+        self.reads.one(SQL, key, |row| with_message(workspace, row)).await
+    }
+
+    async fn events_after(
+        &self,
+        workspace: WorkspaceId,
+        after: Option<LogPosition>,
+        limit: usize,
+    ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError> {
+        // What is kept back stands behind what is not. The limit is that of the log alone, which is followed entry by entry:
+        // an event stays longer than its entry.
+        const SQL: &str = concat!(
+            "SELECT ",
+            joined_columns!(),
+            ", l.era, l.xid, l.n, l.era < (SELECT era FROM log_era)
+                   OR l.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+               FROM (SELECT era, xid, n, message AS of_message, at AS event_at, event FROM event_log
+                     WHERE workspace = $1 AND (era, xid, n) > ($2, $3, $4) ORDER BY era, xid, n LIMIT $5) AS l
+               CROSS JOIN LATERAL (SELECT id, at, kind, meta FROM message_events
+                     WHERE workspace = $1 AND message = of_message AND at = event_at AND id = event OFFSET 0) AS e
+               CROSS JOIN LATERAL (SELECT * FROM messages WHERE workspace = $1 AND id = of_message OFFSET 0) AS m
+               ORDER BY l.era, l.xid, l.n"
+        );
+        let Place { era, xid, n } = after.map_or(Place::START, Place::of);
+        let mut patience = Patience::new();
+        loop {
+            let bounds = params![uuid(workspace), era, xid, n, sql_limit(limit)];
+            let mut rows = self
+                .reads
+                .many(SQL, bounds, |row| {
+                    let (event, message) = with_message(workspace, row)?;
+                    let is_over: bool = get(row, MESSAGE_COLUMNS + 7)?;
+                    Ok((Place::at(row, MESSAGE_COLUMNS + 4)?, is_over, event, message))
+                })
+                .await?;
+            let over = rows.iter().take_while(|(_, is_over, _, _)| *is_over).count();
+            let kept_back = rows[over..].first().zip(rows.last()).map(|(first, last)| (first.0.xid, last.0.xid));
+            if !patience.waits_for(kept_back).await {
+                rows.truncate(over);
+                return Ok(rows.into_iter().map(|(at, _, event, message)| (at.position(), event, message)).collect());
+            }
+        }
+    }
+
+    async fn log_position(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
+        // The first entry from the time on is the first of its piece, of one of the pieces from there on. It may not be the
+        // first for long while older transactions run.
+        const SQL: &str = "WITH RECURSIVE pieces (piece) AS (
+                SELECT min(at >> 22) FROM event_log WHERE (at >> 22) >= ($2::bigint >> 22)
+                UNION ALL
+                SELECT (SELECT min(at >> 22) FROM event_log WHERE (at >> 22) > piece) FROM pieces
+                WHERE piece IS NOT NULL
+            ), first (era, xid, n) AS (
+                SELECT f.era, f.xid, f.n FROM pieces CROSS JOIN LATERAL (
+                    SELECT era, xid, n FROM event_log WHERE (at >> 22) = piece AND workspace = $1 AND at >= $2
+                    ORDER BY era, xid, n LIMIT 1) AS f
+                ORDER BY era, xid, n LIMIT 1
+            ), running (era, xid) AS (
+                SELECT era, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM log_era
+            )
+            SELECT f.era, f.xid, f.n, r.era, r.xid,
+                (SELECT xid FROM event_log WHERE workspace = $1 AND (era, xid) >= (r.era, r.xid)
+                 ORDER BY era DESC, xid DESC LIMIT 1)
+            FROM running r LEFT JOIN first f ON true";
+        let mut patience = Patience::new();
+        loop {
+            let found = self.reads.one(SQL, params![uuid(workspace), time.as_millis()], |row| {
+                let first = if get::<Option<i16>>(row, 0)?.is_some() { Some(Place::at(row, 0)?) } else { None };
+                let end = Place { era: get(row, 3)?, xid: get::<i64>(row, 4)? - 1, n: i64::MAX };
+                Ok((first, end, get::<Option<i64>>(row, 5)?))
+            });
+            let (first, end, newest) = found.await?.ok_or(Fault::Malformed("the log has no era"))?;
+            let kept_back = newest.map(|newest| (end.xid + 1, newest));
+            if !patience.waits_for(kept_back).await {
+                let before_first = first.map(|first| Place { n: first.n - 1, ..first });
+                return Ok(before_first.map_or(end, |place| place.min(end)).position());
+            }
+        }
+    }
+
+    async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError> {
+        const SQL: &str = "SELECT until FROM event_followers WHERE workspace = $1";
+        self.reads.one(SQL, params![uuid(workspace)], |row| time(row, 0)).await
+    }
+
+    async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        const SQL: &str = "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
+            ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))";
+        self.sweep(SQL, params![before.as_millis(), sql_limit(limit)]).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back_in_their_order() {
+        let places = [
+            Place { era: 0, xid: 0, n: 7 },
+            Place { era: 1, xid: 1, n: i64::MAX },
+            Place { era: 1, xid: 2, n: 0 },
+            Place { era: 1, xid: (1 << 48) - 1, n: 3 },
+            Place { era: i16::MAX, xid: 1, n: 1 },
+        ];
+        for place in places {
+            assert_eq!(Place::of(place.position()), place);
+        }
+        assert!(places.is_sorted());
+        assert!(places.map(|place| place.position().to_bytes()).is_sorted());
+        let foreign = Place::of(StoreCursor::from_bytes([0xFF; 16]));
+        assert_eq!(foreign, Place { era: i16::MAX, xid: (1 << 48) - 1, n: i64::MAX });
+    }
+}

@@ -1,0 +1,56 @@
+//! The check value of the secret key, and what is sealed under it.
+
+use async_trait::async_trait;
+use messaging_core::domain::fence::Fence;
+use messaging_core::domain::secret_key;
+use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::webhook::Webhook;
+use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
+
+use super::PostgresStore;
+use super::installation_values::{self, KEY_CHECK, NAME, get};
+use super::query::params;
+use super::row::{record, sql_limit};
+
+#[async_trait]
+impl Installation for PostgresStore {
+    async fn key_check(&self) -> Result<Option<String>, StoreError> {
+        Ok(get(&mut self.reads.clone(), KEY_CHECK).await?)
+    }
+
+    async fn installation_name(&self) -> Result<Option<String>, StoreError> {
+        Ok(get(&mut self.reads.clone(), NAME).await?)
+    }
+
+    async fn fence(&self) -> Result<Option<Fence>, StoreError> {
+        Ok(installation_values::fence(&mut self.reads.clone()).await?)
+    }
+
+    async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {
+        const DOMAINS: &str =
+            "SELECT doc FROM sending_domains WHERE json_array_length(doc::json -> 'dkim') > 0 LIMIT $1";
+        const WEBHOOKS: &str = "SELECT doc FROM webhooks LIMIT $1";
+        const CHANNELS: &str = "SELECT doc FROM channels WHERE strpos(doc, ':\"sealed:') > 0 LIMIT $1";
+        let most = sql_limit(limit);
+        let mut secrets = Vec::new();
+        for domain in self.reads.many(DOMAINS, params![most], |row| record::<SendingDomain>(row, 0)).await? {
+            let id = domain.id;
+            secrets.extend(
+                domain
+                    .dkim
+                    .into_iter()
+                    .map(|key| SealedSecret { place: DkimKey::place(id, &key.selector), sealed: key.sealed }),
+            );
+        }
+        for webhook in self.reads.many(WEBHOOKS, params![most], |row| record::<Webhook>(row, 0)).await? {
+            secrets.push(SealedSecret { place: webhook.secret_place(), sealed: webhook.secret });
+        }
+        for settings in self.reads.many(CHANNELS, params![most], |row| record::<ChannelSettings>(row, 0)).await? {
+            let sealed = secret_key::channel_secrets(&settings).into_iter();
+            secrets.extend(sealed.map(|(place, sealed)| SealedSecret { place, sealed }));
+        }
+        secrets.truncate(limit);
+        Ok(secrets)
+    }
+}

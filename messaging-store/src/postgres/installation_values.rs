@@ -1,0 +1,70 @@
+//! What holds for the database as a whole: rows of the table `installation`, by name.
+
+use messaging_core::domain::fence::Fence;
+
+use super::fault::Fault;
+use super::query::{Queries, one, params};
+use super::row::get as column;
+use super::transaction::Transaction;
+
+/// The check value of the secret key.
+pub(super) const KEY_CHECK: &str = "key_check";
+
+/// The name of the installation.
+pub(super) const NAME: &str = "name";
+
+/// Whether the installation is fenced, as [`Fence::to_text`] says it.
+pub(super) const FENCE: &str = "fence";
+
+/// Reads a value.
+pub(super) async fn get(on: &mut impl Queries, name: &str) -> Result<Option<String>, Fault> {
+    let sql = "SELECT value FROM installation WHERE name = $1";
+    one(on, sql, params![name.to_owned()], |row| column(row, 0)).await
+}
+
+/// Keeps the check value of the secret key, unless there is one.
+pub(super) fn put_key_check(transaction: &mut Transaction, check: &str) {
+    put_first(transaction, KEY_CHECK, check);
+}
+
+/// Keeps the name of the installation in the place of `before`.
+pub(super) fn put_name(transaction: &mut Transaction, name: &str, before: Option<&str>) {
+    let Some(before) = before else { return put_first(transaction, NAME, name) };
+    transaction.run_one(
+        "UPDATE installation SET value = $2 WHERE name = $1 AND value = $3",
+        params![NAME.to_owned(), name.to_owned(), before.to_owned()],
+    );
+}
+
+/// Whether the installation is fenced.
+pub(super) async fn fence(on: &mut impl Queries) -> Result<Option<Fence>, Fault> {
+    Ok(get(on, FENCE).await?.map(|text| Fence::parse(&text)))
+}
+
+/// Puts a fence in the place of `before`. It looks first: more than one text may say the same fence.
+pub(super) async fn put_fence(
+    transaction: &mut Transaction,
+    fence: Option<Fence>,
+    before: Option<Fence>,
+) -> Result<(), Fault> {
+    let sql = "SELECT value FROM installation WHERE name = $1 FOR UPDATE";
+    let found = one(transaction, sql, params![FENCE.to_owned()], |row| column::<String>(row, 0)).await?;
+    if found.map(|text| Fence::parse(&text)) != before {
+        return Err(Fault::Conflict);
+    }
+    let text = fence.map(Fence::to_text);
+    match (text, before) {
+        (Some(text), None) => put_first(transaction, FENCE, &text),
+        (Some(text), Some(_)) => {
+            transaction.run_one("UPDATE installation SET value = $2 WHERE name = $1", params![FENCE.to_owned(), text])
+        }
+        (None, _) => transaction.run("DELETE FROM installation WHERE name = $1", params![FENCE.to_owned()]),
+    }
+    Ok(())
+}
+
+/// Keeps a value, unless there is one.
+fn put_first(transaction: &mut Transaction, name: &str, value: &str) {
+    transaction
+        .run("INSERT INTO installation (name, value) VALUES ($1, $2)", params![name.to_owned(), value.to_owned()]);
+}
