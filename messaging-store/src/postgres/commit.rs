@@ -18,9 +18,9 @@ use super::automations;
 use super::counters;
 use super::counts;
 use super::fault::Fault;
-use super::listeners;
 use super::jobs;
 use super::nodes::Membership;
+use super::listeners;
 use super::transaction::Transaction;
 use super::writes::Writes;
 use crate::observed::Observed;
@@ -247,9 +247,9 @@ impl Committing {
 }
 
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    jobs::lock_lanes(transaction, all);
     listeners::lock(transaction, all);
     automations::look_up(transaction, all).await?;
-    jobs::lock_lanes(transaction, all);
     for changes in all {
         transaction.begin_changes(changes);
         apply(transaction, changes.writes()).await?;

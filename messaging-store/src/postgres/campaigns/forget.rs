@@ -4,12 +4,13 @@ use messaging_core::domain::recipient_time::frequency_cap::WEEK;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
+use super::super::audiences;
 use super::super::fault::Fault;
 use super::super::query::{one, params};
-use super::super::writes::Writes;
 use super::super::row::{get, sql_limit};
 use super::super::sweep::sweep;
 use super::super::transaction::Transaction;
+use super::super::writes::Writes;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
 const OF_A_CAMPAIGN: [&str; 8] = [
@@ -65,7 +66,7 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
     let removed: Option<i64> = one(transaction, REMOVED, params![], |row| get(row, 0)).await?;
     let mut forgotten = 0;
     if let Some(n) = removed {
-        for sql in OF_A_CAMPAIGN {
+        for sql in audiences::FORGET_CAMPAIGN.into_iter().chain(OF_A_CAMPAIGN) {
             let room = i64::try_from(limit.saturating_sub(forgotten)).unwrap_or(i64::MAX);
             forgotten += transaction.execute(sql, params![n, room]).await?;
         }
