@@ -77,13 +77,8 @@ struct StoredNote {
 
 fn stored_note(row: &Row) -> Result<StoredNote, Fault> {
     let cause = cause(column(row, 3)?, column(row, 6)?).ok_or(Fault::Malformed("a note says nothing"))?;
-    let note = Note {
-        contact_id: id(row, 1)?,
-        cause,
-        at: time(row, 2)?,
-        depth: small(row, 4)?,
-        may_enter: column(row, 5)?,
-    };
+    let note =
+        Note { contact_id: id(row, 1)?, cause, at: time(row, 2)?, depth: small(row, 4)?, may_enter: column(row, 5)? };
     let (transaction, open_from) = (column(row, 8)?, column(row, 9)?);
     Ok(StoredNote { n: column(row, 0)?, transaction, open_from, note, event: column(row, 7)? })
 }
@@ -112,9 +107,7 @@ pub(super) async fn oldest(
     let told = |stored: StoredNote| {
         let happened = match (&stored.note.cause, stored.event) {
             (Cause::Event(_), Some(n)) => events.remove(&n).map(|event| Happened::Event(Box::new(event))),
-            (Cause::Message { .. }, Some(_)) => {
-                facts.remove(&stored.n).map(|fact| Happened::Message(Box::new(fact)))
-            }
+            (Cause::Message { .. }, Some(_)) => facts.remove(&stored.n).map(|fact| Happened::Message(Box::new(fact))),
             _ => None,
         };
         (kind.place(stored.n), stored.note, happened)
@@ -201,13 +194,8 @@ async fn message_facts(
         return Ok(HashMap::new());
     }
     let columns = params![uuid(workspace), numbers, messages, times, ids];
-    let facts = many(on, SQL, columns, |row| Ok(message_fact(row)?.map(|fact| (note_number(row), fact))));
-    let facts = facts.await?.into_iter().flatten();
-    facts.map(|(n, fact)| Ok((n?, fact))).collect()
-}
-
-fn note_number(row: &Row) -> Result<i64, Fault> {
-    column(row, 0)
+    let facts = many(on, SQL, columns, |row| Ok((column::<i64>(row, 0)?, message_fact(row)?)));
+    Ok(facts.await?.into_iter().filter_map(|(n, fact)| Some((n, fact?))).collect())
 }
 
 fn message_fact(row: &Row) -> Result<Option<MessageFact>, Fault> {
@@ -233,7 +221,7 @@ pub(in super::super) fn take(transaction: &mut Transaction, take: &TakeNotes) {
     const OTHERS: &str = "DELETE FROM automation_notes
         WHERE automation = (SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)
             AND shard = $3 AND n < $4
-            AND CASE WHEN $5 > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END";
+            AND CASE WHEN $5::bigint > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END";
     let (settled, n) = of_place(take.up_to);
     listeners::share(transaction, take.workspace_id);
     let key = || params![uuid(take.workspace_id), uuid(take.automation_id), i16::from(take.shard), n];
