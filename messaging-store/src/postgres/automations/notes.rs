@@ -194,13 +194,8 @@ async fn message_facts(
         return Ok(HashMap::new());
     }
     let columns = params![uuid(workspace), numbers, messages, times, ids];
-    let facts = many(on, SQL, columns, |row| Ok(message_fact(row)?.map(|fact| (note_number(row), fact))));
-    let facts = facts.await?.into_iter().flatten();
-    facts.map(|(n, fact)| Ok((n?, fact))).collect()
-}
-
-fn note_number(row: &Row) -> Result<i64, Fault> {
-    column(row, 0)
+    let facts = many(on, SQL, columns, |row| Ok((column::<i64>(row, 0)?, message_fact(row)?)));
+    Ok(facts.await?.into_iter().filter_map(|(n, fact)| Some((n, fact?))).collect())
 }
 
 fn message_fact(row: &Row) -> Result<Option<MessageFact>, Fault> {
@@ -226,7 +221,7 @@ pub(in super::super) fn take(transaction: &mut Transaction, take: &TakeNotes) {
     const OTHERS: &str = "DELETE FROM automation_notes
         WHERE automation = (SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)
             AND shard = $3 AND n < $4
-            AND CASE WHEN $5 > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END";
+            AND CASE WHEN $5::bigint > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END";
     let (settled, n) = of_place(take.up_to);
     listeners::share(transaction, take.workspace_id);
     let key = || params![uuid(take.workspace_id), uuid(take.automation_id), i16::from(take.shard), n];
