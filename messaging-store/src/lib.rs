@@ -35,9 +35,9 @@ mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recount;
-mod send_times;
 mod sampling;
 mod segment_moves;
+mod send_times;
 mod sqlite;
 mod temporary;
 

@@ -49,7 +49,8 @@ pub(super) use notes::take as take_notes;
 pub(super) use runs::{depth_of_message, put as put_run};
 
 pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
-    const INSERT: &str = "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc)
+    const INSERT: &str =
+        "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc)
         VALUES ($1, $2, 1, false, $3, $4, $5, $6, $7)";
     const UPDATE: &str = "UPDATE automations
         SET revision = revision + 1, status = $3, version = $4, entry = $5, lanes = $6, doc = $7

@@ -217,7 +217,8 @@ pub(super) async fn write_notes(transaction: &mut Transaction) -> Result<(), Fau
     if !held.is_empty() {
         transaction.run(HOLD, params![held]);
     }
-    let kept = many(transaction, KEEP, columns(notes)?, |row| Ok((get(row, 0)?, small(row, 1)?, time(row, 2)?))).await?;
+    let kept =
+        many(transaction, KEEP, columns(notes)?, |row| Ok((get(row, 0)?, small(row, 1)?, time(row, 2)?))).await?;
     for (automation, shard, at) in kept {
         transaction.hearing.wake(automation, shard, at);
     }

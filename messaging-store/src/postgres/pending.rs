@@ -55,4 +55,3 @@ pending! { impl Verification {
     verify_message_jobs(kind: &'static str, message_of: MessageOfJob) -> Verified;
     contents_after(after: Option<StoreCursor>, limit: usize) -> Vec<PlacedContent>;
 } }
-

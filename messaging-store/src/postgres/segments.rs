@@ -32,8 +32,8 @@ use super::fault::Fault;
 use super::numbers::make_workspace_number;
 use super::query::{one, params};
 use super::row::{
-    below_id, count, get, id, maybe_time, number as stored_number, numbered, one_more, revision_param, slice, small, time,
-    uuid,
+    below_id, count, get, id, maybe_time, number as stored_number, numbered, one_more, revision_param, slice, small,
+    time, uuid,
 };
 use super::transaction::Transaction;
 use super::{PostgresStore, listeners, outbox};

@@ -13,8 +13,8 @@ use super::super::query::{Queries, many, one, params};
 use super::super::row::{get as column, maybe_time, numbered, small, sql_limit, time, uuid};
 use super::super::transaction::Transaction;
 use super::forget::delete_rows_of_runs;
-use crate::counter_deltas::AutomationCounter;
 use crate::automation_rows::Place;
+use crate::counter_deltas::AutomationCounter;
 
 /// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries. Goes
 /// after the lock of the contact's row, so that no run begins meanwhile.

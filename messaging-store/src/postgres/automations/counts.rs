@@ -67,10 +67,9 @@ async fn of_automation(on: &mut impl Queries, n: i64) -> Result<AutomationCounts
         Ok((column::<i64>(row, 0)?, NodeCounts { node_id: column(row, 1)?, entered, waiting, branches: Vec::new() }))
     })
     .await?;
-    let branches = many(on, BRANCHES, params![n], |row| {
-        Ok((column::<i64>(row, 0)?, (column::<String>(row, 1)?, count(row, 2)?)))
-    })
-    .await?;
+    let branches =
+        many(on, BRANCHES, params![n], |row| Ok((column::<i64>(row, 0)?, (column::<String>(row, 1)?, count(row, 2)?))))
+            .await?;
     let mut branches = branches.into_iter().peekable();
     for (n, mut node) in nodes {
         while let Some((_, branch)) = branches.next_if(|(of, _)| *of == n) {

@@ -71,8 +71,7 @@ pub(super) async fn get(
     let entry = |((contact_id, key), found): (&(ContactId, Option<String>), Option<(u32, Timestamp, u32)>)| {
         let (revision, entered_at, open) = found?;
         let (contact_id, key) = (*contact_id, key.clone());
-        let record =
-            Entry { workspace_id: workspace, automation_id: automation, contact_id, key, entered_at, open };
+        let record = Entry { workspace_id: workspace, automation_id: automation, contact_id, key, entered_at, open };
         Some(Stored { record, revision })
     };
     Ok(keys.iter().zip(rows).map(entry).collect())

@@ -95,10 +95,7 @@ async fn look_up_nodes(
 }
 
 /// The numbers of the automations and contacts of runs, and where the runs stand.
-async fn look_up_runs(
-    transaction: &mut Transaction,
-    runs: &[&messaging_core::changes::PutRun],
-) -> Result<(), Fault> {
+async fn look_up_runs(transaction: &mut Transaction, runs: &[&messaging_core::changes::PutRun]) -> Result<(), Fault> {
     const SQL: &str = "SELECT p.place, a.n, c.n, r.status::bigint, r.node
         FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[])
             WITH ORDINALITY AS p (workspace, automation, contact, run, revision, place)

@@ -77,13 +77,8 @@ struct StoredNote {
 
 fn stored_note(row: &Row) -> Result<StoredNote, Fault> {
     let cause = cause(column(row, 3)?, column(row, 6)?).ok_or(Fault::Malformed("a note says nothing"))?;
-    let note = Note {
-        contact_id: id(row, 1)?,
-        cause,
-        at: time(row, 2)?,
-        depth: small(row, 4)?,
-        may_enter: column(row, 5)?,
-    };
+    let note =
+        Note { contact_id: id(row, 1)?, cause, at: time(row, 2)?, depth: small(row, 4)?, may_enter: column(row, 5)? };
     let (transaction, open_from) = (column(row, 8)?, column(row, 9)?);
     Ok(StoredNote { n: column(row, 0)?, transaction, open_from, note, event: column(row, 7)? })
 }
@@ -112,9 +107,7 @@ pub(super) async fn oldest(
     let told = |stored: StoredNote| {
         let happened = match (&stored.note.cause, stored.event) {
             (Cause::Event(_), Some(n)) => events.remove(&n).map(|event| Happened::Event(Box::new(event))),
-            (Cause::Message { .. }, Some(_)) => {
-                facts.remove(&stored.n).map(|fact| Happened::Message(Box::new(fact)))
-            }
+            (Cause::Message { .. }, Some(_)) => facts.remove(&stored.n).map(|fact| Happened::Message(Box::new(fact))),
             _ => None,
         };
         (kind.place(stored.n), stored.note, happened)

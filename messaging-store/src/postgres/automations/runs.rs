@@ -19,8 +19,8 @@ use super::super::row::{
 };
 use super::super::transaction::Transaction;
 use super::look_up::{self, revision};
-use crate::counter_deltas::AutomationCounter;
 use crate::automation_rows::{Place, entry_event, read_entry_event, read_steps, steps_text};
+use crate::counter_deltas::AutomationCounter;
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: i64 = 20_000;
@@ -43,9 +43,7 @@ pub(super) type Of = (WorkspaceId, AutomationId);
 fn run((workspace, automation): Of, row: &Row) -> Result<Stored<Run>, Fault> {
     let entered_at = time(row, 7)?;
     let entry_event = match column::<Option<&[u8]>>(row, 14)? {
-        Some(bytes) => {
-            Some(read_entry_event(bytes, entered_at).ok_or(Fault::Malformed("an id is of sixteen bytes"))?)
-        }
+        Some(bytes) => Some(read_entry_event(bytes, entered_at).ok_or(Fault::Malformed("an id is of sixteen bytes"))?),
         None => None,
     };
     let record = Run {
@@ -120,7 +118,8 @@ fn put_row(
             due_at = $7, ended_at = $8, node = $9, held = $10, exit_reason = $11
         FROM (SELECT n FROM contacts WHERE n = $3 FOR KEY SHARE) c
         WHERE r.automation = $1 AND r.id = $2 AND r.contact = c.n AND r.revision = $12";
-    const INSERT: &str = "INSERT INTO automation_runs (automation, id, contact, status, steps, arrived, due_at, ended_at,
+    const INSERT: &str =
+        "INSERT INTO automation_runs (automation, id, contact, status, steps, arrived, due_at, ended_at,
             node, held, exit_reason, version, revision, depth, entered_at, entry_event)
         SELECT $1, $2, n, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1, $13, $14, $15
         FROM contacts WHERE n = $3 FOR SHARE";

@@ -146,11 +146,8 @@ impl Evaluation {
         range: &RangeInclusive<i64>,
         limit: usize,
     ) -> Result<Seen, Fault> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            asked_columns!(),
-            " FROM contacts c WHERE c.n BETWEEN $4 AND $5 ORDER BY c.n LIMIT $6"
-        );
+        const SQL: &str =
+            concat!("SELECT ", asked_columns!(), " FROM contacts c WHERE c.n BETWEEN $4 AND $5 ORDER BY c.n LIMIT $6");
         let Wanted { texts, tags, attributes } = self.wanted;
         let params = params![texts, tags, attributes, *range.start(), *range.end(), sql_limit(limit)];
         let rows = on.rows(SQL, params).await?;
@@ -220,7 +217,8 @@ impl Evaluation {
         asked: &[Asked],
         range: Option<RangeInclusive<i64>>,
     ) -> Result<Vec<bool>, Fault> {
-        let mut known = Known { answers: vec![None; asked.len() * self.questions.len()], questions: self.questions.len() };
+        let mut known =
+            Known { answers: vec![None; asked.len() * self.questions.len()], questions: self.questions.len() };
         let mut holds = Vec::with_capacity(asked.len() * self.trees.len());
         let mut open = Vec::new();
         for (place, one) in asked.iter().enumerate() {

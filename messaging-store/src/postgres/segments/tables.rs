@@ -80,7 +80,8 @@ impl Names {
     /// Looks up what some leaves name.
     pub(super) async fn of(on: &mut Snapshot, workspace_number: i64, leaves: &[&Leaf]) -> Result<Self, Fault> {
         const LISTS: &str = "SELECT id, n FROM lists WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
-        const SEGMENTS: &str = "SELECT id, n FROM segments WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
+        const SEGMENTS: &str =
+            "SELECT id, n FROM segments WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
         const EVENTS: &str = "SELECT name, n FROM event_names WHERE workspace_number = $1 AND name = ANY($2)";
         let (mut lists, mut segments, mut events) = (Vec::new(), Vec::new(), Vec::new());
         for leaf in leaves {
@@ -337,10 +338,20 @@ impl InTable {
         workspace: WorkspaceId,
         columns: &Columns,
     ) -> Result<Vec<usize>, Fault> {
-        const EVENTS: &str =
-            concat!("SELECT c.place, e.* FROM ", asked_sql!(), " CROSS JOIN LATERAL (", events_sql!("e.properties"), ") e");
-        const MESSAGES: &str =
-            concat!("SELECT c.place, e.* FROM ", asked_by_id_sql!(), " CROSS JOIN LATERAL (", messages_sql!("e.meta"), ") e");
+        const EVENTS: &str = concat!(
+            "SELECT c.place, e.* FROM ",
+            asked_sql!(),
+            " CROSS JOIN LATERAL (",
+            events_sql!("e.properties"),
+            ") e"
+        );
+        const MESSAGES: &str = concat!(
+            "SELECT c.place, e.* FROM ",
+            asked_by_id_sql!(),
+            " CROSS JOIN LATERAL (",
+            messages_sql!("e.meta"),
+            ") e"
+        );
         let (sql, params, tests, count) = match self {
             Self::Events { name, span, count, properties } => {
                 (EVENTS, event_params(columns, *name, *span), properties, *count)
