@@ -1,8 +1,8 @@
 -- The events of a workspace in the order in which they were committed.
 --
 -- A place in the log is an era, the transaction's number (`xid8`) and a number of the sequence. Whoever reads takes only
--- what transactions below the oldest that is running have written: nothing appears before it any more. Times are no part
--- of the order.
+-- what transactions older than the oldest that is running have written: nothing appears before it any more. Times are no
+-- part of the order.
 CREATE SEQUENCE event_log_numbers;
 CREATE TABLE event_log (
     workspace uuid NOT NULL,
@@ -17,6 +17,18 @@ CREATE TABLE event_log (
 -- By pieces of about 70 minutes, in which the places of a workspace are in order: what is old is found in the first
 -- pieces, and the first entry from a time on is the first of one of those that follow.
 CREATE INDEX event_log_by_time ON event_log ((at >> 22), workspace, era, xid, n) INCLUDE (at);
+
+-- Below which transaction nothing of this database appears any more behind what a snapshot shows: its oldest that is
+-- running. One that certainly is another database's writes nothing here; one that just began or ended may be ours.
+CREATE FUNCTION log_horizon(shown pg_snapshot) RETURNS bigint LANGUAGE sql AS $$
+    SELECT coalesce(min(running.xid), pg_snapshot_xmax(shown)::text::bigint)
+    FROM (SELECT xid::text::bigint AS xid FROM pg_snapshot_xip(shown) AS xid) AS running
+    WHERE NOT EXISTS (
+        SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted
+            AND l.transactionid::text::bigint = (running.xid & 4294967295)
+            AND a.datid <> (SELECT oid FROM pg_database WHERE datname = current_database()))
+$$;
 
 -- Numbers of transactions begin anew in another cluster, and a promoted standby may use some once more: with either an era
 -- begins. Era 0 is what was moved here from a store that has no transactions.

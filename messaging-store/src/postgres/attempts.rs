@@ -10,6 +10,7 @@ use super::PostgresStore;
 use super::fault::Fault;
 use super::query::params;
 use super::row::{below_id, document, get, id, one_more, record, slice, small, sql_limit, time, uuid};
+use super::sweep::sweep;
 use super::transaction::Transaction;
 
 pub(super) fn append(transaction: &mut Transaction, attempt: &MessageAttempt) -> Result<(), Fault> {
@@ -69,6 +70,6 @@ impl Attempts for PostgresStore {
     async fn forget_attempts(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const SQL: &str = "DELETE FROM message_attempts WHERE ctid = ANY (ARRAY (
             SELECT ctid FROM message_attempts WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        self.sweep(SQL, params![before.as_millis(), sql_limit(limit)]).await
+        sweep(&self.reads, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A place in it is the era, the number of the transaction that wrote the entry, and a number of a sequence. Transactions
 //! end in another order than they begin in; so only what those have written is read that are older than the oldest one
-//! that is running. A transaction that writes for long, in any database of the cluster, keeps the newest entries back;
-//! whoever reads waits a moment for it.
+//! that is running. A transaction that writes for long keeps the newest entries back; whoever reads waits a moment for it.
+//! What a snapshot says is of all databases of the cluster: where that keeps something back, it is found out which of the
+//! transactions are this database's.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use super::fault::Fault;
 use super::messages::{MESSAGE_COLUMNS, message, message_columns};
 use super::query::params;
 use super::row::{get, id, numbered, or_empty, sql_limit, time, uuid};
+use super::sweep::sweep;
 use super::transaction::Transaction;
 
 /// How long a reader waits for the transactions that keep entries back which are there already.
@@ -92,11 +94,13 @@ struct Patience {
     pause: Duration,
     /// Entries up to this transaction are waited for, because they were there at the first look.
     newest: Option<i64>,
+    /// Whether to find out which transactions are this database's: not at the first look.
+    is_close: bool,
 }
 
 impl Patience {
     fn new() -> Self {
-        Self { since: Instant::now(), pause: FIRST_PAUSE, newest: None }
+        Self { since: Instant::now(), pause: FIRST_PAUSE, newest: None, is_close: false }
     }
 
     /// Whether to look again, as entries of these transactions are there and kept back: of the oldest and the newest.
@@ -105,8 +109,11 @@ impl Patience {
         if oldest > *self.newest.get_or_insert(newest) || self.since.elapsed() >= PATIENCE {
             return false;
         }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LAST_PAUSE);
+        if self.is_close {
+            tokio::time::sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(LAST_PAUSE);
+        }
+        self.is_close = true;
         true
     }
 }
@@ -164,7 +171,8 @@ impl EventLog for PostgresStore {
             "SELECT ",
             joined_columns!(),
             ", l.era, l.xid, l.n, l.era < (SELECT era FROM log_era)
-                   OR l.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+                   OR l.xid < (SELECT CASE WHEN $6 THEN log_horizon(pg_current_snapshot())
+                       ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END)
                FROM (SELECT era, xid, n, message AS of_message, at AS event_at, event FROM event_log
                      WHERE workspace = $1 AND (era, xid, n) > ($2, $3, $4) ORDER BY era, xid, n LIMIT $5) AS l
                CROSS JOIN LATERAL (SELECT id, at, kind, meta FROM message_events
@@ -175,7 +183,7 @@ impl EventLog for PostgresStore {
         let Place { era, xid, n } = after.map_or(Place::START, Place::of);
         let mut patience = Patience::new();
         loop {
-            let bounds = params![uuid(workspace), era, xid, n, sql_limit(limit)];
+            let bounds = params![uuid(workspace), era, xid, n, sql_limit(limit), patience.is_close];
             let mut rows = self
                 .reads
                 .many(SQL, bounds, |row| {
@@ -207,7 +215,8 @@ impl EventLog for PostgresStore {
                     ORDER BY era, xid, n LIMIT 1) AS f
                 ORDER BY era, xid, n LIMIT 1
             ), running (era, xid) AS (
-                SELECT era, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM log_era
+                SELECT era, CASE WHEN $3 THEN log_horizon(pg_current_snapshot())
+                    ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END FROM log_era
             )
             SELECT f.era, f.xid, f.n, r.era, r.xid,
                 (SELECT xid FROM event_log WHERE workspace = $1 AND (era, xid) >= (r.era, r.xid)
@@ -215,7 +224,8 @@ impl EventLog for PostgresStore {
             FROM running r LEFT JOIN first f ON true";
         let mut patience = Patience::new();
         loop {
-            let found = self.reads.one(SQL, params![uuid(workspace), time.as_millis()], |row| {
+            let key = params![uuid(workspace), time.as_millis(), patience.is_close];
+            let found = self.reads.one(SQL, key, |row| {
                 let first = if get::<Option<i16>>(row, 0)?.is_some() { Some(Place::at(row, 0)?) } else { None };
                 let end = Place { era: get(row, 3)?, xid: get::<i64>(row, 4)? - 1, n: i64::MAX };
                 Ok((first, end, get::<Option<i64>>(row, 5)?))
@@ -238,7 +248,7 @@ impl EventLog for PostgresStore {
         const SQL: &str = "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
             SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
             ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        self.sweep(SQL, params![before.as_millis(), sql_limit(limit)]).await
+        sweep(&self.reads, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }
 

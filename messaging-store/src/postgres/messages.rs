@@ -28,6 +28,7 @@ use super::numbers::contact_number;
 use super::outbox;
 use super::query::{one, params};
 use super::row::{count, first_id_of, get, id, maybe_id, number, numbered, or_empty, sql_limit, time, uuid};
+use super::sweep::sweep;
 use super::transaction::Transaction;
 use crate::happened::{counted_kind, is_machine, trigger};
 
@@ -230,6 +231,6 @@ impl Messages for PostgresStore {
                     AND m.created_at < $1 AND m.status NOT IN (0, 1, 4) OFFSET 0) AS settled
             WHERE c.message < $2 ORDER BY c.message LIMIT $3 FOR UPDATE OF c SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        self.sweep(SQL, bounds).await
+        sweep(&self.reads, SQL, bounds).await
     }
 }

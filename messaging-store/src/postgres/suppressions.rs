@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::query::{one, params};
 use super::row::{below, below_id, document, number, record, revision_param, slice, stored, uuid};
 use super::scan::{Listing, page_of};
+use super::segments::tell_of_address;
 use super::transaction::Transaction;
 use super::{listeners, outbox};
 
@@ -40,17 +41,6 @@ pub(super) async fn put(transaction: &mut Transaction, suppression: &Suppression
 async fn tell(transaction: &mut Transaction, suppression: &Suppression, at: Timestamp) -> Result<(), Fault> {
     let address = (suppression.channel, suppression.address.as_str());
     tell_of_address(transaction, suppression.workspace_id, address, at).await
-}
-
-/// INTEGRATE: `segments::tell_of_address` in its place.
-async fn tell_of_address(
-    transaction: &mut Transaction,
-    workspace: WorkspaceId,
-    address: (Channel, &str),
-    at: Timestamp,
-) -> Result<(), Fault> {
-    let _ = (transaction, workspace, address, at);
-    Ok(())
 }
 
 pub(super) async fn delete(

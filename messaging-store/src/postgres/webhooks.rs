@@ -17,6 +17,7 @@ use super::query::params;
 use super::row::{
     below_id, document, first_id_of, one_more, record, revision_param, slice, sql_limit, stored, time, uuid,
 };
+use super::sweep::sweep;
 use super::transaction::Transaction;
 
 pub(super) use deliveries::{insert as insert_delivery, mark_replayed, update as update_delivery};
@@ -135,7 +136,7 @@ impl Webhooks for PostgresStore {
                 WHERE k.status = 3 AND k.delivery < $2 AND d.status = 3 AND d.created_at < $1
                 ORDER BY k.delivery LIMIT $3 FOR UPDATE OF d SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        self.sweep(SQL, bounds).await
+        sweep(&self.reads, SQL, bounds).await
     }
 
     async fn give_up_backlogs(&self, limit: usize) -> Result<u64, StoreError> {
@@ -145,7 +146,7 @@ impl Webhooks for PostgresStore {
                 SELECT d.id FROM marked_deliveries k JOIN webhook_deliveries d ON d.id = k.delivery
                 WHERE (k.status = 3 OR k.backlog) AND (d.status = 3 OR d.backlog)
                 ORDER BY k.delivery LIMIT $1 FOR UPDATE OF d SKIP LOCKED))";
-        self.sweep(SQL, params![sql_limit(limit)]).await
+        sweep(&self.reads, SQL, params![sql_limit(limit)]).await
     }
 
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -153,6 +154,6 @@ impl Webhooks for PostgresStore {
             SELECT id FROM webhook_deliveries WHERE id < $2 AND created_at < $1
             ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        self.sweep(SQL, bounds).await
+        sweep(&self.reads, SQL, bounds).await
     }
 }

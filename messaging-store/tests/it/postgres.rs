@@ -4,6 +4,7 @@
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
 pub(crate) mod cluster;
+mod log;
 
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ use super::super::fault::Fault;
 use super::super::query::{Queries as _, params};
 use super::super::reads::Reads;
 use super::super::row::{document, get, id, revision_param, sql_limit, uuid};
+use super::super::sandbox;
 use super::super::transaction::Transaction;
 use super::rows::{note_contact, unless_empty};
 
@@ -92,7 +93,9 @@ pub(in super::super) async fn erase_copy(transaction: &mut Transaction, erasure:
             params![workspace, message, ids, dialogs.collect::<Result<Vec<_>, _>>()?],
         );
     }
-    // INTEGRATE: if let Some(capture) = &erasure.capture { sandbox::put(transaction, capture)? }
+    if let Some(capture) = &erasure.capture {
+        sandbox::put(transaction, capture);
+    }
     Ok(())
 }
 

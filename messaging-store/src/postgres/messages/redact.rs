@@ -58,7 +58,8 @@ pub(in super::super) async fn redact(transaction: &mut Transaction, redaction: &
     change_events(transaction, (workspace, message), &redaction.events)?;
     let sql = "DELETE FROM message_attempts WHERE workspace = $1 AND message = $2";
     transaction.run(sql, params![workspace, message]);
-    // INTEGRATE: transaction.run("DELETE FROM captures WHERE workspace = $1 AND message = $2", params![workspace, message]);
+    let sql = "DELETE FROM captures WHERE workspace = $1 AND message = $2";
+    transaction.run(sql, params![workspace, message]);
     Ok(())
 }
 
