@@ -23,11 +23,13 @@ CREATE TABLE inbound_notes (
 );
 CREATE INDEX inbound_notes_by_time ON inbound_notes (at);
 
--- Final soft bounces in a row. Nearly empty: a delivery removes the row.
+-- Final soft bounces in a row. Nearly empty: a delivery removes the row. By the SHA-256 digest of the address: those of
+-- push notifications are longer than keys of an index may be.
 CREATE TABLE soft_bounces (
     workspace uuid NOT NULL,
     channel bigint NOT NULL,
+    digest bytea NOT NULL,
     address text COLLATE "C" NOT NULL,
     count bigint NOT NULL,
-    PRIMARY KEY (workspace, channel, address)
+    PRIMARY KEY (workspace, channel, digest)
 ) WITH (fillfactor = 80);
