@@ -70,6 +70,6 @@ impl Attempts for PostgresStore {
     async fn forget_attempts(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const SQL: &str = "DELETE FROM message_attempts WHERE ctid = ANY (ARRAY (
             SELECT ctid FROM message_attempts WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        sweep(&self.reads, SQL, params![before.as_millis(), sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }

@@ -207,7 +207,8 @@ impl PostgresStore {
         const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
             FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
-        let held: Vec<String> = claim.hold.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
+        let held = claim.hold.iter().filter(|(_, until)| *until > claim.monotonic);
+        let held: Vec<String> = held.map(|(lane, _)| lane.as_str().to_owned()).collect();
         let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
         let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
         let memory = self.desk.lock();
@@ -249,11 +250,7 @@ impl PostgresStore {
         });
     }
 
-    async fn unmark(
-        &self,
-        claimed: &[ClaimedJob],
-        woken: &HashSet<JobId>,
-    ) -> Result<HashMap<JobId, Timestamp>, Fault> {
+    async fn unmark(&self, claimed: &[ClaimedJob], woken: &HashSet<JobId>) -> Result<HashMap<JobId, Timestamp>, Fault> {
         const SQL: &str = "UPDATE jobs SET due_at = least(jobs.due_at, woken_at), woken_at = NULL,
                 dated_at = CASE WHEN woken_at < jobs.due_at THEN woken_at ELSE dated_at END
             FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)

@@ -248,7 +248,7 @@ impl EventLog for PostgresStore {
         const SQL: &str = "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
             SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
             ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        sweep(&self.reads, SQL, params![before.as_millis(), sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }
 

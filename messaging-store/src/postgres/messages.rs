@@ -231,6 +231,6 @@ impl Messages for PostgresStore {
                     AND m.created_at < $1 AND m.status NOT IN (0, 1, 4) OFFSET 0) AS settled
             WHERE c.message < $2 ORDER BY c.message LIMIT $3 FOR UPDATE OF c SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        sweep(&self.reads, SQL, bounds).await
+        sweep(&self.writes, SQL, bounds).await
     }
 }

@@ -136,7 +136,7 @@ impl Webhooks for PostgresStore {
                 WHERE k.status = 3 AND k.delivery < $2 AND d.status = 3 AND d.created_at < $1
                 ORDER BY k.delivery LIMIT $3 FOR UPDATE OF d SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        sweep(&self.reads, SQL, bounds).await
+        sweep(&self.writes, SQL, bounds).await
     }
 
     async fn give_up_backlogs(&self, limit: usize) -> Result<u64, StoreError> {
@@ -146,7 +146,7 @@ impl Webhooks for PostgresStore {
                 SELECT d.id FROM marked_deliveries k JOIN webhook_deliveries d ON d.id = k.delivery
                 WHERE (k.status = 3 OR k.backlog) AND (d.status = 3 OR d.backlog)
                 ORDER BY k.delivery LIMIT $1 FOR UPDATE OF d SKIP LOCKED))";
-        sweep(&self.reads, SQL, params![sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![sql_limit(limit)]).await
     }
 
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -154,6 +154,6 @@ impl Webhooks for PostgresStore {
             SELECT id FROM webhook_deliveries WHERE id < $2 AND created_at < $1
             ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
-        sweep(&self.reads, SQL, bounds).await
+        sweep(&self.writes, SQL, bounds).await
     }
 }

@@ -93,7 +93,10 @@ impl Writes {
         let connection = self.0.connection().await?;
         let slot = self.0.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
         let n = self.0.next();
-        Ok(Transaction::begin(connection, Slot { writes: Arc::clone(&self.0), term: self.term(), slot, n, _room: room }))
+        Ok(Transaction::begin(
+            connection,
+            Slot { writes: Arc::clone(&self.0), term: self.term(), slot, n, _room: room },
+        ))
     }
 }
 
