@@ -4,6 +4,7 @@ use messaging_core::changes::{LogEvent, Write};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Store;
+use messaging_core::ports::store::EventLog as _;
 use messaging_store::PostgresStore;
 use messaging_store::conformance::{put, sample};
 use tokio_postgres::{Client, NoTls};
