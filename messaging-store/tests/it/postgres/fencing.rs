@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError};
+use messaging_core::ports::store::{
+    Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError, Topic,
+};
 use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user};
 use messaging_store::conformance::{Twice, lanes, races};
 use messaging_store::{Heartbeats, PostgresStore};
@@ -124,6 +126,24 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     assert!(store.user(request.id).await.unwrap().is_some());
     assert_eq!(store.cluster().await.unwrap().fenced, 11);
     store.close().await;
+}
+
+/// What one commits the others hear of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_hear_of_commits() {
+    let Some(database) = Database::create().await else { return };
+    let (first, second) = (open(&database, STILL).await, open(&database, STILL).await);
+    let news = second.news();
+    let before = *news.borrow();
+    wait_for(async || {
+        // The first ones perhaps before anybody listens.
+        commit(&first, [Write::PutUser(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
+        let heard = news.borrow().since(&before);
+        (heard.contains(Topic::Credentials) && heard.contains(Topic::Work)).then_some(())
+    })
+    .await;
+    second.close().await;
+    first.close().await;
 }
 
 /// Two that work have lanes of their own.
