@@ -39,8 +39,8 @@ const MIN_SEEN: usize = 2_000;
 /// The most jobs of a lane that one claim looks at.
 const MAX_OF_LANE: usize = 256;
 
-/// Jobs of a place and class that are read at first, and then at a time.
-const FIRST: usize = 64;
+/// Jobs of a place and class that are read at first, and then at most at a time.
+const FIRST: usize = 16;
 const NEXT: usize = 512;
 
 /// Jobs of a place and class that are passed over in one read because their lanes have enough.
@@ -133,7 +133,7 @@ impl PostgresStore {
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
         self.woken_jobs(term, claim, &mut found).await?;
         for reads in 0..MAX_READS {
-            let limit = if reads == 0 { FIRST } else { NEXT };
+            let limit = if reads == 0 { FIRST } else { (enough / cells.len().max(1)).clamp(FIRST, NEXT) };
             let rows = self.rows_of(term, claim, &cells, &found.full(claim), limit).await?;
             let memory = self.desk.lock();
             let mut ends: HashMap<(i16, bool), (usize, i64, Uuid)> = HashMap::new();

@@ -168,7 +168,9 @@ async fn lanes_change_hands_when_nothing_of_them_runs() {
     let first = open(&database, QUICK).await;
     let names: Vec<String> = (0..40).map(|n| format!("email:{n}.example")).collect();
     commit(&first, names.iter().flat_map(|lane| [enqueue(lane, 0), enqueue(lane, 0)])).await.unwrap();
-    let in_work = first.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
+    // Longer than the test: what has run out is in work no more.
+    let lease = Duration::from_hours(1);
+    let in_work = first.claim(Claim { per_lane: 1, lease, ..claim(0) }).await.unwrap();
     assert_eq!(in_work.len(), 40);
     let second = open(&database, QUICK).await;
     wait_for(async || {
