@@ -39,8 +39,8 @@ const MIN_SEEN: usize = 2_000;
 /// The most jobs of a lane that one claim looks at.
 const MAX_OF_LANE: usize = 256;
 
-/// Jobs of a place and class that are read at first, and then at a time.
-const FIRST: usize = 64;
+/// Jobs of a place and class that are read at first, and then at most at a time.
+const FIRST: usize = 16;
 const NEXT: usize = 512;
 
 /// Jobs of a place and class that are passed over in one read because their lanes have enough.
@@ -54,7 +54,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 
 /// A job that is due.
 #[derive(Debug)]
-struct Due {
+struct DueJob {
     /// What its key says.
     due_at: Timestamp,
     /// When it is wanted: it may have been woken.
@@ -71,7 +71,7 @@ struct Due {
 /// What is due, by lane, those that wait longest first.
 #[derive(Debug, Default)]
 struct Found {
-    lanes: HashMap<Lane, Vec<Due>>,
+    lanes: HashMap<Lane, Vec<DueJob>>,
     seen: HashSet<JobId>,
 }
 
@@ -133,7 +133,7 @@ impl PostgresStore {
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
         self.woken_jobs(term, claim, &mut found).await?;
         for reads in 0..MAX_READS {
-            let limit = if reads == 0 { FIRST } else { NEXT };
+            let limit = if reads == 0 { FIRST } else { (enough / cells.len().max(1)).clamp(FIRST, NEXT) };
             let rows = self.rows_of(term, claim, &cells, &found.full(claim), limit).await?;
             let memory = self.desk.lock();
             let mut ends: HashMap<(i16, bool), (usize, i64, Uuid)> = HashMap::new();
@@ -274,9 +274,9 @@ impl PostgresStore {
     }
 }
 
-fn read_due(row: &Row) -> Result<(Lane, Due), Fault> {
+fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
     let (due_at, woken_at) = (time(row, 1)?, maybe_time(row, 6)?);
-    let due = Due {
+    let due = DueJob {
         due_at,
         wanted_at: woken_at.map_or(due_at, |woken_at| woken_at.min(due_at)),
         is_woken: woken_at.is_some(),
@@ -291,7 +291,7 @@ fn read_due(row: &Row) -> Result<(Lane, Due), Fault> {
 }
 
 impl Found {
-    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: Due) {
+    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: DueJob) {
         if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
             self.lanes.entry(lane).or_default().push(due);
         }
@@ -299,7 +299,7 @@ impl Found {
 
     /// The lanes of which nothing more has to be seen.
     fn full(&self, claim: &Claim) -> Vec<String> {
-        let is_full = |(lane, jobs): &(&Lane, &Vec<Due>)| {
+        let is_full = |(lane, jobs): &(&Lane, &Vec<DueJob>)| {
             let share = claim.shares.get(*lane).copied().unwrap_or(claim.per_lane);
             // One more than it gives says that it has more.
             jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
@@ -321,7 +321,7 @@ fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
 struct Round<'a> {
     claim: &'a Claim,
     memory: &'a mut Memory,
-    lanes: HashMap<Lane, Vec<Due>>,
+    lanes: HashMap<Lane, Vec<DueJob>>,
     /// The lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
     /// How many of each lane.
@@ -384,7 +384,7 @@ impl Round<'_> {
         let given = self.given.get(lane).copied().unwrap_or(0);
         let Some(jobs) = self.lanes.get_mut(lane) else { return };
         let count = jobs.len().min(share.saturating_sub(given)).min(enough - self.claimed.len());
-        let taken: Vec<Due> = jobs.drain(..count).collect();
+        let taken: Vec<DueJob> = jobs.drain(..count).collect();
         let has_more = !jobs.is_empty();
         self.given.insert(lane.clone(), given + count);
         for job in taken {
@@ -403,7 +403,7 @@ impl Round<'_> {
         }
     }
 
-    fn claim_job(&mut self, lane: &Lane, job: Due) {
+    fn claim_job(&mut self, lane: &Lane, job: DueJob) {
         let lease = Lease {
             token: 0,
             until: self.claim.monotonic + self.claim.lease,

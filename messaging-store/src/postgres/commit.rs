@@ -228,7 +228,7 @@ impl Committing {
             Err(fault) => {
                 transaction.roll_back().await;
                 // Nothing was committed yet: it can be tried again.
-                Err(if fault.lost_connection().is_some() { Fault::NotCommitted } else { fault })
+                Err(if fault.lost_connection() { Fault::NotCommitted } else { fault })
             }
         };
         if matches!(outcome, Err(Fault::Fenced)) {

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Object, Pool, Timeouts};
 use messaging_core::error::Chain;
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::StoreHealth;
 use tokio::sync::watch;
 
@@ -267,7 +268,7 @@ impl Membership {
         let row = connection.query_opt(&statement, &[&term, &self.state().number(), &self.offset_ms()]).await?;
         let Some(row) = row else { return Ok(false) };
         let there = get::<i64>(&row, 0)?;
-        let offset = there - (before + own_clock()) / 2;
+        let offset = there - i64::midpoint(before, own_clock());
         if offset.abs() > CLOCK_TOLERANCE && self.has_right_clock() {
             tracing::warn!(offset_ms = offset, "the clock differs from the database");
         }
@@ -448,5 +449,5 @@ fn millis(span: Duration) -> i64 {
 
 /// What the clock of this process says, in milliseconds.
 fn own_clock() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis)
+    SystemClock::default().now().as_millis()
 }

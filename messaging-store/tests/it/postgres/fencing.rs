@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError};
+use messaging_core::ports::store::{
+    Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError, Topic,
+};
 use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user};
 use messaging_store::conformance::{Twice, lanes, races};
 use messaging_store::{Heartbeats, PostgresStore};
@@ -126,6 +128,24 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     store.close().await;
 }
 
+/// What one commits the others hear of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_hear_of_commits() {
+    let Some(database) = Database::create().await else { return };
+    let (first, second) = (open(&database, STILL).await, open(&database, STILL).await);
+    let news = second.news();
+    let before = *news.borrow();
+    wait_for(async || {
+        // The first ones perhaps before anybody listens.
+        commit(&first, [Write::PutUser(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
+        let heard = news.borrow().since(&before);
+        (heard.contains(Topic::Credentials) && heard.contains(Topic::Work)).then_some(())
+    })
+    .await;
+    second.close().await;
+    first.close().await;
+}
+
 /// Two that work have lanes of their own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lane_is_never_at_two() {
@@ -148,7 +168,9 @@ async fn lanes_change_hands_when_nothing_of_them_runs() {
     let first = open(&database, QUICK).await;
     let names: Vec<String> = (0..40).map(|n| format!("email:{n}.example")).collect();
     commit(&first, names.iter().flat_map(|lane| [enqueue(lane, 0), enqueue(lane, 0)])).await.unwrap();
-    let in_work = first.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
+    // Longer than the test: what has run out is in work no more.
+    let lease = Duration::from_hours(1);
+    let in_work = first.claim(Claim { per_lane: 1, lease, ..claim(0) }).await.unwrap();
     assert_eq!(in_work.len(), 40);
     let second = open(&database, QUICK).await;
     wait_for(async || {
