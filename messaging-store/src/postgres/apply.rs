@@ -2,14 +2,10 @@
 
 use messaging_core::changes::Write;
 
+use super::{accounts, attempts, audiences, jobs, waking, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks};
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
-use super::{
-    accounts, attempts, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds,
-    imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox, segments,
-    sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
-};
 
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
 pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
@@ -43,6 +39,17 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
+        Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
+        Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
+        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::TakeAddresses(workspace, campaign, digests) => {
+            audiences::take(transaction, *workspace, *campaign, digests);
+        }
+        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
+            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+        }
+        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
         Write::PutApiKey(key, expect) => keys::put(transaction, key, *expect)?,
         Write::TouchApiKey(id, at) => keys::touch(transaction, *id, *at),
         Write::PutDomain(domain, expect) => sending_domains::put(transaction, domain, *expect)?,
@@ -59,8 +66,6 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors),
         Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
         Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
-        Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
-        Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
@@ -143,6 +148,15 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
         }
         Write::CausedAt(depth) => transaction.depth = *depth,
+        Write::Enqueue(job) => jobs::enqueue(transaction, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
+        Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
+        Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
+        Write::RemoveJob(place) => jobs::remove(transaction, place)?,
+        Write::RescheduleJob(handle, to) => jobs::reschedule(transaction, handle, to)?,
+        Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
+        Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
+        Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
         Write::KeepBlob(blob) => blobs::name(transaction, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.

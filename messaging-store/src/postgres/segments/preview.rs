@@ -4,7 +4,7 @@
 //! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
@@ -29,19 +29,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How many contacts stand in a part, about.
 const PART: i64 = 512;
 
-/// The numbers of a workspace's contacts, in parts.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Parts {
-    first: i64,
-    last: i64,
-    /// How many parts there are.
-    pub(in super::super) count: i64,
-    /// How many numbers each has; the last may have fewer.
-    width: i64,
-}
+/// Ranges of the numbers of a workspace's contacts that wait to be looked at, in an order that spreads them.
+#[derive(Debug)]
+pub(in super::super) struct Parts(VecDeque<RangeInclusive<i64>>);
 
 impl Parts {
-    /// Parts with about so many contacts each; none when there are no contacts.
+    /// Parts with so many contacts each, if these stand evenly. None when there are no contacts.
     pub(in super::super) async fn new(
         on: &mut impl Queries,
         workspace_number: i64,
@@ -50,25 +43,31 @@ impl Parts {
     ) -> Result<Self, Fault> {
         const SQL: &str = "SELECT min(n), max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         let (least, most) = (workspace_number << COUNT_BITS, ((workspace_number + 1) << COUNT_BITS) - 1);
-        let read = one(on, SQL, params![least, most], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
-        let Some((Some(first), Some(last))) = read else {
-            return Ok(Self { first: least, last: least, count: 0, width: 1 });
-        };
+        let read = one(on, SQL, params![least, most], |row| Ok((get::<Option<i64>>(row, 0)?, get::<Option<i64>>(row, 1)?))).await?;
+        let Some((Some(first), Some(last))) = read else { return Ok(Self(VecDeque::new())) };
         let numbers: i64 = last - first + 1;
         let wanted = (i64::try_from(contacts).unwrap_or(i64::MAX) / of_each + 1).min(numbers);
         let width = (numbers - 1) / wanted + 1;
-        Ok(Self { first, last, count: (numbers - 1) / width + 1, width })
+        let count = (numbers - 1) / width + 1;
+        let part = |place| {
+            let start = first + spread(place, count) * width;
+            start..=last.min(start + width - 1)
+        };
+        Ok(Self((0..count).map(part).collect()))
     }
 
-    /// The numbers of the part that comes at some place of the order.
-    pub(in super::super) fn at(&self, place: i64) -> RangeInclusive<i64> {
-        let start = self.first + spread(place, self.count) * self.width;
-        start..=self.last.min(start + self.width - 1)
+    /// The next part; `None` when all were looked at.
+    pub(in super::super) fn next(&mut self) -> Option<RangeInclusive<i64>> {
+        self.0.pop_front()
     }
 
-    /// How many numbers there are.
-    pub(in super::super) const fn numbers(&self) -> u64 {
-        (self.last - self.first + 1).unsigned_abs()
+    /// What is left of a part that is too large waits until all others had their turn.
+    pub(in super::super) fn put_back(&mut self, part: RangeInclusive<i64>) {
+        self.0.push_back(part);
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -85,8 +84,6 @@ struct Found {
     parts: Parts,
     /// How many contacts there are.
     contacts: u64,
-    /// How many parts were looked at.
-    looked_at: i64,
     seen: u64,
     sizes: Vec<u64>,
     /// The newest that match.
@@ -137,19 +134,18 @@ impl Count<'_> {
         };
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
-        while found.looked_at < found.parts.count && began.elapsed() < LOOK {
-            let part = found.parts.at(found.looked_at);
-            let mut rest = Some(*part.start());
-            while let Some(start) = rest {
-                let seen = evaluation.in_range(on, &(start..=*part.end()), PIECE).await?;
-                for (contact, holds) in seen.each() {
-                    found.note(contact, holds, self.sample);
-                }
-                rest = seen.rest;
+        while began.elapsed() < LOOK
+            && let Some(part) = found.parts.next()
+        {
+            let seen = evaluation.in_range(on, &part, PIECE).await?;
+            for (contact, holds) in seen.each() {
+                found.note(contact, holds, self.sample);
             }
-            found.looked_at += 1;
+            if let Some(rest) = seen.rest {
+                found.parts.put_back(rest..=*part.end());
+            }
         }
-        Ok(found.looked_at == found.parts.count)
+        Ok(found.parts.is_empty())
     }
 
     /// What was found.
@@ -158,7 +154,7 @@ impl Count<'_> {
         let Some(found) = self.found else {
             return Ok(Counted { sizes: vec![0; self.filters.len()], exact: true, sample: Vec::new() });
         };
-        let exact = found.looked_at == found.parts.count;
+        let exact = found.parts.is_empty();
         let size = |seen: &u64| if exact { *seen } else { scaled(*seen, found.contacts, found.seen) };
         let sizes = found.sizes.iter().map(size).collect();
         let numbers: Vec<i64> = found.sample.into_iter().map(|Reverse(contact)| contact).collect();
@@ -179,7 +175,7 @@ impl Found {
         let contacts = contact_count(on, number).await?;
         let parts = Parts::new(on, number, contacts, PART).await?;
         let sizes = vec![0; filters];
-        Ok(Self { parts, contacts, looked_at: 0, seen: 0, sizes, sample: BinaryHeap::new() })
+        Ok(Self { parts, contacts, seen: 0, sizes, sample: BinaryHeap::new() })
     }
 
     fn note(&mut self, contact: i64, holds: &[bool], sample: usize) {

@@ -2,38 +2,16 @@
 
 use messaging_core::changes::AudienceRow;
 use messaging_core::domain::campaign::audience::bits::Bits;
-use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, place_of};
+use messaging_core::domain::campaign::audience::{AudienceSet, place_of};
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
-use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::super::fault::Fault;
 use super::super::numbers::{campaign_number, contact_number};
 use super::super::query::{many, one};
-use super::super::row::{number, numbered, sql_limit};
+use super::super::row::sql_limit;
 use super::left_out;
-
-/// The stored kind of recipients who are due at some time; verdicts stand for themselves.
-const RECIPIENTS: i64 = 5;
-/// The stored kind of the test group.
-const TEST_GROUP: i64 = 6;
-
-/// How a set is named in its row: kind and due time, which is 0 where there is none.
-fn key(set: AudienceSet) -> (i64, i64) {
-    match set {
-        AudienceSet::Left(verdict) => (number(&AudienceVerdict::ALL, &verdict), 0),
-        AudienceSet::Recipients(due_at) => (RECIPIENTS, due_at.as_millis()),
-        AudienceSet::TestGroup => (TEST_GROUP, 0),
-    }
-}
-
-fn set((kind, due_at): (i64, i64)) -> Result<AudienceSet, Fault> {
-    Ok(match kind {
-        RECIPIENTS => AudienceSet::Recipients(Timestamp::from_millis(due_at)),
-        TEST_GROUP => AudienceSet::TestGroup,
-        verdict => AudienceSet::Left(numbered(&AudienceVerdict::ALL, verdict)?),
-    })
-}
+use crate::audience_rows::{set_key, set_of_key};
 
 fn bits(row: &Row<'_>, column: usize) -> Result<Bits, Fault> {
     const MALFORMED: Fault = Fault::Malformed("a set of contacts cannot be read");
@@ -42,7 +20,7 @@ fn bits(row: &Row<'_>, column: usize) -> Result<Bits, Fault> {
 
 pub(in super::super) fn put(connection: &Connection, row: &AudienceRow) -> Result<(), Fault> {
     let campaign = campaign_number(connection, row.workspace_id, row.campaign_id)?.ok_or(Fault::Conflict)?;
-    let (kind, due_at) = key(row.set);
+    let (kind, due_at) = set_key(row.set);
     let piece = row.piece.cast_signed();
     if row.bits.is_empty() {
         let sql = "DELETE FROM campaign_audience WHERE campaign = ?1 AND kind = ?2 AND due_at = ?3 AND piece = ?4";
@@ -92,7 +70,7 @@ pub(super) fn rows(
         WHERE campaign = ?1 AND kind = ?2 AND due_at = ?3 AND piece >= ?4 ORDER BY piece LIMIT ?5";
     let connection = &*connection.unchecked_transaction()?;
     let Some(campaign) = campaign_number(connection, workspace_id, campaign_id)? else { return Ok(Vec::new()) };
-    let (kind, due_at) = key(set);
+    let (kind, due_at) = set_key(set);
     // Beyond all pieces there is none.
     let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
     many(connection, SQL, [campaign, kind, due_at, from, sql_limit(limit)], |row| {
@@ -125,7 +103,7 @@ pub(super) fn sets_of(
         let (kind, due_at) = next;
         let row_key = [campaign, kind, due_at, piece.cast_signed()];
         if one(connection, PLACES, row_key, |row| Ok(bits(row, 0)?.contains(place)))? == Some(true) {
-            sets.push(set(next)?);
+            sets.push(set_of_key(next).ok_or(Fault::Malformed("a number stands for nothing"))?);
         }
         last = next;
     }

@@ -17,6 +17,7 @@ use super::super::fault::Fault;
 use super::super::numbers::{campaign_number, contact_number};
 use super::super::query::{many, one};
 use super::super::row::{record, sql_limit};
+use crate::audience_rows::{left_out_bytes, left_out_entries};
 
 /// So long after a campaign was sent no message of it is attempted any more: the longest of them expire after 72 hours.
 const ATTEMPTED_FOR: Duration = Duration::from_hours(7 * 24);
@@ -24,9 +25,6 @@ const ATTEMPTED_FOR: Duration = Duration::from_hours(7 * 24);
 pub(in super::super) const SLICE: usize = 4;
 /// How many campaigns one sweep looks at.
 const LOOKED_AT: usize = 1000;
-
-/// Bytes of an entry: place and digest.
-const ENTRY: usize = 10;
 
 pub(in super::super) fn put(
     connection: &Connection,
@@ -42,11 +40,9 @@ pub(in super::super) fn put(
             .execute(params![campaign, piece.cast_signed()])?;
         return Ok(());
     }
-    let entry = |(place, digest): &(u16, u64)| [&place.to_le_bytes()[..], &digest.to_le_bytes()].concat();
-    let bytes: Vec<u8> = entries.iter().flat_map(entry).collect();
     connection
         .prepare_cached("INSERT OR REPLACE INTO campaign_left_out (campaign, piece, entries) VALUES (?1, ?2, ?3)")?
-        .execute(params![campaign, piece.cast_signed(), bytes])?;
+        .execute(params![campaign, piece.cast_signed(), left_out_bytes(entries)])?;
     Ok(())
 }
 
@@ -134,12 +130,8 @@ impl<'a> LeftOut<'a> {
         let (piece, place) = place_of(number);
         if self.piece != Some(piece) {
             let read = one(self.connection, SQL, params![campaign, piece.cast_signed()], |row| {
-                let (entries, []) = row.get_ref(0)?.as_blob().map_err(|_| MALFORMED)?.as_chunks::<ENTRY>() else {
-                    return Err(MALFORMED);
-                };
-                let entry =
-                    |[a, b, digest @ ..]: &[u8; ENTRY]| (u16::from_le_bytes([*a, *b]), u64::from_le_bytes(*digest));
-                Ok(entries.iter().map(entry).collect())
+                let bytes = row.get_ref(0)?.as_blob().map_err(|_| MALFORMED)?;
+                Ok(left_out_entries(bytes).ok_or(MALFORMED)?.collect())
             });
             self.entries = read?.unwrap_or_default();
             self.piece = Some(piece);

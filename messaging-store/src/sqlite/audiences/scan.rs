@@ -11,7 +11,6 @@ use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, number_at, place_of};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{AddressSource, Consent};
-use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
 use messaging_core::ports::store::segments::MemberQuery;
@@ -22,6 +21,7 @@ use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_num
 use super::super::query::one;
 use super::super::segments::{Evaluation, attribute_addresses, compile};
 use super::suppressed::Suppressed;
+use crate::audience_rows::any_of;
 
 /// How long one look may take: others wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
@@ -306,20 +306,4 @@ fn numbers<I: Copy>(ids: &[I], number: impl Fn(I) -> Result<Option<i64>, Fault>)
 
 const fn place(number: i64) -> u16 {
     place_of(number.cast_unsigned()).1
-}
-
-/// Whoever any of some filters matches; `None` when there are none.
-fn any_of(filters: &[Filter]) -> Option<Filter> {
-    let conditions: Vec<Condition> = filters
-        .iter()
-        .filter_map(|filter| match filter {
-            Filter::Everyone => None,
-            Filter::Where(condition) => Some(condition.clone()),
-        })
-        .collect();
-    match filters {
-        [] => None,
-        _ if conditions.len() < filters.len() => Some(Filter::Everyone),
-        _ => Some(Filter::Where(Condition::Or(conditions))),
-    }
 }

@@ -12,6 +12,7 @@ use super::super::fault::Fault;
 use super::super::numbers::campaign_number;
 use super::super::query::one;
 use super::scan::LOOK;
+use crate::audience_rows::{common, digest_bytes};
 
 pub(in super::super) fn take(
     connection: &Connection,
@@ -23,15 +24,12 @@ pub(in super::super) fn take(
     if digests.is_empty() {
         return Ok(());
     }
-    let mut digests = digests.to_vec();
-    digests.sort_unstable();
-    let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.to_le_bytes()).collect();
     connection
         .prepare_cached(
             "INSERT INTO campaign_addresses (campaign, n, digests)
              VALUES (?1, (SELECT ifnull(max(n), 0) + 1 FROM campaign_addresses WHERE campaign = ?1), ?2)",
         )?
-        .execute(params![campaign, bytes])?;
+        .execute(params![campaign, digest_bytes(digests)])?;
     Ok(())
 }
 
@@ -76,9 +74,7 @@ impl Taken {
             let (asked, found) = (&self.asked, &mut self.found);
             let read = one(connection, SQL, [campaign, self.row], |row| {
                 let bytes = row.get_ref(1)?.as_blob().map_err(|_| MALFORMED)?;
-                let (digests, []) = bytes.as_chunks::<8>() else { return Err(MALFORMED) };
-                common(asked, digests.iter().map(|digest| u64::from_le_bytes(*digest)), found);
-                Ok(row.get(0)?)
+                if common(asked, bytes, found) { Ok(row.get(0)?) } else { Err(MALFORMED) }
             })?;
             match read {
                 Some(row) => self.row = row,
@@ -92,14 +88,5 @@ impl Taken {
 
     pub(super) fn found(self) -> Vec<u64> {
         self.found
-    }
-}
-
-/// Adds what is in both; both rise.
-fn common(asked: &[u64], taken: impl Iterator<Item = u64>, found: &mut Vec<u64>) {
-    let mut asked = asked.iter().copied().peekable();
-    for digest in taken {
-        while asked.next_if(|asked| *asked < digest).is_some() {}
-        found.extend(asked.next_if_eq(&digest));
     }
 }

@@ -1,0 +1,319 @@
+//! What there is to know of the contacts of a range of numbers.
+//!
+//! Lists and static segments are ranges of their indexes; only filters are evaluated contact by contact. One statement
+//! reads the contacts that match, with what is known of them.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use messaging_core::domain::campaign::audience::bits::Bits;
+use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, place_of};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::{AddressSource, Consent};
+use messaging_core::domain::segment::values::Present;
+use messaging_core::ids::{ContactId, Id, WorkspaceId};
+use messaging_core::ports::store::audiences::AudienceQuery;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::super::fault::Fault;
+use super::super::numbers::{COUNT_BITS, contact_number, workspace_number};
+use super::super::query::{many, one, params};
+use super::super::reads::{Reads, Snapshot};
+use super::super::row::{get, number, uuid};
+use super::super::segments::{EVALUATED, Evaluation, attribute_addresses};
+use crate::audience_rows::any_of;
+
+/// What was found of contacts of one piece.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) facts: Piece,
+    pub(super) zones: HashMap<String, Bits>,
+    pub(super) addresses: Vec<(u16, Vec<u64>)>,
+}
+
+/// Reads contacts of one workspace, at the moment of a snapshot.
+pub(super) struct Scan {
+    workspace: WorkspaceId,
+    pub(super) workspace_number: i64,
+    channel: Channel,
+    source: AddressSource,
+    lists: Vec<i64>,
+    segments: Vec<i64>,
+    excluded: Vec<i64>,
+    evaluation: Option<Evaluation>,
+    wants_zones: bool,
+}
+
+/// The contacts from `$1` to `$2` of the lists `$3`, of the segments `$4`, and those of `$5`: number, consent, address,
+/// zone if `$6`, whether it is in the lists `$7`, whether the address is suppressed.
+macro_rules! contacts_sql {
+    ($columns:literal, $suppressed:literal, $join:literal) => {
+        concat!(
+            "WITH wanted AS (
+                 SELECT contact FROM list_members WHERE list = ANY($3) AND contact BETWEEN $1 AND $2
+                 UNION SELECT contact FROM segment_members WHERE segment = ANY($4) AND contact BETWEEN $1 AND $2
+                 UNION SELECT unnest($5::bigint[])
+             )
+             SELECT c.n, ",
+            $columns,
+            ", CASE WHEN $6 THEN c.timezone END, c.n IN (
+                 SELECT contact FROM list_members WHERE list = ANY($7) AND contact BETWEEN $1 AND $2), ",
+            $suppressed,
+            " FROM wanted w JOIN contacts c ON c.n = w.contact ",
+            $join,
+            " ORDER BY c.n"
+        )
+    };
+}
+
+impl Scan {
+    /// Prepares to read contacts; `None` when the workspace has none.
+    pub(super) async fn begin(
+        on: &mut Snapshot,
+        workspace: WorkspaceId,
+        query: &AudienceQuery,
+    ) -> Result<Option<Self>, Fault> {
+        const LISTS: &str = "SELECT n FROM lists WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
+        const SEGMENTS: &str = "SELECT n FROM segments WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
+        let Some(workspace_number) = workspace_number(on, workspace).await? else { return Ok(None) };
+        let evaluation = match any_of(&query.filters) {
+            None => None,
+            Some(filter) => {
+                let present = Present { now: query.now, zone: query.zone.clone() };
+                Evaluation::new(on, workspace, &present, [&filter]).await?
+            }
+        };
+        let queries = vec![
+            (LISTS, params![workspace_number, keys(&query.lists)]),
+            (SEGMENTS, params![workspace_number, keys(&query.segments)]),
+            (LISTS, params![workspace_number, keys(&query.excluded)]),
+        ];
+        let found = on.rows_of_each(queries).await?;
+        let mut groups = found.iter().map(|rows| rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, _>>());
+        let mut numbers = || groups.next().unwrap_or(Ok(Vec::new()));
+        Ok(Some(Self {
+            workspace,
+            workspace_number,
+            channel: query.channel,
+            source: AddressSource::of(query.channel, query.viber),
+            lists: numbers()?,
+            segments: numbers()?,
+            excluded: numbers()?,
+            evaluation,
+            wants_zones: query.wants_zones,
+        }))
+    }
+
+    /// The numbers that contacts of the workspace have, up to the newest.
+    pub(super) async fn bounds(&self, on: &mut Snapshot) -> Result<RangeInclusive<i64>, Fault> {
+        const SQL: &str = "SELECT max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
+        let first = self.workspace_number << COUNT_BITS;
+        let whole = params![first, first | ((1 << COUNT_BITS) - 1)];
+        let newest = one(on, SQL, whole, |row| get::<Option<i64>>(row, 0)).await?.flatten();
+        Ok(first..=newest.unwrap_or(first))
+    }
+
+    /// Whether contacts are evaluated one by one.
+    pub(super) const fn evaluates(&self) -> bool {
+        self.evaluation.is_some()
+    }
+
+    /// The first contact of a range that may match.
+    pub(super) async fn first_in(&self, on: &mut Snapshot, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+        const CONTACT: &str = "SELECT min(n) FROM contacts WHERE n BETWEEN $1 AND $2";
+        const IN_LIST: &str = "SELECT min(m.contact) FROM unnest($3::bigint[]) AS g (n) CROSS JOIN LATERAL (
+            SELECT contact FROM list_members WHERE list = g.n AND contact BETWEEN $1 AND $2 ORDER BY contact LIMIT 1) m";
+        const IN_SEGMENT: &str = "SELECT min(m.contact) FROM unnest($3::bigint[]) AS g (n) CROSS JOIN LATERAL (
+            SELECT contact FROM segment_members WHERE segment = g.n AND contact BETWEEN $1 AND $2
+            ORDER BY contact LIMIT 1) m";
+        let (first, last) = (*range.start(), *range.end());
+        if self.evaluates() {
+            return Ok(one(on, CONTACT, params![first, last], |row| get::<Option<i64>>(row, 0)).await?.flatten());
+        }
+        let mut queries = Vec::new();
+        for (sql, groups) in [(IN_LIST, &self.lists), (IN_SEGMENT, &self.segments)] {
+            if !groups.is_empty() {
+                queries.push((sql, params![first, last, groups.clone()]));
+            }
+        }
+        let mut least: Option<i64> = None;
+        for row in on.rows_of_each(queries).await?.iter().flatten() {
+            least = least.into_iter().chain(get::<Option<i64>>(row, 0)?).min();
+        }
+        Ok(least)
+    }
+
+    /// Adds what is known of the contacts of a range, which belong to one piece. Answers where the rest of the range
+    /// begins; `None` when that was all.
+    pub(super) async fn read(
+        &self,
+        on: &mut Snapshot,
+        range: &RangeInclusive<i64>,
+        found: &mut Found,
+    ) -> Result<Option<i64>, Fault> {
+        let (mut numbers, mut rest) = (Vec::new(), None);
+        if let Some(evaluation) = &self.evaluation {
+            let seen = evaluation.in_range(on, range, EVALUATED).await?;
+            numbers = seen.matching();
+            rest = seen.rest;
+        }
+        if self.lists.is_empty() && self.segments.is_empty() && numbers.is_empty() {
+            return Ok(rest);
+        }
+        let last = rest.map_or(*range.end(), |rest| rest - 1);
+        self.read_contacts(on, *range.start()..=last, numbers, found).await?;
+        Ok(rest)
+    }
+
+    /// Reads the contacts of a range who are in the groups or have the numbers.
+    async fn read_contacts(
+        &self,
+        on: &mut Snapshot,
+        range: RangeInclusive<i64>,
+        numbers: Vec<i64>,
+        found: &mut Found,
+    ) -> Result<(), Fault> {
+        const BY_EMAIL: &str = contacts_sql!(
+            "c.marketing_email, c.email",
+            "s.address IS NOT NULL",
+            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint AND s.address = c.email"
+        );
+        const BY_PHONE: &str = contacts_sql!(
+            "c.sms, c.phone",
+            "s.address IS NOT NULL",
+            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint AND s.address = c.phone"
+        );
+        const BY_ATTRIBUTES: &str = contacts_sql!("c.sms, c.attributes", "false", "");
+        let (lists, segments) = (self.lists.clone(), self.segments.clone());
+        let (first, last) = (*range.start(), *range.end());
+        let mut params = params![first, last, lists, segments, numbers, self.wants_zones, self.excluded.clone()];
+        let suppressions = params![uuid(self.workspace), number(&Channel::ALL, &self.channel)];
+        let mut addresses = Vec::new();
+        match self.source {
+            AddressSource::Email | AddressSource::Phone => {
+                params.extend(suppressions);
+                let sql = if self.source == AddressSource::Email { BY_EMAIL } else { BY_PHONE };
+                on.each_row(sql, params, |row| self.note_with_column(row, found)).await
+            }
+            AddressSource::Attributes => {
+                on.each_row(BY_ATTRIBUTES, params, |row| {
+                    let place = self.note(row, found)?;
+                    let of_contact = attribute_addresses(self.channel, get(row, 2)?)?;
+                    if !of_contact.is_empty() {
+                        addresses.push((place, of_contact));
+                    }
+                    Ok(())
+                })
+                .await?;
+                self.note_addresses(on, addresses, found).await
+            }
+        }
+    }
+
+    /// Notes a contact that matches, but for its address; answers its place.
+    fn note(&self, row: &Row, found: &mut Found) -> Result<u16, Fault> {
+        let (_, place) = place_of(get::<i64>(row, 0)?.cast_unsigned());
+        let facts = &mut found.facts;
+        facts.matched.insert(place);
+        let consent: Option<bool> = get(row, 1)?;
+        if agrees(self.channel, Consent { marketing_email: consent, sms: consent }) {
+            facts.consenting.insert(place);
+        }
+        if let Some(zone) = get::<Option<&str>>(row, 3)? {
+            match found.zones.get_mut(zone) {
+                Some(bits) => bits.insert(place),
+                None => drop(found.zones.insert(zone.to_owned(), Bits::from_iter([place]))),
+            }
+        }
+        if get(row, 4)? {
+            facts.excluded.insert(place);
+        }
+        Ok(place)
+    }
+
+    /// Notes a contact that matches and whose address stands in a column.
+    fn note_with_column(&self, row: &Row, found: &mut Found) -> Result<(), Fault> {
+        let place = self.note(row, found)?;
+        if get::<Option<&str>>(row, 2)?.is_some() {
+            found.facts.addressed.insert(place);
+            // Whoever is excluded is so in any case.
+            if get(row, 5)? && !found.facts.excluded.contains(place) {
+                found.facts.suppressed.insert(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the addresses of contacts that stand in their attributes.
+    async fn note_addresses(
+        &self,
+        on: &mut Snapshot,
+        addresses: Vec<(u16, Vec<String>)>,
+        found: &mut Found,
+    ) -> Result<(), Fault> {
+        let all = addresses.iter().flat_map(|(_, of_contact)| of_contact).cloned().collect();
+        let suppressed = suppressed(on, self.workspace, self.channel, all).await?;
+        for (place, of_contact) in addresses {
+            found.facts.addressed.insert(place);
+            let free = of_contact.iter().filter(|address| !suppressed.contains(*address));
+            let digests: Vec<u64> =
+                free.map(|address| address_digest(self.workspace, self.channel, address)).collect();
+            if digests.is_empty() {
+                found.facts.suppressed.insert(place);
+            } else {
+                found.addresses.push((place, digests));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of one contact; `None` if it does not match.
+pub(super) async fn facts_of(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    query: &AudienceQuery,
+    contact: ContactId,
+) -> Result<Option<ContactFacts>, Fault> {
+    let mut on = reads.snapshot().await?;
+    let mut known = None;
+    if let Some(number) = contact_number(&mut on, workspace, contact).await?
+        && let Some(scan) = Scan::begin(&mut on, workspace, query).await?
+    {
+        let mut found = Found::default();
+        scan.read(&mut on, &(number..=number), &mut found).await?;
+        let (facts, (_, place)) = (&found.facts, place_of(number.cast_unsigned()));
+        known = facts.matched.contains(place).then(|| ContactFacts {
+            is_excluded: facts.excluded.contains(place),
+            has_address: facts.addressed.contains(place),
+            is_suppressed: facts.suppressed.contains(place),
+            has_consent: facts.consenting.contains(place),
+            is_duplicate: false,
+        });
+    }
+    on.end().await?;
+    Ok(known)
+}
+
+/// Those of some addresses, spelled as the suppression list spells them, that are on it.
+pub(super) async fn suppressed(
+    on: &mut Snapshot,
+    workspace: WorkspaceId,
+    channel: Channel,
+    mut addresses: Vec<String>,
+) -> Result<HashSet<String>, Fault> {
+    const SQL: &str = "SELECT s.address FROM unnest($3::text[]) AS a (address)
+        JOIN suppressions s ON s.workspace = $1 AND s.channel = $2::bigint AND s.address = a.address";
+    addresses.sort_unstable();
+    addresses.dedup();
+    if addresses.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let asked = params![uuid(workspace), number(&Channel::ALL, &channel), addresses];
+    Ok(many(on, SQL, asked, |row| get::<String>(row, 0)).await?.into_iter().collect())
+}
+
+fn keys<I: Id + Copy>(ids: &[I]) -> Vec<Uuid> {
+    ids.iter().map(|id| uuid(*id)).collect()
+}
