@@ -376,7 +376,7 @@ impl Membership {
         const SQL: &str = "WITH node AS (
                 INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at)
                 VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms()) RETURNING term),
-            slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0, $7) AS slot)
+            slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0::bigint, $7) AS slot)
             SELECT term FROM node";
         let connection = self.connection().await?;
         let version = env!("CARGO_PKG_VERSION");
