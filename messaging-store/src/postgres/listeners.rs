@@ -18,6 +18,7 @@ use super::fault::Fault;
 use super::query::{Queries, many, one, params};
 use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
+use super::waking;
 
 pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger};
 
@@ -276,16 +277,9 @@ pub(super) async fn settle(transaction: &mut Transaction) -> Result<bool, Fault>
     write_notes(transaction).await?;
     let mut has_woken = false;
     for (lane, at) in std::mem::take(&mut transaction.hearing.wakes).into_values() {
-        has_woken |= wake(transaction, &lane, at).await?;
+        has_woken |= waking::wake_lane(transaction, &lane, at).await?;
     }
     Ok(has_woken)
-}
-
-/// Makes the jobs of a lane due.
-#[expect(clippy::unused_async, reason = "there are no jobs yet")]
-async fn wake(transaction: &mut Transaction, lane: &Lane, at: Timestamp) -> Result<bool, Fault> {
-    let _ = (transaction, lane, at);
-    Ok(false)
 }
 
 /// The number up to which no transaction that is still open has made notes in a workspace; `None` while it is not known.
