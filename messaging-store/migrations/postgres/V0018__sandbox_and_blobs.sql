@@ -11,7 +11,8 @@ CREATE TABLE captures (
 );
 ALTER TABLE captures ALTER COLUMN source SET STORAGE EXTERNAL;
 
--- Attachments: whether a commit has kept them, and the message of which they are. By id first, which begins with the time.
+-- Attachments: whether a commit has kept them, and the message of which they are. By id first, which begins with its
+-- time.
 CREATE TABLE blobs (
     id uuid NOT NULL,
     workspace uuid NOT NULL,

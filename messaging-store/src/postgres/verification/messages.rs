@@ -1,7 +1,7 @@
 //! Counters of messages against a recount.
 //!
-//! The database looks at all messages of a workspace at once and answers how many are alike. What is kept in memory is a
-//! sum for each variant, link and channel.
+//! The database looks at all messages of a workspace at once and answers how many are alike. What is kept in memory is
+//! a sum for each variant, link and channel.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
