@@ -45,7 +45,7 @@ mod temporary;
 pub use file_error::FileError;
 pub use open_error::OpenError;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{ClusterView, Heartbeats, NodeView, PostgresOptions, PostgresStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::health::disk_space;
 pub use sqlite::open::SqliteOptions;

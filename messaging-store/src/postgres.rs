@@ -13,11 +13,14 @@ mod blob_rows;
 mod blobs;
 mod campaigns;
 mod channels;
+mod claim;
+mod cluster;
 mod commit;
 mod contacts;
 mod counters;
 mod counts;
 mod custom_fields;
+mod desk;
 mod events;
 mod expected;
 mod fault;
@@ -25,20 +28,25 @@ mod holds;
 mod imports;
 mod installation;
 mod installation_values;
+mod jobs;
 mod keys;
 mod listeners;
 mod lists;
 mod messages;
+mod news;
+mod nodes;
 mod numbers;
 mod open;
 mod outbox;
 #[cfg(feature = "conformance")]
 mod pending;
 mod pieces;
+mod places;
 mod product_events;
 mod provider_links;
 mod query;
 mod reads;
+mod redating;
 mod replies;
 mod row;
 mod sandbox;
@@ -56,35 +64,50 @@ mod transaction;
 mod upload_rows;
 mod urls;
 mod verification;
+mod waking;
 mod webhooks;
+mod writes;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::ports::store::{
     CommitError, CommitObserver, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics,
 };
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use self::blob_rows::RowBlobs;
 use self::commit::Commits;
-use self::query::params;
+use self::desk::{Desk, Effect, Uses};
+use self::fault::Fault;
+use self::news::Teller;
+use self::nodes::Membership;
+use self::query::{one, params};
 use self::reads::Reads;
 use self::upload_rows::RowUploads;
+use self::writes::Writes;
 use crate::observed::Observed;
 
+pub use self::cluster::{ClusterView, NodeView};
+pub use self::nodes::Heartbeats;
 pub use self::open::PostgresOptions;
 
 /// A database on a PostgreSQL server.
 #[derive(Debug)]
 pub struct PostgresStore {
     reads: Reads,
+    /// Begins transactions that write, those of upkeep as well.
+    writes: Writes,
     commits: Commits,
     observed: Arc<Observed>,
-    health: watch::Sender<StoreHealth>,
-    news: watch::Sender<News>,
+    desk: Arc<Desk>,
+    membership: Arc<Membership>,
+    teller: Arc<Teller>,
+    /// They end with the store.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 #[async_trait]
@@ -93,20 +116,27 @@ impl Store for PostgresStore {
         if changes.is_empty() {
             return Ok(());
         }
-        let topics = Topics::of(&changes);
-        self.commits.commit(changes, priority).await?;
-        if !topics.is_empty() {
-            self.news.send_modify(|news| news.tell(topics));
+        if changes.writes().iter().all(|write| matches!(write, Write::HoldJob(_))) {
+            return Ok(self.hold(changes.writes().iter().filter_map(Write::claim)).await?);
         }
+        if changes.writes().iter().any(|write| matches!(write, Write::HoldJob(_))) {
+            // What leaves the process after this commit must not leave when others may have its job.
+            self.membership.require_voice().map_err(StoreError::from)?;
+        }
+        let (topics, work) = (Topics::of(&changes), news::work_of(&changes));
+        self.commits.commit(changes, priority).await?;
+        self.teller.tell_here(topics);
+        self.teller.tell_others(topics);
+        self.teller.tell_others(work);
         Ok(())
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        Arc::new(RowBlobs::new(self.reads.clone()))
+        Arc::new(RowBlobs::new(self.reads.clone(), self.writes.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {
-        Arc::new(RowUploads::new(self.reads.clone()))
+        Arc::new(RowUploads::new(self.reads.clone(), self.writes.clone()))
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -114,19 +144,19 @@ impl Store for PostgresStore {
     }
 
     fn health(&self) -> StoreHealth {
-        *self.health.borrow()
+        *self.membership.health().borrow()
     }
 
     fn watch_health(&self) -> watch::Receiver<StoreHealth> {
-        self.health.subscribe()
+        self.membership.health().subscribe()
     }
 
     fn news(&self) -> watch::Receiver<News> {
-        self.news.subscribe()
+        self.teller.subscribe()
     }
 
     fn clock_offset_ms(&self) -> i64 {
-        0
+        self.membership.offset_ms()
     }
 
     fn observe(&self, observer: Arc<dyn CommitObserver>) {
@@ -134,12 +164,37 @@ impl Store for PostgresStore {
     }
 
     fn gauges(&self) -> StoreGauges {
-        StoreGauges::default()
+        StoreGauges { database_bytes: self.membership.database_bytes(), ..StoreGauges::default() }
     }
 
     async fn close(&self) {
         self.commits.close().await;
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        if !tasks.is_empty() {
+            drop(tasks);
+            self.membership.part().await;
+        }
         self.reads.close();
-        self.health.send_replace(StoreHealth::Closed);
+        self.membership.health().send_replace(StoreHealth::Closed);
+    }
+}
+
+impl PostgresStore {
+    /// Fails unless all claims are held, and this process may still say so.
+    async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), Fault> {
+        const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";
+        self.membership.require_voice()?;
+        let term = self.writes.term();
+        let mut uses = Uses::new(Arc::clone(&self.desk));
+        for job in jobs {
+            uses.claim(term, job, Effect::Keeps)?;
+        }
+        let lives = one(&mut self.reads.clone(), SQL, params![term], |row| row::get(row, 0)).await?;
+        if lives == Some(true) {
+            return Ok(());
+        }
+        drop(uses);
+        self.membership.renew(term).await?;
+        Err(Fault::LeaseLost)
     }
 }

@@ -21,7 +21,7 @@ CREATE INDEX event_log_by_time ON event_log ((at >> 22), workspace, era, xid, n)
 -- Numbers of transactions begin anew in another cluster, and a promoted standby may use some once more: with either an era
 -- begins. Era 0 is what was moved here from a store that has no transactions.
 CREATE TABLE log_era (
-    only boolean PRIMARY KEY DEFAULT true CHECK (only),
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
     era smallint NOT NULL,
     timeline text NOT NULL
 );

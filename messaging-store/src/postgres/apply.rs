@@ -7,8 +7,8 @@ use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events,
-    holds, imports, installation_values, keys, lists, messages, product_events, provider_links, replies, sandbox,
-    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, webhooks,
+    holds, imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
+    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
 };
 
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
@@ -156,6 +156,15 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
+        Write::Enqueue(job) => jobs::enqueue(transaction, job),
+        Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
+        Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
+        Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
+        Write::RemoveJob(place) => jobs::remove(transaction, place)?,
+        Write::RescheduleJob(handle, to) => jobs::reschedule(transaction, handle, to)?,
+        Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
+        Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
+        Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
         Write::Remember(reply) => replies::remember(transaction, reply),
         _ => return Err(Fault::Malformed("not yet")),
     }

@@ -31,14 +31,14 @@ pub(super) use self::kept::put;
 pub(super) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
 pub(super) use self::taken::{forget as forget_addresses, take};
 
-/// Statements that remove rows of a removed campaign, `$1`, at most `$2`, in steps of a few megabytes.
+/// Statements that remove rows of a removed campaign, `$1`, at most `$2`.
 pub(super) const FORGET_CAMPAIGN: [&str; 3] = [
     "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN (
-         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = $1 LIMIT least($2, 2000))",
+         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_addresses WHERE (campaign, n) IN (
-         SELECT campaign, n FROM campaign_addresses WHERE campaign = $1 LIMIT least($2, 40))",
+         SELECT campaign, n FROM campaign_addresses WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_left_out WHERE (campaign, piece) IN (
-         SELECT campaign, piece FROM campaign_left_out WHERE campaign = $1 LIMIT least($2, 40))",
+         SELECT campaign, piece FROM campaign_left_out WHERE campaign = $1 LIMIT $2)",
 ];
 
 /// A conflict unless a campaign is there.

@@ -18,14 +18,18 @@ use super::reads::Reads;
 use super::row::{first_id, get, id, small, sql_limit, uuid};
 use super::sweep::{end, sweep};
 use super::transaction::Transaction;
+use super::writes::Writes;
 
 /// The blobs of a database. They are written outside of commits.
 #[derive(Debug)]
-pub(super) struct RowBlobs(Reads);
+pub(super) struct RowBlobs {
+    reads: Reads,
+    writes: Writes,
+}
 
 impl RowBlobs {
-    pub(super) const fn new(on: Reads) -> Self {
-        Self(on)
+    pub(super) const fn new(reads: Reads, writes: Writes) -> Self {
+        Self { reads, writes }
     }
 }
 
@@ -50,7 +54,7 @@ async fn put(transaction: &mut Transaction, blob: MessageBlob, bytes: &[u8]) -> 
 #[async_trait]
 impl BlobStore for RowBlobs {
     async fn put_blob(&self, blob: MessageBlob, bytes: Bytes) -> Result<(), StoreError> {
-        let mut transaction = Transaction::begin(self.0.connection().await?);
+        let mut transaction = self.writes.begin().await?;
         let outcome = put(&mut transaction, blob, &bytes).await;
         end(transaction, outcome).await
     }
@@ -61,7 +65,7 @@ impl BlobStore for RowBlobs {
         let keys: BTreeSet<_> = blobs.iter().map(|blob| (uuid(blob.id), uuid(blob.workspace_id))).collect();
         let there = keys.len() as u64;
         let (ids, workspaces): (Vec<Uuid>, Vec<Uuid>) = keys.into_iter().unzip();
-        if sweep(&self.0, SQL, params![ids, workspaces]).await? < there {
+        if sweep(&self.writes, SQL, params![ids, workspaces]).await? < there {
             return Err(StoreError::Failed("a blob is not there".into()));
         }
         Ok(())
@@ -74,7 +78,7 @@ impl BlobStore for RowBlobs {
             )
             DELETE FROM blob_pieces USING gone WHERE blob = gone.id AND blob_pieces.workspace = gone.workspace";
         let key = params![uuid(blob.id), uuid(blob.workspace_id), uuid(blob.message_id)];
-        sweep(&self.0, SQL, key).await.map(drop)
+        sweep(&self.writes, SQL, key).await.map(drop)
     }
 
     async fn remove_blobs(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError> {
@@ -86,7 +90,7 @@ impl BlobStore for RowBlobs {
             DELETE FROM blob_pieces USING gone WHERE blob = gone.id AND blob_pieces.workspace = gone.workspace";
         let (ids, workspaces): (Vec<Uuid>, Vec<Uuid>) =
             blobs.iter().map(|(workspace, id)| (uuid(*id), uuid(*workspace))).unzip();
-        self.0.many(SQL, params![ids, workspaces], |_| Ok(())).await.map(drop)
+        self.reads.many(SQL, params![ids, workspaces], |_| Ok(())).await.map(drop)
     }
 
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError> {
@@ -94,7 +98,7 @@ impl BlobStore for RowBlobs {
             LEFT JOIN blob_pieces ON blob = id AND blob_pieces.workspace = blobs.workspace
             WHERE id = $1 AND blobs.workspace = $2 ORDER BY at";
         let rows = self
-            .0
+            .reads
             .many(SQL, params![uuid(id), uuid(workspace)], |row| {
                 Ok((small::<usize>(row, 0)?, get::<Option<Vec<u8>>>(row, 1)?))
             })
@@ -115,13 +119,13 @@ impl BlobStore for RowBlobs {
         const SQL: &str = "SELECT workspace, message, id FROM blobs WHERE pending AND id < $1
             ORDER BY id, workspace LIMIT $2";
         let blob = |row: &_| Ok(MessageBlob { workspace_id: id(row, 0)?, message_id: id(row, 1)?, id: id(row, 2)? });
-        self.0.many(SQL, params![first_id(before), sql_limit(limit)], blob).await
+        self.reads.many(SQL, params![first_id(before), sql_limit(limit)], blob).await
     }
 
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError> {
         const SQL: &str = "SELECT workspace, id FROM blobs WHERE NOT pending AND id < $1
             ORDER BY id, workspace LIMIT $2";
         let key = params![first_id(before), sql_limit(limit)];
-        self.0.many(SQL, key, |row| Ok((id(row, 0)?, id(row, 1)?))).await
+        self.reads.many(SQL, key, |row| Ok((id(row, 0)?, id(row, 1)?))).await
     }
 }

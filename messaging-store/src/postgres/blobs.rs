@@ -44,6 +44,6 @@ impl Blobs for PostgresStore {
     async fn forget_abandoned_blobs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const SQL: &str = "DELETE FROM abandoned_blobs WHERE (blob, workspace) IN (
             SELECT blob, workspace FROM abandoned_blobs WHERE blob < $1 ORDER BY blob LIMIT $2 FOR UPDATE SKIP LOCKED)";
-        sweep(&self.reads, SQL, params![first_id(before), sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![first_id(before), sql_limit(limit)]).await
     }
 }

@@ -22,6 +22,7 @@ use messaging_core::ports::store::{Campaigns, PageRequest, Slice, StoreError, St
 use messaging_core::time::Timestamp;
 
 use super::PostgresStore;
+use super::audiences;
 use super::fault::Fault;
 use super::holds::{self, Holder};
 use super::query::params;
@@ -212,8 +213,9 @@ impl Campaigns for PostgresStore {
 
     async fn forget_campaign_rows(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let room = |forgotten: u64| limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
-        let mut forgotten = forget::removed_campaigns(&self.reads, limit).await?;
-        forgotten += forget::contact_sends(&self.reads, now, room(forgotten)).await?;
+        let mut forgotten = forget::removed_campaigns(&self.writes, limit).await?;
+        forgotten += audiences::forget_old_left_out(&self.reads, &self.writes, now, room(forgotten)).await?;
+        forgotten += forget::contact_sends(&self.writes, now, room(forgotten)).await?;
         Ok(forgotten)
     }
 }

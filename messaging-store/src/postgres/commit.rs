@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::Pool;
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreError};
 use tokio::sync::{Notify, oneshot};
@@ -19,8 +18,11 @@ use super::automations;
 use super::counters;
 use super::counts;
 use super::fault::Fault;
+use super::jobs;
 use super::listeners;
+use super::nodes::Membership;
 use super::transaction::Transaction;
+use super::writes::Writes;
 use crate::observed::Observed;
 
 /// Connections for requests, and as many for background work.
@@ -65,7 +67,8 @@ pub(super) struct Commits {
 /// What a task works with.
 #[derive(Debug, Clone)]
 struct Committing {
-    pool: Pool,
+    writes: Writes,
+    membership: Arc<Membership>,
     observed: Arc<Observed>,
 }
 
@@ -123,12 +126,21 @@ impl Waiting {
 }
 
 impl Commits {
-    pub(super) fn start(pool: &Pool, capacity: usize, observed: &Arc<Observed>) -> Self {
+    pub(super) fn start(
+        writes: &Writes,
+        membership: &Arc<Membership>,
+        capacity: usize,
+        observed: &Arc<Observed>,
+    ) -> Self {
         let mut tasks = JoinSet::new();
         let mut start = || {
             let waiting = Arc::<Waiting>::default();
             for _ in 0..LANES {
-                let committing = Committing { pool: pool.clone(), observed: Arc::clone(observed) };
+                let committing = Committing {
+                    writes: writes.clone(),
+                    membership: Arc::clone(membership),
+                    observed: Arc::clone(observed),
+                };
                 tasks.spawn(committing.work(Arc::clone(&waiting)));
             }
             waiting
@@ -190,11 +202,13 @@ impl Committing {
     }
 
     async fn commit_alone(&self, changes: &Changes) -> Result<(), Fault> {
-        let mut tries = 0;
+        let (mut tries, mut is_renewed) = (0, false);
         loop {
             tries += 1;
             match self.try_once(&[changes]).await {
                 Err(fault) if fault.is_passing() && tries < TRIES => {}
+                // Under another term; claims of the former one are lost.
+                Err(Fault::Fenced) if !is_renewed => is_renewed = true,
                 outcome => return outcome,
             }
         }
@@ -207,14 +221,19 @@ impl Committing {
 
     /// One transaction.
     async fn try_once(&self, all: &[&Changes]) -> Result<(), Fault> {
-        let mut transaction = Transaction::begin(self.pool.get().await?);
-        match apply_all(&mut transaction, all).await {
+        let mut transaction = self.writes.begin().await?;
+        let term = transaction.term();
+        let outcome = match apply_all(&mut transaction, all).await {
             Ok(()) => transaction.commit().await,
             Err(fault) => {
                 transaction.roll_back().await;
                 Err(fault)
             }
+        };
+        if matches!(outcome, Err(Fault::Fenced)) {
+            self.membership.renew(term).await?;
         }
+        outcome
     }
 
     /// Tells of commits that are durable, before their callers hear: what they count then is counted.
@@ -228,6 +247,7 @@ impl Committing {
 }
 
 async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    jobs::lock_lanes(transaction, all);
     listeners::lock(transaction, all);
     automations::look_up(transaction, all).await?;
     for changes in all {

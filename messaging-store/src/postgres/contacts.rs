@@ -17,10 +17,10 @@ use self::rows::{contact, contact_columns};
 use super::PostgresStore;
 use super::automations;
 use super::fault::Fault;
-use super::product_events;
 use super::query::{many, one, params};
 use super::row::{count, get, id, maybe_id, or_empty, uuid};
 use super::transaction::Transaction;
+use super::{product_events, segments};
 
 pub(super) use self::put::put;
 
@@ -43,6 +43,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     product_events::depart(transaction, workspace_number, id, n);
     automations::depart(transaction, workspace, id, n);
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
+    segments::let_go(transaction, workspace, workspace_number, n);
     transaction.counts.add_contacts(workspace, -1);
     Ok(())
 }

@@ -158,17 +158,19 @@ impl EventLog for PostgresStore {
         after: Option<LogPosition>,
         limit: usize,
     ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError> {
-        // What is kept back stands behind what is not.
+        // What is kept back stands behind what is not. The limit is that of the log alone, which is followed entry by entry:
+        // an event stays longer than its entry.
         const SQL: &str = concat!(
             "SELECT ",
             joined_columns!(),
             ", l.era, l.xid, l.n, l.era < (SELECT era FROM log_era)
                    OR l.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
-               FROM event_log l
-               JOIN message_events e ON e.workspace = $1 AND e.message = l.message AND e.at = l.at AND e.id = l.event
-               JOIN messages m ON m.workspace = $1 AND m.id = l.message
-               WHERE l.workspace = $1 AND (l.era, l.xid, l.n) > ($2, $3, $4)
-               ORDER BY l.era, l.xid, l.n LIMIT $5"
+               FROM (SELECT era, xid, n, message AS of_message, at AS event_at, event FROM event_log
+                     WHERE workspace = $1 AND (era, xid, n) > ($2, $3, $4) ORDER BY era, xid, n LIMIT $5) AS l
+               CROSS JOIN LATERAL (SELECT id, at, kind, meta FROM message_events
+                     WHERE workspace = $1 AND message = of_message AND at = event_at AND id = event OFFSET 0) AS e
+               CROSS JOIN LATERAL (SELECT * FROM messages WHERE workspace = $1 AND id = of_message OFFSET 0) AS m
+               ORDER BY l.era, l.xid, l.n"
         );
         let Place { era, xid, n } = after.map_or(Place::START, Place::of);
         let mut patience = Patience::new();

@@ -6,6 +6,28 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// The texts that were made, by the statement they are made of. There are as many as statements in the source.
 static MADE: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);
 
+/// What is raised where a row is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Raises {
+    /// The term of the process is over.
+    Term,
+    /// The claim of a job was lost.
+    Claim,
+}
+
+/// The same statement, failing with an error of its own unless it touches one row.
+pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
+    let function = match raises {
+        Raises::Term => "expect_term",
+        Raises::Claim => "expect_claim",
+    };
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(sql).or_insert_with(|| {
+        let text = format!("WITH done AS ({sql} RETURNING 1) SELECT {function}((SELECT count(*) FROM done))");
+        Box::leak(text.into_boxed_str())
+    })
+}
+
 /// The same statement, failing with a conflict unless it touches as many rows as its last parameter says, which is the
 /// parameter with that number.
 pub(super) fn expecting(sql: &'static str, last: usize) -> &'static str {

@@ -6,6 +6,12 @@ use tokio_postgres::error::SqlState;
 /// What `expect_rows` raises when a statement did not touch the rows that it should have (see V0001).
 const UNEXPECTED_ROWS: &str = "MG001";
 
+/// What `expect_term` raises when the term of this process is over (see V0003).
+const TERM_OVER: &str = "MG002";
+
+/// What `expect_claim` raises when a claimed job is not there.
+const CLAIM_LOST: &str = "MG003";
+
 /// Why a read or a write did not happen.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
@@ -19,7 +25,15 @@ pub(super) enum Fault {
     Postgres(#[source] tokio_postgres::Error),
     /// The connection was lost while `COMMIT` was on its way.
     #[error("the commit may or may not be kept")]
-    OutcomeUnknown(#[source] tokio_postgres::Error),
+    OutcomeUnknown,
+    /// The connection was lost in a transaction that is known not to be kept.
+    #[error("the connection was lost before the commit")]
+    NotCommitted,
+    /// The term of this process is over: somebody has declared it dead.
+    #[error("the term of this process is over")]
+    Fenced,
+    #[error("jobs are claimed by processes that were opened for work, and this is not one")]
+    NotTheWorker,
     #[error("no connection to the database")]
     NoConnection(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("a document could not be read or written")]
@@ -36,16 +50,28 @@ pub(super) enum Fault {
 impl Fault {
     /// Whether the same transaction may succeed when it is tried again: it met another one.
     pub(super) fn is_passing(&self) -> bool {
-        let Self::Postgres(error) = self else { return false };
+        let error = match self {
+            Self::Postgres(error) => error,
+            Self::NotCommitted => return true,
+            _ => return false,
+        };
         [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
             .iter()
             .any(|code| error.code() == Some(code))
     }
 
+    /// The failure of a connection: what was sent over it may have been done.
+    pub(super) fn lost_connection(&self) -> Option<&tokio_postgres::Error> {
+        let Self::Postgres(error) = self else { return None };
+        // 57P: somebody ended the backend, which may have committed before.
+        let is_lost = |code: &SqlState| ["08", "57P"].iter().any(|class| code.code().starts_with(class));
+        error.code().is_none_or(is_lost).then_some(error)
+    }
+
     /// Whether the database cannot be asked at the moment, whatever is asked.
     fn is_outage(&self) -> bool {
         match self {
-            Self::NoConnection(_) | Self::Unhealthy => true,
+            Self::NoConnection(_) | Self::Unhealthy | Self::NotCommitted | Self::Fenced => true,
             Self::Postgres(error) => {
                 // 08: connection; 53: no space, memory or connections; 57: somebody ended it; 25006: read only.
                 let is_outage = |code: &SqlState| {
@@ -63,6 +89,8 @@ impl From<tokio_postgres::Error> for Fault {
         match error.code() {
             // The schema's constraints are keys: somebody else was first.
             Some(code) if *code == SqlState::UNIQUE_VIOLATION || code.code() == UNEXPECTED_ROWS => Self::Conflict,
+            Some(code) if code.code() == TERM_OVER => Self::Fenced,
+            Some(code) if code.code() == CLAIM_LOST => Self::LeaseLost,
             _ => Self::Postgres(error),
         }
     }
@@ -77,7 +105,7 @@ impl From<deadpool_postgres::PoolError> for Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::OutcomeUnknown(_) => Self::OutcomeUnknown,
+            Fault::OutcomeUnknown => Self::OutcomeUnknown,
             fault if fault.is_outage() => Self::Unavailable,
             fault => Self::Failed(Box::new(fault)),
         }

@@ -77,6 +77,6 @@ impl Imports for PostgresStore {
         const SQL: &str = "DELETE FROM import_errors WHERE (import, first_row) IN (
             SELECT import, first_row FROM import_errors WHERE import < $1
             ORDER BY import, first_row LIMIT $2 FOR UPDATE SKIP LOCKED)";
-        sweep(&self.reads, SQL, params![first_id(before), sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![first_id(before), sql_limit(limit)]).await
     }
 }

@@ -221,7 +221,7 @@ impl Lists for PostgresStore {
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);
-            let mut transaction = Transaction::begin(self.reads.connection().await?);
+            let mut transaction = self.writes.begin().await?;
             transaction.run("SET LOCAL synchronous_commit = off", params![]);
             let gone = match forget_some(&mut transaction, slice).await {
                 Ok(gone) => gone,

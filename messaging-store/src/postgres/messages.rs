@@ -225,9 +225,10 @@ impl Messages for PostgresStore {
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         // Queued, sending, deferred (0, 1, 4) are not settled. Contents stand in the order of acceptance, which ids tell.
         const SQL: &str = "DELETE FROM message_contents WHERE ctid = ANY (ARRAY (
-            SELECT c.ctid FROM message_contents c JOIN messages m ON m.workspace = c.workspace AND m.id = c.message
-            WHERE c.message < $2 AND m.created_at < $1 AND m.status NOT IN (0, 1, 4)
-            ORDER BY c.message LIMIT $3 FOR UPDATE OF c SKIP LOCKED))";
+            SELECT c.ctid FROM message_contents c CROSS JOIN LATERAL (
+                SELECT 1 FROM messages m WHERE m.workspace = c.workspace AND m.id = c.message
+                    AND m.created_at < $1 AND m.status NOT IN (0, 1, 4) OFFSET 0) AS settled
+            WHERE c.message < $2 ORDER BY c.message LIMIT $3 FOR UPDATE OF c SKIP LOCKED))";
         let bounds = params![before.as_millis(), Uuid::from_bytes(first_id_of(before)), sql_limit(limit)];
         self.sweep(SQL, bounds).await
     }

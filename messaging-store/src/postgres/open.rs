@@ -3,18 +3,29 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
-use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::commit::{Commits, LANES};
+use super::desk::Desk;
+use super::news::Teller;
+use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
+use super::writes::Writes;
 use super::{events, schema};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
 /// What every connection is told: no statement of ours takes longer, and none of our transactions waits for us.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
+
+/// Transactions that write at a time: those of commits, and of upkeep.
+const WRITERS: usize = 2 * LANES + 4;
+
+/// Connections by which a process looks after the others.
+const LOOKING: usize = 2;
 
 /// What to open, and how.
 #[derive(Debug, Clone)]
@@ -25,21 +36,35 @@ pub struct PostgresOptions {
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,
+    /// What this process is called among the others.
+    pub name: String,
+    /// Whether this process claims jobs. A program beside the servers does not.
+    pub works: bool,
+    /// How often it says that it is there.
+    pub heartbeats: Heartbeats,
 }
 
 impl PostgresOptions {
     /// The database of a URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, as libpq takes it.
     pub fn parse(url: &str) -> Result<Self, OpenError> {
         let config = url.parse::<Config>().map_err(failed("read the URL of the database"))?;
-        Ok(Self { config, readers: 8, queue_capacity: 4096 })
+        Ok(Self {
+            config,
+            readers: 8,
+            queue_capacity: 4096,
+            name: "node".to_owned(),
+            works: true,
+            heartbeats: Heartbeats::default(),
+        })
     }
 }
 
 impl PostgresStore {
     /// Opens a database, and brings its schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let PostgresOptions { mut config, readers, queue_capacity } = options;
-        config.application_name("messaging").options(SETTINGS);
+        let PostgresOptions { mut config, readers, queue_capacity, name, works, heartbeats } = options;
+        let connections = format!("messaging {}", instance());
+        config.application_name(&connections).options(SETTINGS);
         // What is written after a failover, or to a database that came from elsewhere, is another era of the log.
         let begin_era = || {
             Hook::async_fn(|connection: &mut ClientWrapper, _| {
@@ -56,20 +81,32 @@ impl PostgresStore {
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
-        let (reads, writes) = (pool(readers.max(2))?, pool(2 * LANES)?);
+        let (reads, writes, looking) = (pool(readers.max(2))?, pool(WRITERS)?, pool(LOOKING)?);
         schema::migrate(&writes).await?;
         // The connection that made the schema was there before it.
         let first = writes.get().await.map_err(failed("connect to the database"))?;
         events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
         drop(first);
         let observed = Arc::<Observed>::default();
-        let commits = Commits::start(&writes, queue_capacity, &observed);
-        Ok(Self {
-            reads: Reads::new(reads),
-            commits,
-            observed,
-            health: watch::Sender::default(),
-            news: watch::Sender::default(),
-        })
+        let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone())));
+        let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller));
+        let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats };
+        let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
+        membership.join().await.map_err(failed("take part in the installation"))?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&membership).keep());
+        tasks.spawn(Arc::clone(&teller).tell(looking));
+        tasks.spawn(Arc::clone(&teller).listen(config));
+        let commits = Commits::start(&writes, &membership, queue_capacity, &observed);
+        let tasks = std::sync::Mutex::new(tasks);
+        Ok(Self { reads: Reads::new(reads), writes, commits, observed, desk, membership, teller, tasks })
     }
+}
+
+/// A name for the connections of this process that no other has.
+fn instance() -> String {
+    let mut bytes = [0; 16];
+    // Without randomness the name is not unique, and this process hears its own news.
+    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
+    Uuid::from_bytes(bytes).simple().to_string()
 }

@@ -27,12 +27,3 @@ macro_rules! pending {
         }
     };
 }
-
-pending! { impl Jobs {
-    claim(claim: Claim) -> Vec<ClaimedJob>;
-    next_due(now: Timestamp, monotonic: Monotonic) -> Option<Duration>;
-    job_count() -> u64;
-    jobs_of(kinds: &[&'static str], limit: usize) -> Vec<StoredJob>;
-    queues(limit: usize) -> Queues;
-    lane_lengths(lanes: &[Lane], due_by: Timestamp, most: usize) -> Vec<u64>;
-} }

@@ -172,7 +172,7 @@ impl ProductEvents for PostgresStore {
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);
-            let mut transaction = Transaction::begin(self.reads.connection().await?);
+            let mut transaction = self.writes.begin().await?;
             transaction.run("SET LOCAL synchronous_commit = off", params![]);
             let gone = transaction.execute(SQL, params![before.as_millis(), sql_limit(slice)]).await?;
             transaction.commit().await?;

@@ -75,7 +75,7 @@ impl Replies for PostgresStore {
                 break;
             }
             let most = sql_limit(usize::try_from(left).unwrap_or(limit));
-            left = left.saturating_sub(sweep(&self.reads, sql, params![now.as_millis(), most]).await?);
+            left = left.saturating_sub(sweep(&self.writes, sql, params![now.as_millis(), most]).await?);
         }
         Ok(limit as u64 - left)
     }

@@ -88,6 +88,6 @@ impl Sandbox for PostgresStore {
             DELETE FROM captures WHERE (workspace, message) IN (
                 SELECT c.workspace, c.message FROM captures c JOIN surplus USING (workspace, message)
                 FOR UPDATE OF c SKIP LOCKED)";
-        sweep(&self.reads, SQL, params![sql_limit(keep), sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![sql_limit(keep), sql_limit(limit)]).await
     }
 }

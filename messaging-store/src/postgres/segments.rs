@@ -36,7 +36,7 @@ use super::row::{
     time, uuid,
 };
 use super::transaction::Transaction;
-use super::{PostgresStore, listeners, outbox};
+use super::{PostgresStore, jobs, listeners, lists, outbox};
 
 pub(super) use self::asks::answers;
 pub(super) use self::evaluate::{Evaluation, PIECE as EVALUATED};
@@ -199,16 +199,10 @@ async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault>
 }
 
 impl PostgresStore {
-    /// Fails unless the claim of a job is held.
-    async fn hold(&self, job: &JobHandle) -> Result<(), Fault> {
-        let transaction = self.begin_for(job).await?;
-        end(transaction, Ok(())).await
-    }
-
     /// Begins a transaction that is kept only if a job's claim is held until it ends. What it writes may be lost in a crash:
     /// whoever runs the job anew finds it again.
     async fn begin_for(&self, job: &JobHandle) -> Result<Transaction, Fault> {
-        let mut transaction = Transaction::begin(self.reads.connection().await?);
+        let mut transaction = self.writes.begin().await?;
         transaction.run("SET LOCAL synchronous_commit = off", params![]);
         require_lease(&mut transaction, job)?;
         Ok(transaction)
@@ -217,8 +211,7 @@ impl PostgresStore {
 
 /// Fails the transaction unless a job's claim is held until it ends.
 fn require_lease(transaction: &mut Transaction, job: &JobHandle) -> Result<(), Fault> {
-    let _ = (transaction, job);
-    Ok(())
+    jobs::require_lease(transaction, job)
 }
 
 /// Commits, unless something failed.
@@ -317,7 +310,7 @@ impl Segments for PostgresStore {
         job: &JobHandle,
     ) -> Result<Calculated, CommitError> {
         let found = members::difference(&self.reads, workspace, id, query, from).await?;
-        self.hold(job).await?;
+        self.hold(std::iter::once(job)).await?;
         let Some(difference) = found else { return Ok(Calculated { next: None, joined: 0, left: 0 }) };
         let mut calculated = Calculated { next: difference.next, joined: 0, left: 0 };
         for slice in difference.moves.chunks(members::SLICE) {
@@ -336,7 +329,7 @@ impl Segments for PostgresStore {
         limit: usize,
         job: &JobHandle,
     ) -> Result<(Vec<Moved>, bool), CommitError> {
-        self.hold(job).await?;
+        self.hold(std::iter::once(job)).await?;
         // Who is concerned by these is found out here; it leads to entries of the outbox like everybody else's.
         let traced = follow::trace(&self.reads, workspace).await?;
         let removed = follow::removed_list(&self.reads, workspace).await?;
@@ -346,8 +339,9 @@ impl Segments for PostgresStore {
         }
         if let Some(list) = removed {
             for _ in 0..LIST_SLICES {
-                let gone =
-                    write_for!(self, job, transaction => follow::write_removed(&mut transaction, workspace, list))?;
+                let forget = write_for!(self, job, transaction =>
+                    lists::forget(&mut transaction, workspace, list, SLICE));
+                let gone = forget?;
                 if gone == 0 {
                     break;
                 }
@@ -368,7 +362,7 @@ impl Segments for PostgresStore {
         let mut forgotten = 0;
         while forgotten < limit as u64 {
             let room = (limit as u64 - forgotten).min(SLICE as u64);
-            let mut transaction = Transaction::begin(self.reads.connection().await?);
+            let mut transaction = self.writes.begin().await?;
             let outcome = forget(&mut transaction, room).await;
             match end(transaction, outcome).await? {
                 0 => break,

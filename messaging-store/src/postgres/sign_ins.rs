@@ -64,6 +64,6 @@ impl SignIns for PostgresStore {
         const SQL: &str = "DELETE FROM sign_in_failures WHERE n IN (
             SELECT n FROM sign_in_failures WHERE at <= $1 OR at > $2 LIMIT $3 FOR UPDATE SKIP LOCKED)";
         let (before, after) = ((now - PER_NETWORK.window).as_millis(), (now + PER_NETWORK.window).as_millis());
-        sweep(&self.reads, SQL, params![before, after, sql_limit(limit)]).await
+        sweep(&self.writes, SQL, params![before, after, sql_limit(limit)]).await
     }
 }

@@ -4,19 +4,19 @@ use messaging_core::ports::store::StoreError;
 
 use super::fault::Fault;
 use super::query::{Params, params};
-use super::reads::Reads;
 use super::transaction::Transaction;
+use super::writes::Writes;
 
 /// Runs a statement that may be lost in a crash: what came back is swept again. Answers how many rows it touched.
-pub(super) async fn sweep(on: &Reads, sql: &'static str, params: Params) -> Result<u64, StoreError> {
+pub(super) async fn sweep(on: &Writes, sql: &'static str, params: Params) -> Result<u64, StoreError> {
     let mut transaction = begin_undurably(on).await?;
     let touched = transaction.execute(sql, params).await;
     end(transaction, touched).await
 }
 
 /// Begins a transaction that does not wait for the disk.
-pub(super) async fn begin_undurably(on: &Reads) -> Result<Transaction, Fault> {
-    let mut transaction = Transaction::begin(on.connection().await?);
+pub(super) async fn begin_undurably(on: &Writes) -> Result<Transaction, Fault> {
+    let mut transaction = on.begin().await?;
     transaction.run("SET LOCAL synchronous_commit = off", params![]);
     Ok(transaction)
 }

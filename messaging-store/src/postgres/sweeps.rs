@@ -5,7 +5,6 @@ use messaging_core::ports::store::StoreError;
 use super::PostgresStore;
 use super::fault::Fault;
 use super::query::{Params, params};
-use super::transaction::Transaction;
 
 impl PostgresStore {
     /// Runs one statement and answers how many rows it touched. Nobody waits for the disk: a crash may undo it.
@@ -14,7 +13,7 @@ impl PostgresStore {
     }
 
     async fn try_sweep(&self, sql: &'static str, values: Params) -> Result<u64, Fault> {
-        let mut transaction = Transaction::begin(self.reads.connection().await?);
+        let mut transaction = self.writes.begin().await?;
         transaction.run("SET LOCAL synchronous_commit = off", params![]);
         let touched = transaction.execute(sql, values).await?;
         transaction.commit().await?;

@@ -116,7 +116,7 @@ impl Templates for PostgresStore {
             LIMIT $2 FOR UPDATE SKIP LOCKED)";
         let mut forgotten = 0;
         for sql in [VERSIONS, TEMPLATES] {
-            forgotten += sweep(&self.reads, sql, params![before.as_millis(), sql_limit(limit)]).await?;
+            forgotten += sweep(&self.writes, sql, params![before.as_millis(), sql_limit(limit)]).await?;
         }
         Ok(forgotten)
     }

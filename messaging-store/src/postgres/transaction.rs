@@ -5,20 +5,25 @@
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 
 use super::automations::LookedUp;
 use super::counts::CountDeltas;
+use super::desk::Uses;
+use super::expected::{self, Raises};
 use super::fault::Fault;
 use super::listeners::{self, Hearing};
 use super::outbox::{self, Outbox};
-use super::query::{Params, Queries, as_refs};
+use super::query::{Params, Queries, as_refs, params};
+use super::writes::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
 
 /// How many rows a statement must touch.
@@ -28,6 +33,8 @@ enum Rows {
     Any,
     /// So many; another number is a conflict.
     Exactly(i64),
+    /// One; none raises something of its own.
+    OneOr(Raises),
 }
 
 /// A statement that was not sent yet.
@@ -59,15 +66,23 @@ pub(super) struct Transaction {
     pub(super) depth: u8,
     /// The job whose commit is applied.
     pub(super) own_job: Option<Lane>,
+    /// Whether it wakes lanes that its writes do not name.
+    pub(super) has_woken: bool,
+    /// The jobs that it names.
+    pub(super) uses: Uses,
+    slot: Slot,
 }
 
 impl Transaction {
-    /// Begins one. Nothing is sent yet.
-    pub(super) fn begin(connection: Object) -> Self {
+    /// Begins one that touches a slot first, see [`Writes::begin`](super::writes::Writes::begin). Nothing is sent yet.
+    pub(super) fn begin(connection: Object, slot: Slot) -> Self {
         let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
+        let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
+        let touch = params![slot.term, slot.slot, slot.n];
+        let touch = Queued { sql, params: touch, rows: Rows::OneOr(Raises::Term) };
         Self {
             connection: Some(connection),
-            queue: vec![begin],
+            queue: vec![begin, touch],
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
             hearing: Hearing::default(),
@@ -76,7 +91,15 @@ impl Transaction {
             event_names: HashMap::new(),
             depth: 0,
             own_job: None,
+            has_woken: false,
+            uses: Uses::new(Arc::clone(slot.desk())),
+            slot,
         }
+    }
+
+    /// The term under which it writes.
+    pub(super) const fn term(&self) -> i64 {
+        self.slot.term
     }
 
     /// Begins the next set of changes of the batch.
@@ -101,6 +124,11 @@ impl Transaction {
         self.queue.push(Queued { sql, params, rows });
     }
 
+    /// Queues a statement that must touch the row of a job; where it is gone, the claim is lost. It has no `RETURNING`.
+    pub(super) fn run_claimed(&mut self, sql: &'static str, params: Params) {
+        self.queue.push(Queued { sql, params, rows: Rows::OneOr(Raises::Claim) });
+    }
+
     /// Runs a statement now; answers how many rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, params: Params) -> Result<u64, Fault> {
         let queue = std::mem::take(&mut self.queue);
@@ -123,18 +151,37 @@ impl Transaction {
         outbox::settle(&mut self);
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
-        match self.send(queue, Some(commit)).await {
-            Ok(_) => {
-                drop(self.connection.take());
-                Ok(())
-            }
-            // Where the database has answered, the transaction is over; where it has not, nobody knows.
-            Err(Fault::Postgres(error)) if error.code().is_none() => Err(Fault::OutcomeUnknown(error)),
-            Err(fault) => {
-                self.roll_back().await;
-                Err(fault)
-            }
+        let fault = match self.send(queue, Some(commit)).await {
+            Ok(_) => return self.committed(true),
+            Err(fault) => fault,
+        };
+        // Where the database has answered, the transaction is over; where the connection was lost, it has to be asked.
+        let Some(error) = fault.lost_connection() else {
+            self.roll_back().await;
+            return Err(fault);
+        };
+        tracing::debug!(%error, "the connection was lost in a commit");
+        drop(self.connection.take().map(Object::take));
+        match self.slot.outcome().await {
+            Outcome::Committed => self.committed(false),
+            Outcome::NotCommitted => Err(Fault::NotCommitted),
+            Outcome::Unknown => Err(Fault::OutcomeUnknown),
         }
+    }
+
+    fn committed(mut self, keeps_connection: bool) -> Result<(), Fault> {
+        if keeps_connection {
+            drop(self.connection.take());
+        }
+        let uses = std::mem::replace(&mut self.uses, Uses::new(Arc::clone(self.slot.desk())));
+        uses.committed();
+        if self.has_woken {
+            let mut work = Topics::NONE;
+            work.insert(Topic::Work);
+            self.slot.teller().tell_here(work);
+            self.slot.teller().tell_others(work);
+        }
+        Ok(())
     }
 
     /// Ends it, as if it had not been.
@@ -156,8 +203,12 @@ impl Transaction {
                 Rows::Exactly(rows) => {
                     let mut params = queued.params;
                     params.push(Box::new(rows));
-                    let sql = super::expected::expecting(queued.sql, params.len());
+                    let sql = expected::expecting(queued.sql, params.len());
                     (connection.prepare_cached(sql).await?, params)
+                }
+                Rows::OneOr(raises) => {
+                    let sql = expected::expecting_one(queued.sql, raises);
+                    (connection.prepare_cached(sql).await?, queued.params)
                 }
             };
             statements.push((statement, params, false));

@@ -14,17 +14,21 @@ use super::reads::Reads;
 use super::row::{get, id, sql_limit, uuid};
 use super::sweep::{begin_undurably, end};
 use super::transaction::Transaction;
+use super::writes::Writes;
 
 /// The most bytes that one call reads.
 const MOST: i64 = 1 << 30;
 
 /// The uploaded files of a database. They are written outside of commits.
 #[derive(Debug)]
-pub(super) struct RowUploads(Reads);
+pub(super) struct RowUploads {
+    reads: Reads,
+    writes: Writes,
+}
 
 impl RowUploads {
-    pub(super) const fn new(on: Reads) -> Self {
-        Self(on)
+    pub(super) const fn new(reads: Reads, writes: Writes) -> Self {
+        Self { reads, writes }
     }
 }
 
@@ -72,14 +76,14 @@ async fn append(transaction: &mut Transaction, file: UploadFile, at: i64, bytes:
 impl Uploads for RowUploads {
     async fn append_upload(&self, file: UploadFile, at: u64, bytes: Bytes) -> Result<(), StoreError> {
         let at = i64::try_from(at).map_err(|_| Fault::Malformed("a file is longer than files are"))?;
-        let mut transaction = begin_undurably(&self.0).await?;
+        let mut transaction = begin_undurably(&self.writes).await?;
         let outcome = append(&mut transaction, file, at, &bytes).await;
         end(transaction, outcome).await
     }
 
     /// This waits for the disk, and with it for what was written before.
     async fn keep_upload(&self, file: UploadFile) -> Result<(), StoreError> {
-        let mut transaction = Transaction::begin(self.0.connection().await?);
+        let mut transaction = self.writes.begin().await?;
         transaction
             .run_one("UPDATE uploads SET kept = true WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
         end(transaction, Ok(())).await
@@ -96,7 +100,7 @@ impl Uploads for RowUploads {
             WHERE uploads.import = $1 AND uploads.workspace = $2 AND uploads.id = $3 AND kept ORDER BY at";
         let from = i64::try_from(at).unwrap_or(i64::MAX);
         let to = from.saturating_add(sql_limit(length).min(MOST));
-        let rows = self.0.many(SQL, key_and(file, params![from, to]), |row| get::<Option<Vec<u8>>>(row, 0)).await?;
+        let rows = self.reads.many(SQL, key_and(file, params![from, to]), |row| get::<Option<Vec<u8>>>(row, 0)).await?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -105,13 +109,13 @@ impl Uploads for RowUploads {
 
     async fn uploads(&self, workspace: WorkspaceId, import: ImportId) -> Result<Vec<BlobId>, StoreError> {
         const SQL: &str = "SELECT id FROM uploads WHERE import = $1 AND workspace = $2 ORDER BY id";
-        self.0.many(SQL, params![uuid(import), uuid(workspace)], |row| id(row, 0)).await
+        self.reads.many(SQL, params![uuid(import), uuid(workspace)], |row| id(row, 0)).await
     }
 
     /// Its bytes go in a second statement, which also sees those that were added while the first one waited.
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         const PIECES: &str = "DELETE FROM upload_pieces WHERE import = $1 AND workspace = $2 AND upload = $3";
-        let mut transaction = begin_undurably(&self.0).await?;
+        let mut transaction = begin_undurably(&self.writes).await?;
         transaction.run("DELETE FROM uploads WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
         let outcome = transaction.execute(PIECES, key(file)).await;
         end(transaction, outcome).await.map(drop)

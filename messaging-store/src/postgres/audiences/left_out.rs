@@ -19,6 +19,7 @@ use super::super::query::{Queries, many, params};
 use super::super::reads::Reads;
 use super::super::row::{get, record, sql_limit, uuid};
 use super::super::transaction::Transaction;
+use super::super::writes::Writes;
 use crate::audience_rows::{left_out_bytes, left_out_entries};
 
 /// So long after a campaign was sent no message of it is attempted any more: the longest of them expire after 72 hours.
@@ -61,7 +62,12 @@ pub(in super::super) fn forget(transaction: &mut Transaction, workspace: Workspa
 }
 
 /// Forgets up to `limit` pieces of what is left out for one campaign that was sent long ago; answers how many went.
-pub(in super::super) async fn forget_old(reads: &Reads, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+pub(in super::super) async fn forget_old(
+    reads: &Reads,
+    writes: &Writes,
+    now: Timestamp,
+    limit: usize,
+) -> Result<u64, StoreError> {
     const HELD: &str = "SELECT c.n, c.doc FROM campaigns c
         WHERE NOT c.removed AND c.n IN (SELECT campaign FROM campaign_left_out) LIMIT $1";
     const FORGET: &str = "DELETE FROM campaign_left_out WHERE (campaign, piece) IN (
@@ -76,7 +82,7 @@ pub(in super::super) async fn forget_old(reads: &Reads, now: Timestamp, limit: u
     let is_old = |completed_at: Timestamp| completed_at + ATTEMPTED_FOR <= now;
     let old = held.await?.into_iter().find(|(_, completed_at)| completed_at.is_some_and(is_old));
     let Some((campaign, _)) = old else { return Ok(0) };
-    let mut transaction = Transaction::begin(reads.connection().await?);
+    let mut transaction = writes.begin().await?;
     transaction.run("SET LOCAL synchronous_commit = off", params![]);
     let outcome = transaction.execute(FORGET, params![campaign, sql_limit(limit)]).await;
     Ok(super::super::segments::end(transaction, outcome).await?)

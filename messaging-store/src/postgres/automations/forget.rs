@@ -65,7 +65,7 @@ impl PostgresStore {
     async fn forget_in_slices(&self, sql: &'static str, key: i64, room: &mut usize) -> Result<(), StoreError> {
         while *room > 0 {
             let slice = (*room).min(SLICE);
-            let gone = sweep(&self.reads, sql, params![key, sql_limit(slice)]).await?;
+            let gone = sweep(&self.writes, sql, params![key, sql_limit(slice)]).await?;
             let gone = usize::try_from(gone).unwrap_or(slice);
             *room = room.saturating_sub(gone);
             if gone < slice {
@@ -92,7 +92,7 @@ impl PostgresStore {
         const LAST: &str = "DELETE FROM automations WHERE n = $1 AND removed
             AND NOT EXISTS (SELECT 1 FROM automation_notes WHERE automation = $1)
             AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE automation = $1)";
-        let mut transaction = begin_undurably(&self.reads).await?;
+        let mut transaction = begin_undurably(&self.writes).await?;
         for sql in FEW {
             transaction.run(sql, params![n]);
         }
@@ -106,7 +106,7 @@ impl PostgresStore {
     async fn forget_ended(&self, now: Timestamp, room: &mut usize) -> Result<(), StoreError> {
         while *room > 0 {
             let slice = (*room).min(SLICE);
-            let mut transaction = begin_undurably(&self.reads).await?;
+            let mut transaction = begin_undurably(&self.writes).await?;
             let gone = forget_ended_runs(&mut transaction, now - KEPT_AFTER_END, slice).await;
             let gone = end(transaction, gone).await?;
             *room -= gone;

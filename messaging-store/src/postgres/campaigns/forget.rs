@@ -4,15 +4,17 @@ use messaging_core::domain::recipient_time::frequency_cap::WEEK;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
+use super::super::audiences;
+use super::super::audiences::FORGET_CAMPAIGN;
 use super::super::fault::Fault;
 use super::super::query::{one, params};
-use super::super::reads::Reads;
 use super::super::row::{get, sql_limit};
 use super::super::sweep::sweep;
 use super::super::transaction::Transaction;
+use super::super::writes::Writes;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
-const OF_A_CAMPAIGN: [&str; 8] = [
+const OF_A_CAMPAIGN: [&str; 7] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
@@ -26,16 +28,14 @@ const OF_A_CAMPAIGN: [&str; 8] = [
          SELECT campaign, variant, link FROM campaign_links WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_activity WHERE (campaign, quarter, shard) IN (
          SELECT campaign, quarter, shard FROM campaign_activity WHERE campaign = $1 LIMIT $2)",
-    // The last: from then on its id is free.
-    "DELETE FROM campaigns WHERE n = $1 AND $2::bigint > 0",
 ];
 
 /// Lets rows of removed campaigns go, and when there are none, the campaigns; answers how many went.
-pub(super) async fn removed_campaigns(reads: &Reads, limit: usize) -> Result<u64, StoreError> {
+pub(super) async fn removed_campaigns(writes: &Writes, limit: usize) -> Result<u64, StoreError> {
     let limit = sql_limit(limit).unsigned_abs();
     let mut forgotten = 0;
     while forgotten < limit {
-        let transaction = Transaction::begin(reads.connection().await?);
+        let transaction = writes.begin().await?;
         match some_of_one(transaction, limit - forgotten).await? {
             0 => break,
             gone => forgotten += gone,
@@ -65,7 +65,7 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
     let removed: Option<i64> = one(transaction, REMOVED, params![], |row| get(row, 0)).await?;
     let mut forgotten = 0;
     if let Some(n) = removed {
-        for sql in OF_A_CAMPAIGN {
+        for sql in audiences::FORGET_CAMPAIGN.into_iter().chain(OF_A_CAMPAIGN) {
             let room = i64::try_from(limit.saturating_sub(forgotten)).unwrap_or(i64::MAX);
             forgotten += transaction.execute(sql, params![n, room]).await?;
         }
@@ -74,12 +74,12 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
 }
 
 /// Lets sends go that are so old that no cap counts them; answers how many.
-pub(super) async fn contact_sends(reads: &Reads, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
+pub(super) async fn contact_sends(writes: &Writes, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const SQL: &str = "DELETE FROM contact_sends WHERE (contact, channel) IN (
         SELECT contact, channel FROM contact_sends WHERE week <= $1 / 604800 AND last_at <= $1
         ORDER BY week LIMIT $2 FOR UPDATE SKIP LOCKED)";
     if limit == 0 {
         return Ok(0);
     }
-    sweep(reads, SQL, params![(now - WEEK).as_seconds(), sql_limit(limit)]).await
+    sweep(writes, SQL, params![(now - WEEK).as_seconds(), sql_limit(limit)]).await
 }

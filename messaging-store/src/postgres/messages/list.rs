@@ -43,7 +43,8 @@ macro_rules! listing {
             " FROM (SELECT message FROM message_states WHERE workspace = $1 AND message < $2 AND message >= $4 AND ",
             $condition,
             " ORDER BY message DESC LIMIT $3) AS states
-              JOIN messages ON workspace = $1 AND id = message ORDER BY id DESC"
+              CROSS JOIN LATERAL (SELECT * FROM messages WHERE workspace = $1 AND id = message OFFSET 0) AS found
+              ORDER BY message DESC"
         )
     };
 }

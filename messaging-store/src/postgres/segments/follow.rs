@@ -34,8 +34,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const CONTACTS: usize = 500;
 /// How many addresses are looked for together.
 const MAX_ADDRESSES: usize = 1000;
-/// How many rows a statement takes off a removed list.
-const MEMBERS: i64 = 500;
 
 /// A note that was read, and what it leads to.
 #[derive(Debug)]
@@ -306,30 +304,6 @@ pub(super) async fn removed_list(reads: &Reads, workspace: WorkspaceId) -> Resul
         WHERE w.workspace = $1 AND w.read_mask & $2 <> 0 LIMIT 1";
     let bounds = params![super::super::row::uuid(workspace), outbox::mask_param(ReadMask::LISTS)];
     one(&mut reads.clone(), SQL, bounds, |row| get(row, 0)).await
-}
-
-/// Lets some members of a removed list go, and notes them, and when there are none, the list; answers how many members
-/// went.
-pub(super) async fn write_removed(
-    transaction: &mut Transaction,
-    workspace: WorkspaceId,
-    list: i64,
-) -> Result<usize, Fault> {
-    const FORGET: &str = "DELETE FROM list_members WHERE (list, contact) IN (
-            SELECT list, contact FROM list_members WHERE list = $1 ORDER BY contact LIMIT $2 FOR UPDATE
-        ) RETURNING contact";
-    let read_mask = read_mask(transaction, workspace).await?;
-    let gone = many(transaction, FORGET, params![list, MEMBERS], |row| get::<i64>(row, 0)).await?;
-    if gone.is_empty() {
-        transaction.run("DELETE FROM list_counts WHERE list = $1", params![list]);
-        transaction.run("DELETE FROM lists WHERE n = $1 AND removed", params![list]);
-    }
-    for contact in &gone {
-        if let Some(read_mask) = read_mask {
-            note(transaction, read_mask, *contact, ReadMask::LISTS);
-        }
-    }
-    Ok(gone.len())
 }
 
 /// Tells segments and automations that an address came onto the suppression list or off it. Whose it is is found at once

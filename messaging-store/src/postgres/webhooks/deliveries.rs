@@ -38,7 +38,9 @@ macro_rules! marked {
             $order,
             " LIMIT ",
             $limit,
-            ") AS marked JOIN webhook_deliveries ON id = delivery WHERE workspace = $2 ORDER BY id ",
+            ") AS marked CROSS JOIN LATERAL (
+                 SELECT * FROM webhook_deliveries WHERE id = delivery AND workspace = $2 OFFSET 0) AS found
+             ORDER BY delivery ",
             $order
         )
     };

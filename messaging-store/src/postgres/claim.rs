@@ -1,0 +1,452 @@
+//! Claiming jobs.
+//!
+//! A claim reads what is due in the places of this process, by class and time, until it has seen enough of it, and gives
+//! it to flows and lanes in their turns. It writes nothing, but for jobs whose lane was woken: their mark is taken away,
+//! so that one that is set from then on means another run.
+//!
+//! Each claim reads anew, so that nothing is ever remembered that others have changed; what is far behind a long queue of
+//! its place is seen when the queue is shorter, or when the lanes before it are full.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use messaging_core::changes::JobHandle;
+use messaging_core::domain::fair_turns::Places;
+use messaging_core::domain::lane::{Flow, Lane};
+use messaging_core::ids::{Id as _, JobId};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
+use messaging_core::time::{Monotonic, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::desk::{Desk, Lease, Memory};
+use super::fault::Fault;
+use super::places::{PLACES, lock_of};
+use super::query::{Queries as _, many, params};
+use super::row::{get, id, maybe_time, small, sql_limit, time, uuid};
+
+/// The most jobs that one claim looks at.
+const MAX_SEEN: usize = 10_000;
+
+/// So many more than are wanted are looked at, for the turns to be fair.
+const SEEN_FOR_ONE: usize = 4;
+
+/// The least that is looked at, if there is so much.
+const MIN_SEEN: usize = 2_000;
+
+/// The most jobs of a lane that one claim looks at.
+const MAX_OF_LANE: usize = 256;
+
+/// Jobs of a place and class that are read at first, and then at a time.
+const FIRST: usize = 64;
+const NEXT: usize = 512;
+
+/// Jobs of a place and class that are passed over in one read because their lanes have enough.
+const MAX_PASSED: i64 = 50_000;
+
+/// Reads of one claim.
+const MAX_READS: usize = 24;
+
+/// Claims that ended so long ago are forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
+
+/// A job that is due.
+#[derive(Debug)]
+struct Due {
+    /// What its key says.
+    due_at: Timestamp,
+    /// When it is wanted: it may have been woken.
+    wanted_at: Timestamp,
+    is_woken: bool,
+    id: JobId,
+    place: i16,
+    once: bool,
+    kind: String,
+    payload: Vec<u8>,
+    failures: u32,
+}
+
+/// What is due, by lane, those that wait longest first.
+#[derive(Debug, Default)]
+struct Found {
+    lanes: HashMap<Lane, Vec<Due>>,
+    seen: HashSet<JobId>,
+}
+
+/// Where a place and class was read to.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    place: i16,
+    bulk: bool,
+    due_at: i64,
+    id: Uuid,
+}
+
+/// Jobs change while they are read; dropped when they have been.
+struct Reading<'a>(&'a Desk);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.lock().end_reading();
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn claim_jobs(&self, claim: &Claim) -> Result<Vec<ClaimedJob>, Fault> {
+        if !self.membership.works() {
+            return Err(Fault::NotTheWorker);
+        }
+        self.membership.require_voice()?;
+        let _turn = self.desk.claiming.lock().await;
+        if !self.membership.has_right_clock() {
+            return Ok(Vec::new());
+        }
+        self.redate(claim).await?;
+        if claim.max == 0 || claim.per_lane == 0 {
+            return Ok(Vec::new());
+        }
+        let term = self.writes.term();
+        self.desk.lock().begin_reading();
+        let _reading = Reading(&self.desk);
+        let found = self.due_jobs(term, claim).await?;
+        // Whoever was stopped while it read is perhaps not among the living any more.
+        self.membership.require_voice()?;
+        let (mut claimed, woken) = {
+            let mut memory = self.desk.lock();
+            if memory.term != term {
+                return Ok(Vec::new());
+            }
+            give(&mut memory, claim, found)?
+        };
+        if !woken.is_empty() {
+            self.take_marks(&mut claimed, &woken).await;
+        }
+        Ok(claimed)
+    }
+
+    /// What is due in the places of this process.
+    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<Found, Fault> {
+        let mut found = Found::default();
+        let mut cells = self.first_cells();
+        let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
+        self.woken_jobs(term, claim, &mut found).await?;
+        for reads in 0..MAX_READS {
+            let limit = if reads == 0 { FIRST } else { NEXT };
+            let rows = self.rows_of(term, claim, &cells, &found.full(claim), limit).await?;
+            let memory = self.desk.lock();
+            let mut ends: HashMap<(i16, bool), (usize, i64, Uuid)> = HashMap::new();
+            for row in &rows {
+                let (lane, due) = read_due(row)?;
+                let end = ends.entry((due.place, get(row, 9)?)).or_insert((0, 0, Uuid::nil()));
+                *end = (end.0 + 1, due.due_at.as_millis(), uuid(due.id));
+                found.add(&memory, claim, lane, due);
+            }
+            drop(memory);
+            cells.retain_mut(|cell| match ends.get(&(cell.place, cell.bulk)) {
+                Some((count, due_at, id)) if *count >= limit => {
+                    (cell.due_at, cell.id) = (*due_at, *id);
+                    true
+                }
+                _ => false,
+            });
+            if cells.is_empty() || found.seen.len() >= enough {
+                break;
+            }
+        }
+        for jobs in found.lanes.values_mut() {
+            jobs.sort_by_key(|job| (job.wanted_at, job.id));
+        }
+        Ok(found)
+    }
+
+    /// Each place and class, from its beginning.
+    fn first_cells(&self) -> Vec<Cell> {
+        let memory = self.desk.lock();
+        let places = (0..PLACES).filter(|place| !memory.leaving.contains(place));
+        let beginning = |place, bulk| Cell { place, bulk, due_at: i64::MIN, id: Uuid::nil() };
+        places.flat_map(|place| [beginning(place, false), beginning(place, true)]).collect()
+    }
+
+    async fn rows_of(
+        &self,
+        term: i64,
+        claim: &Claim,
+        cells: &[Cell],
+        full: &[String],
+        limit: usize,
+    ) -> Result<Vec<Row>, Fault> {
+        const SQL: &str =
+            "SELECT due.lane, due.due_at, due.id, due.place, due.once, due.failures, due.woken_at, due.kind, due.payload,
+                cell.bulk
+            FROM unnest($2::smallint[], $3::boolean[], $4::bigint[], $5::uuid[]) AS cell (place, bulk, due_at, id)
+            JOIN places ON places.place = cell.place AND places.term = $1
+            CROSS JOIN LATERAL (
+                SELECT near.* FROM (
+                    SELECT * FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk AND jobs.due_at <= $6
+                        AND (jobs.due_at, jobs.id) > (cell.due_at, cell.id)
+                    ORDER BY jobs.due_at, jobs.id LIMIT $9) AS near
+                WHERE near.lane <> ALL ($7) ORDER BY near.due_at, near.id LIMIT $8) AS due";
+        let params = params![
+            term,
+            cells.iter().map(|cell| cell.place).collect::<Vec<_>>(),
+            cells.iter().map(|cell| cell.bulk).collect::<Vec<_>>(),
+            cells.iter().map(|cell| cell.due_at).collect::<Vec<_>>(),
+            cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),
+            claim.now.as_millis(),
+            full.to_vec(),
+            sql_limit(limit),
+            MAX_PASSED,
+        ];
+        self.reads.clone().rows(SQL, params).await
+    }
+
+    /// Jobs whose lane was woken, whatever their date.
+    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut Found) -> Result<(), Fault> {
+        const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
+            FROM places JOIN jobs ON jobs.place = places.place
+            WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
+        let held: Vec<String> = claim.hold.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
+        let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
+        let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
+        let memory = self.desk.lock();
+        for (lane, due) in woken {
+            found.add(&memory, claim, lane, due);
+        }
+        drop(memory);
+        Ok(())
+    }
+
+    /// Takes the marks of jobs away whose lane was woken, after everybody who found them there. Those that cannot be had
+    /// are left for later.
+    async fn take_marks(&self, claimed: &mut Vec<ClaimedJob>, woken: &HashSet<JobId>) {
+        let dated = match self.unmark(claimed, woken).await {
+            Ok(dated) => dated,
+            Err(error) => {
+                tracing::debug!(%error, "jobs that were woken are claimed later");
+                HashMap::new()
+            }
+        };
+        let mut memory = self.desk.lock();
+        claimed.retain_mut(|job| {
+            let id = job.handle.id;
+            if !woken.contains(&id) {
+                return true;
+            }
+            let is_mine = memory.leases.get(&id).is_some_and(|lease| lease.token == job.handle.token);
+            match (dated.get(&id), memory.leases.get_mut(&id).filter(|_| is_mine)) {
+                (Some(due_at), Some(lease)) => {
+                    (lease.due_at, job.handle.due_at) = (*due_at, *due_at);
+                    true
+                }
+                (None, Some(_)) => {
+                    memory.leases.remove(&id);
+                    false
+                }
+                (_, None) => false,
+            }
+        });
+    }
+
+    async fn unmark(&self, claimed: &[ClaimedJob], woken: &HashSet<JobId>) -> Result<HashMap<JobId, Timestamp>, Fault> {
+        const SQL: &str = "UPDATE jobs SET due_at = least(jobs.due_at, woken_at), woken_at = NULL,
+                dated_at = CASE WHEN woken_at < jobs.due_at THEN woken_at ELSE dated_at END
+            FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)
+            WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id
+            RETURNING jobs.id, jobs.due_at";
+        let handles: Vec<_> = claimed.iter().map(|job| &job.handle).filter(|job| woken.contains(&job.id)).collect();
+        let locks: BTreeSet<i64> = handles.iter().map(|handle| lock_of(&handle.lane)).collect();
+        let mut transaction = self.writes.begin().await?;
+        transaction.run("SET LOCAL synchronous_commit = off", params![]);
+        for lock in locks {
+            transaction.run("SELECT pg_advisory_xact_lock($1)", params![lock]);
+        }
+        let keys = params![
+            handles.iter().map(|handle| handle.lane.as_str().to_owned()).collect::<Vec<_>>(),
+            handles.iter().map(|handle| handle.due_at.as_millis()).collect::<Vec<_>>(),
+            handles.iter().map(|handle| uuid(handle.id)).collect::<Vec<_>>(),
+        ];
+        let dated = many(&mut transaction, SQL, keys, |row| Ok((id(row, 0)?, time(row, 1)?))).await?;
+        transaction.commit().await?;
+        Ok(dated.into_iter().collect())
+    }
+}
+
+fn read_due(row: &Row) -> Result<(Lane, Due), Fault> {
+    let (due_at, woken_at) = (time(row, 1)?, maybe_time(row, 6)?);
+    let due = Due {
+        due_at,
+        wanted_at: woken_at.map_or(due_at, |woken_at| woken_at.min(due_at)),
+        is_woken: woken_at.is_some(),
+        id: id(row, 2)?,
+        place: get(row, 3)?,
+        once: get(row, 4)?,
+        failures: small(row, 5)?,
+        kind: get(row, 7)?,
+        payload: get(row, 8)?,
+    };
+    Ok((Lane::parse(get(row, 0)?), due))
+}
+
+impl Found {
+    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: Due) {
+        if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
+            self.lanes.entry(lane).or_default().push(due);
+        }
+    }
+
+    /// The lanes of which nothing more has to be seen.
+    fn full(&self, claim: &Claim) -> Vec<String> {
+        let is_full = |(lane, jobs): &(&Lane, &Vec<Due>)| {
+            let share = claim.shares.get(*lane).copied().unwrap_or(claim.per_lane);
+            // One more than it gives says that it has more.
+            jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
+        };
+        self.lanes.iter().filter(is_full).map(|(lane, _)| lane.as_str().to_owned()).collect()
+    }
+}
+
+/// Until when a claim leaves a lane alone, if it does.
+fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
+    if claim.withholds(lane) {
+        return Some(Monotonic::NEVER);
+    }
+    let held = claim.hold.iter().filter(|(held, until)| held == lane && *until > claim.monotonic);
+    held.map(|(_, until)| *until).max()
+}
+
+/// One claim being served.
+struct Round<'a> {
+    claim: &'a Claim,
+    memory: &'a mut Memory,
+    lanes: HashMap<Lane, Vec<Due>>,
+    /// The lanes of each flow in their order.
+    flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
+    /// How many of each lane.
+    given: HashMap<Lane, usize>,
+    claimed: Vec<ClaimedJob>,
+    woken: HashSet<JobId>,
+}
+
+/// Gives what was found to flows and lanes in their turns; answers it, and which of it was woken.
+fn give(memory: &mut Memory, claim: &Claim, found: Found) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
+    memory.leases.retain(|_, lease| lease.until + FORGOTTEN_AFTER > claim.monotonic);
+    memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
+    memory.held.clear();
+    let mut flows: HashMap<Flow, BTreeSet<_>> = HashMap::new();
+    let held: HashMap<&Lane, Monotonic> = claim.hold.iter().map(|(lane, until)| (lane, *until)).collect();
+    for (lane, jobs) in &found.lanes {
+        let until = held.get(lane).copied().filter(|until| *until > claim.monotonic);
+        let until = if claim.withholds(lane) { Some(Monotonic::NEVER) } else { until };
+        if let Some(until) = until {
+            memory.held.insert(lane.clone(), until);
+            continue;
+        }
+        let first = jobs.first().map_or(claim.now, |job| job.wanted_at);
+        let (since, turn) = memory.waiting.get(lane).copied().unwrap_or((first, 0));
+        flows.entry(lane.flow()).or_default().insert((since, turn, lane.as_str().to_owned()));
+    }
+    let mut due: Vec<Flow> = flows.keys().copied().collect();
+    due.sort_unstable();
+    let places = Places {
+        all: claim.max,
+        bulk: claim.bulk,
+        per_flow: claim.per_flow,
+        flows: &claim.flows,
+        weights: &claim.weights,
+    };
+    let mut turns = std::mem::take(&mut memory.turns);
+    let (given, claimed, woken) = (HashMap::new(), Vec::new(), HashSet::new());
+    let mut round = Round { claim, memory, lanes: found.lanes, flows, given, claimed, woken };
+    let outcome = turns.share(places, &due, |flow, most| Ok::<_, Fault>(round.visit_lanes(flow, most)));
+    let (claimed, woken) = (round.claimed, round.woken);
+    memory.turns = turns;
+    outcome.map(|()| (claimed, woken))
+}
+
+impl Round<'_> {
+    /// Looks at the lanes of a flow, those that waited longest first, until enough is claimed. Answers how many.
+    fn visit_lanes(&mut self, flow: Flow, most: usize) -> usize {
+        let before = self.claimed.len();
+        let enough = before.saturating_add(most);
+        while self.claimed.len() < enough {
+            let Some((.., lane)) = self.flows.get_mut(&flow).and_then(BTreeSet::pop_first) else { break };
+            self.visit(flow, &Lane::parse(&lane), enough);
+        }
+        self.claimed.len() - before
+    }
+
+    /// Claims what may be claimed of a lane until so many are claimed in all.
+    fn visit(&mut self, flow: Flow, lane: &Lane, enough: usize) {
+        let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
+        let given = self.given.get(lane).copied().unwrap_or(0);
+        let Some(jobs) = self.lanes.get_mut(lane) else { return };
+        let count = jobs.len().min(share.saturating_sub(given)).min(enough - self.claimed.len());
+        let taken: Vec<Due> = jobs.drain(..count).collect();
+        let has_more = !jobs.is_empty();
+        self.given.insert(lane.clone(), given + count);
+        for job in taken {
+            self.claim_job(lane, job);
+        }
+        if has_more {
+            // It goes to the back of the queue.
+            self.memory.last_turn += 1;
+            let turn = (self.claim.now, self.memory.last_turn);
+            self.memory.waiting.insert(lane.clone(), turn);
+            if given + count < share {
+                self.flows.entry(flow).or_default().insert((turn.0, turn.1, lane.as_str().to_owned()));
+            }
+        } else {
+            self.memory.waiting.remove(lane);
+        }
+    }
+
+    fn claim_job(&mut self, lane: &Lane, job: Due) {
+        let lease = Lease {
+            token: 0,
+            until: self.claim.monotonic + self.claim.lease,
+            ends: Instant::now() + self.claim.lease,
+            due_at: job.due_at,
+            place: job.place,
+            once: job.once,
+        };
+        let token = self.memory.lease(job.id, lease);
+        if job.is_woken {
+            self.woken.insert(job.id);
+        }
+        self.claimed.push(ClaimedJob {
+            handle: JobHandle { id: job.id, lane: lane.clone(), due_at: job.due_at, token },
+            kind: job.kind,
+            payload: Bytes::from(job.payload),
+            failures: job.failures,
+        });
+    }
+}
+
+impl PostgresStore {
+    /// How long until a claim may find something.
+    pub(super) async fn next_job(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, Fault> {
+        const SQL: &str = "SELECT min(due.at) FROM places CROSS JOIN (VALUES (false), (true)) AS class (bulk)
+            CROSS JOIN LATERAL (
+                SELECT due_at AS at FROM jobs WHERE jobs.place = places.place AND jobs.bulk = class.bulk
+                    AND lane <> ALL ($2) AND id <> ALL ($3) ORDER BY due_at LIMIT 1) AS due
+            WHERE places.term = $1
+            UNION ALL
+            SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
+            WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
+        let (held, leased, ends) = {
+            let memory = self.desk.lock();
+            let held: Vec<_> = memory.held.iter().filter(|(_, until)| **until > monotonic).collect();
+            let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();
+            let ends = held.iter().map(|(_, until)| **until).chain(leased.iter().map(|(_, lease)| lease.until)).min();
+            let held: Vec<String> = held.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
+            let leased: Vec<Uuid> = leased.iter().map(|(id, _)| Uuid::from_bytes(id.to_bytes())).collect();
+            (held, leased, ends)
+        };
+        let params = params![self.writes.term(), held, leased];
+        let due = many(&mut self.reads.clone(), SQL, params, |row| maybe_time(row, 0)).await?;
+        let wait = due.into_iter().flatten().min().map(|due| due.since(now));
+        Ok(wait.into_iter().chain(ends.map(|end| end.since(monotonic))).min())
+    }
+}

@@ -1,0 +1,127 @@
+//! What is shown of the processes of an installation.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use messaging_core::domain::lane::Lane;
+use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
+
+use super::PostgresStore;
+use super::fault::Fault;
+use super::query::{many, one, params};
+use super::row::{count, get, time};
+
+/// The processes of an installation, and what waits for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterView {
+    /// By term, the newest first.
+    pub nodes: Vec<NodeView>,
+    /// How many places there are.
+    pub places: u64,
+    /// Places whose jobs nobody claims.
+    pub free_places: u64,
+    /// The job that is due for longest, and for how long.
+    pub oldest_due_job: Option<(Lane, Duration)>,
+    /// How long the oldest open transaction that writes is open, which the event log waits for.
+    pub event_log_lag: Duration,
+    /// The version of the server.
+    pub server_version: String,
+    /// The server's timeline, which rises with every promotion.
+    pub timeline: i64,
+    /// How often the term of this process was ended by others.
+    pub fenced: u64,
+    /// Commits of this process of which nobody knows whether they are kept.
+    pub unknown_commits: u64,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeView {
+    /// What it is called.
+    pub name: String,
+    /// The number under which it writes.
+    pub term: i64,
+    /// Its version.
+    pub version: String,
+    /// `working`, `idle`, `draining`, `fenced` or `clock`.
+    pub state: &'static str,
+    /// Whether it claims jobs.
+    pub works: bool,
+    /// Whether this is the process that is asked.
+    pub is_this: bool,
+    /// How many places it owns.
+    pub places: u64,
+    /// When it was there last, on the database's clock.
+    pub seen_at: Timestamp,
+    /// By how many milliseconds the database's clock is ahead of its own.
+    pub clock_offset_ms: i64,
+}
+
+impl PostgresStore {
+    /// The processes of the installation.
+    pub async fn cluster(&self) -> Result<ClusterView, StoreError> {
+        Ok(self.look_at_cluster().await?)
+    }
+
+    async fn look_at_cluster(&self) -> Result<ClusterView, Fault> {
+        const NODES: &str = "SELECT name, term, version, state, works, seen_at, clock_offset_ms,
+                (SELECT count(*) FROM places WHERE places.term = nodes.term) FROM nodes ORDER BY term DESC";
+        const FREE: &str = "SELECT count(*), count(*) FILTER (WHERE nodes.term IS NULL),
+                current_setting('server_version'), (SELECT timeline_id::bigint FROM pg_control_checkpoint()),
+                (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start) * 1000), 0)::bigint
+                    FROM pg_stat_activity WHERE backend_xid IS NOT NULL)
+            FROM places LEFT JOIN nodes ON nodes.term = places.term";
+        const OLDEST: &str = "SELECT due.lane, now_ms() - due.due_at FROM places
+            CROSS JOIN (VALUES (false), (true)) AS class (bulk)
+            CROSS JOIN LATERAL (SELECT lane, due_at FROM jobs WHERE jobs.place = places.place AND jobs.bulk = class.bulk
+                AND due_at <= now_ms() ORDER BY due_at LIMIT 1) AS due ORDER BY due.due_at LIMIT 1";
+        let own = self.writes.term();
+        let mut reads = self.reads.clone();
+        let nodes = many(&mut reads, NODES, params![], |row| {
+            let state = match get::<i16>(row, 3)? {
+                0 => "working",
+                1 => "idle",
+                2 => "draining",
+                3 => "fenced",
+                _ => "clock",
+            };
+            let term = get(row, 1)?;
+            Ok(NodeView {
+                name: get(row, 0)?,
+                term,
+                version: get(row, 2)?,
+                state,
+                works: get(row, 4)?,
+                is_this: term == own,
+                places: count(row, 7)?,
+                seen_at: time(row, 5)?,
+                clock_offset_ms: get(row, 6)?,
+            })
+        })
+        .await?;
+        let read = |row: &tokio_postgres::Row| {
+            let lag = Duration::from_millis(get::<i64>(row, 4)?.unsigned_abs());
+            Ok((count(row, 0)?, count(row, 1)?, get(row, 2)?, get(row, 3)?, lag))
+        };
+        let found = one(&mut reads, FREE, params![], read).await?;
+        let (places, free_places, server_version, timeline, event_log_lag) =
+            found.ok_or(Fault::Malformed("there are no places"))?;
+        let oldest_due_job = one(&mut reads, OLDEST, params![], |row| {
+            Ok((Lane::parse(get(row, 0)?), Duration::from_millis(get::<i64>(row, 1)?.unsigned_abs())))
+        })
+        .await?;
+        let unknown = self.writes.0.unknown.load(Ordering::Relaxed);
+        Ok(ClusterView {
+            nodes,
+            places,
+            free_places,
+            oldest_due_job,
+            event_log_lag,
+            server_version,
+            timeline,
+            fenced: self.membership.fenced.load(Ordering::Relaxed),
+            unknown_commits: unknown.unsigned_abs(),
+        })
+    }
+}

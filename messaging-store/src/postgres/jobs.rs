@@ -1,0 +1,219 @@
+//! Jobs: adding and ending them, and what is asked about them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use messaging_core::changes::{Changes, JobHandle, JobPlace, NewJob, PutBack, Reschedule, Write};
+use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::ids::{Id as _, JobId};
+use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
+use messaging_core::ports::store::{Jobs, StoreError};
+use messaging_core::time::{Monotonic, Timestamp};
+use tokio_postgres::Row;
+
+use super::desk::Effect;
+use super::fault::Fault;
+use super::places::{lock_of, place_of};
+use super::query::{Params, many, params};
+use super::row::{count, get, id, sql_limit, time, uuid};
+use super::transaction::Transaction;
+use super::{PostgresStore, redating};
+
+pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
+    add(
+        transaction,
+        job,
+        "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    );
+}
+
+/// Takes the locks of lanes that changes need, before their rows: whoever ends the only job of a lane holds it alone, whoever
+/// adds one or wakes it with others.
+pub(super) fn lock_lanes(transaction: &mut Transaction, all: &[&Changes]) {
+    let mut locks: BTreeMap<i64, bool> = BTreeMap::new();
+    for write in all.iter().flat_map(|changes| changes.writes()) {
+        let (lane, alone) = match write {
+            Write::FinishJob(handle) if transaction.uses.is_once(handle) => (&handle.lane, true),
+            Write::EnqueueOnce(job) => (&job.lane, false),
+            Write::WakeLane(lane, _) => (lane, false),
+            _ => continue,
+        };
+        *locks.entry(lock_of(lane)).or_default() |= alone;
+    }
+    for (lock, alone) in locks {
+        if alone {
+            transaction.run("SELECT pg_advisory_xact_lock($1)", params![lock]);
+        } else {
+            transaction.run("SELECT pg_advisory_xact_lock_shared($1)", params![lock]);
+        }
+    }
+}
+
+/// Adds a job unless its lane has one. The lock of the lane is held until the commit, so that one that ends meanwhile waits
+/// for it: whoever runs it sees what the commit notes, or there is another job.
+pub(super) fn enqueue_once(transaction: &mut Transaction, job: &NewJob) {
+    // Jobs of the lane that were added otherwise end without the lock.
+    let sql = "SELECT 1 FROM jobs WHERE lane = $1 AND NOT once ORDER BY due_at DESC LIMIT 4 FOR KEY SHARE";
+    transaction.run(sql, params![job.lane.as_str().to_owned()]);
+    add(
+        transaction,
+        job,
+        "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload, once)
+         SELECT $1::text, $2::bigint, $3::uuid, $4::smallint, $5::boolean, $6::bigint, $7::text, $8::bytea, true
+         WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE lane = $1)
+         ON CONFLICT (lane) WHERE once DO NOTHING",
+    );
+}
+
+fn add(transaction: &mut Transaction, job: &NewJob, sql: &'static str) {
+    let place = place_of(&job.lane);
+    transaction.run(
+        sql,
+        params![
+            job.lane.as_str().to_owned(),
+            job.due_at.as_millis(),
+            uuid(job.id),
+            place,
+            job.lane.class() == JobClass::Bulk,
+            job.id.millis(),
+            job.kind.to_owned(),
+            job.payload.to_vec(),
+        ],
+    );
+    redating::note(transaction, place, job.id.millis());
+}
+
+/// Fails unless the claim of a job is the current one. It stays so until the transaction has ended.
+pub(super) fn require_lease(transaction: &mut Transaction, handle: &JobHandle) -> Result<(), Fault> {
+    let term = transaction.term();
+    transaction.uses.claim(term, handle, Effect::Keeps).map(drop)
+}
+
+pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Result<(), Fault> {
+    let term = transaction.term();
+    transaction.uses.claim(term, handle, Effect::Ends)?;
+    let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
+    transaction.run_claimed(sql, key(&handle.lane, handle.due_at, handle.id));
+    Ok(())
+}
+
+/// Removes a job that nobody has claimed.
+pub(super) fn remove(transaction: &mut Transaction, place: &JobPlace) -> Result<(), Fault> {
+    transaction.uses.free(place.id)?;
+    let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
+    transaction.run(sql, key(&place.lane, place.due_at, place.id));
+    Ok(())
+}
+
+/// Dates a claimed job anew with what it wants to know next time: it did not fail.
+pub(super) fn reschedule(transaction: &mut Transaction, handle: &JobHandle, to: &Reschedule) -> Result<(), Fault> {
+    const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, payload = $6, failures = 0
+                       WHERE lane = $1 AND due_at = $2 AND id = $3";
+    let mut key = moving(transaction, handle, (to.due_at, to.at))?;
+    key.push(Box::new(to.payload.to_vec()));
+    transaction.run_claimed(SQL, key);
+    Ok(())
+}
+
+/// Dates a claimed job anew as it is, after a run without an end.
+pub(super) fn put_back(transaction: &mut Transaction, handle: &JobHandle, to: PutBack) -> Result<(), Fault> {
+    const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, failures = failures + $6
+                       WHERE lane = $1 AND due_at = $2 AND id = $3";
+    let mut key = moving(transaction, handle, (to.due_at, to.at))?;
+    key.push(Box::new(i64::from(to.is_failure)));
+    transaction.run_claimed(SQL, key);
+    Ok(())
+}
+
+/// Ends the claim of a job, which is due at another time from now on. If its lane was woken meanwhile the row says so.
+fn moving(
+    transaction: &mut Transaction,
+    handle: &JobHandle,
+    (due_at, at): (Timestamp, Timestamp),
+) -> Result<Params, Fault> {
+    let term = transaction.term();
+    let lease = transaction.uses.claim(term, handle, Effect::Ends)?;
+    redating::note(transaction, lease.place, at.as_millis());
+    let mut params = key(&handle.lane, handle.due_at, handle.id);
+    params.extend(params![due_at.as_millis(), at.as_millis()]);
+    Ok(params)
+}
+
+pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
+    let term = transaction.term();
+    transaction.uses.claim(term, handle, Effect::Saves)?;
+    let mut params = key(&handle.lane, handle.due_at, handle.id);
+    params.extend(params![payload.to_vec()]);
+    let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
+    transaction.run_claimed(sql, params);
+    Ok(())
+}
+
+fn key(lane: &Lane, due_at: Timestamp, id: JobId) -> Params {
+    params![lane.as_str().to_owned(), due_at.as_millis(), uuid(id)]
+}
+
+#[async_trait]
+impl Jobs for PostgresStore {
+    async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
+        Ok(self.claim_jobs(&claim).await?)
+    }
+
+    async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
+        Ok(self.next_job(now, monotonic).await?)
+    }
+
+    async fn job_count(&self) -> Result<u64, StoreError> {
+        let found = self.reads.one("SELECT count(*) FROM jobs", params![], |row| count(row, 0)).await?;
+        Ok(found.unwrap_or(0))
+    }
+
+    async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError> {
+        const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs WHERE kind = ANY ($1)
+                           ORDER BY lane, due_at, id LIMIT $2";
+        let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let read = |row: &Row| {
+            let place = JobPlace { id: id(row, 2)?, lane: Lane::parse(get(row, 0)?), due_at: time(row, 1)? };
+            Ok(StoredJob { place, kind: get(row, 3)?, payload: Bytes::from(get::<Vec<u8>>(row, 4)?) })
+        };
+        self.reads.many(SQL, params![kinds, sql_limit(limit)], read).await
+    }
+
+    async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {
+        Ok(self.queued(limit).await?)
+    }
+
+    async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError> {
+        const SQL: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE jobs.lane = wanted.lane
+                AND least(due_at, woken_at) <= $2 LIMIT $3) AS due)
+            FROM unnest($1::text[]) WITH ORDINALITY AS wanted (lane, n) ORDER BY n";
+        let lanes: Vec<String> = lanes.iter().map(|lane| lane.as_str().to_owned()).collect();
+        self.reads.many(SQL, params![lanes, due_by.as_millis(), sql_limit(most)], |row| count(row, 0)).await
+    }
+}
+
+impl PostgresStore {
+    /// What waits, counted by the database; the sums and the longest lanes alone are in memory.
+    async fn queued(&self, limit: usize) -> Result<Queues, Fault> {
+        const SUMS: &str = "WITH lanes AS (
+                SELECT lane, count(*) AS jobs, min(id::text)::uuid AS oldest FROM jobs GROUP BY lane)
+            SELECT split_part(CASE WHEN lane ~ '^[tb]/[^/]*/' THEN substr(lane, strpos(substr(lane, 3), '/') + 3) ELSE lane END,
+                    ':', 1), sum(jobs)::bigint, min(oldest::text)::uuid
+            FROM lanes GROUP BY 1";
+        const LONGEST: &str = "SELECT lane, count(*), min(id::text)::uuid FROM jobs GROUP BY lane
+            ORDER BY 2 DESC, 1 LIMIT $1";
+        let read = |row: &Row| {
+            let oldest = Timestamp::from_millis(id::<JobId>(row, 2)?.millis());
+            Ok((get::<String>(row, 0)?, Queued { jobs: count(row, 1)?, oldest }))
+        };
+        let mut snapshot = self.reads.snapshot().await?;
+        let sums = many(&mut snapshot, SUMS, params![], read).await?;
+        let longest = many(&mut snapshot, LONGEST, params![sql_limit(limit)], read).await?;
+        snapshot.end().await?;
+        let lanes = longest.into_iter().map(|(lane, queued)| (Lane::parse(&lane), queued)).collect();
+        Ok(Queues { sums: sums.into_iter().collect(), lanes })
+    }
+}

@@ -1,0 +1,186 @@
+//! Telling what changed: within the process at once, to other processes by `NOTIFY`.
+//!
+//! A `NOTIFY` in a transaction would have all commits of the server wait for one another, so one connection tells of what
+//! was committed, every [`GATHER`] at most. News may be lost: what is remembered expires, and due work is looked for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use futures_util::future::poll_fn;
+use messaging_core::changes::{Changes, Write};
+use messaging_core::ports::store::{News, Topic, Topics};
+use tokio::sync::{Notify, watch};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
+
+use super::fault::Fault;
+
+/// The channel on which processes of one database tell each other.
+const CHANNEL: &str = "messaging";
+
+/// What is committed meanwhile is told of at once.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// How long is waited before a lost connection is made again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The bit after those of the topics: places are free, or have another owner.
+const PLACES: u32 = 1 << 31;
+
+/// Tells of changes.
+#[derive(Debug)]
+pub(super) struct Teller {
+    /// Who listens in this process.
+    here: watch::Sender<News>,
+    /// What other processes are to be told.
+    pending: AtomicU32,
+    wake: Notify,
+    /// What this process is called, so that it does not listen to itself.
+    name: String,
+    /// Somebody else says that places are free.
+    pub(super) places: Notify,
+}
+
+/// What other processes have to hear of a commit that the topics do not tell.
+pub(super) fn work_of(changes: &Changes) -> Topics {
+    let mut topics = Topics::NONE;
+    for write in changes.writes() {
+        match write {
+            Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::WakeLane(..) => topics.insert(Topic::Work),
+            Write::LogEvent(_) | Write::AppendEvent(_) => topics.insert(Topic::Events),
+            _ => {}
+        }
+    }
+    topics
+}
+
+impl Teller {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            here: watch::Sender::default(),
+            pending: AtomicU32::new(0),
+            wake: Notify::new(),
+            name,
+            places: Notify::new(),
+        }
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<News> {
+        self.here.subscribe()
+    }
+
+    /// Tells those who listen in this process.
+    pub(super) fn tell_here(&self, topics: Topics) {
+        if !topics.is_empty() {
+            self.here.send_modify(|news| news.tell(topics));
+        }
+    }
+
+    /// Tells other processes.
+    pub(super) fn tell_others(&self, topics: Topics) {
+        self.send(mask_of(topics));
+    }
+
+    /// Tells other processes that places are free.
+    pub(super) fn tell_of_places(&self) {
+        self.send(PLACES);
+    }
+
+    fn send(&self, mask: u32) {
+        if mask != 0 && self.pending.fetch_or(mask, Ordering::AcqRel) & mask != mask {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Sends what is to be told, for as long as the process runs.
+    pub(super) async fn tell(self: Arc<Self>, pool: Pool) {
+        loop {
+            self.wake.notified().await;
+            let mask = self.pending.swap(0, Ordering::AcqRel);
+            if mask != 0 {
+                let text = format!("{} {mask:x}", self.name);
+                // What cannot be told is found by those who look.
+                if let Err(error) = notify(&pool, &text).await {
+                    tracing::debug!(%error, "other processes were not told of changes");
+                }
+            }
+            tokio::time::sleep(GATHER).await;
+        }
+    }
+
+    /// Listens to other processes, for as long as this one runs.
+    pub(super) async fn listen(self: Arc<Self>, config: Config) {
+        let mut is_again = false;
+        loop {
+            if let Ok((client, connection)) = config.connect(NoTls).await {
+                self.hear(&client, connection, is_again).await;
+            }
+            is_again = true;
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Listens until the connection is lost.
+    async fn hear(
+        &self,
+        client: &Client,
+        mut connection: Connection<Socket, tokio_postgres::tls::NoTlsStream>,
+        is_again: bool,
+    ) {
+        let receiving = async {
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if let AsyncMessage::Notification(heard) = message {
+                    self.heard(heard.payload());
+                }
+            }
+        };
+        let listening = async {
+            if client.batch_execute(&format!("LISTEN {CHANNEL}")).await.is_ok() {
+                // Whatever was told while nobody listened.
+                if is_again {
+                    self.tell_here(Topics::ALL);
+                }
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = receiving => {}
+            () = listening => {}
+        }
+    }
+
+    fn heard(&self, text: &str) {
+        let Some((name, mask)) = text.split_once(' ') else { return };
+        if name == self.name {
+            return;
+        }
+        let mask = u32::from_str_radix(mask, 16).unwrap_or(u32::MAX);
+        if mask & PLACES != 0 {
+            self.places.notify_one();
+        }
+        self.tell_here(topics_of(mask));
+    }
+}
+
+async fn notify(pool: &Pool, text: &str) -> Result<(), Fault> {
+    let connection = pool.get().await?;
+    let statement = connection.prepare_cached("SELECT pg_notify($1, $2)").await?;
+    connection.execute(&statement, &[&CHANNEL, &text]).await?;
+    Ok(())
+}
+
+fn mask_of(topics: Topics) -> u32 {
+    let bits = Topic::ALL.into_iter().enumerate().filter(|(_, topic)| topics.contains(*topic));
+    bits.fold(0, |mask, (bit, _)| mask | 1 << bit)
+}
+
+fn topics_of(mask: u32) -> Topics {
+    let mut topics = Topics::NONE;
+    for (bit, topic) in Topic::ALL.into_iter().enumerate() {
+        if mask & (1 << bit) != 0 {
+            topics.insert(topic);
+        }
+    }
+    topics
+}

@@ -1,0 +1,447 @@
+//! The processes of an installation: which live, and who claims the jobs of which places.
+//!
+//! Every process says now and then that it is there, and looks who else is; only the database's clock decides who lives.
+//! Whoever was not seen for long is declared dead by anybody: the rows of its term are deleted, which waits for its open
+//! transactions and refuses all that come after. Places go to the living by rendezvous hashing; the owner itself hands over.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use deadpool_postgres::{Object, Pool, Timeouts};
+use messaging_core::error::Chain;
+use messaging_core::ports::store::StoreHealth;
+use tokio::sync::watch;
+
+use super::desk::Desk;
+use super::fault::Fault;
+use super::news::Teller;
+use super::places::owner;
+use super::query::params;
+use super::row::get;
+use super::writes::Writes;
+
+/// By so many milliseconds a process's clock may differ from the database's; with more it takes no work.
+const CLOCK_TOLERANCE: i64 = 1_000;
+
+/// How long a look may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the open transactions of a process that is dead are waited for before they are ended.
+const GRACE: &str = "SET LOCAL lock_timeout = '2s'";
+
+/// How often somebody who is dead is tried to be declared so at a time.
+const TRIES: usize = 3;
+
+/// The size of the database is looked at once in so many looks.
+const SIZE_EVERY: u64 = 30;
+
+/// How often a process says that it is there, and what follows when one does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heartbeats {
+    /// How often it says so.
+    pub every: Duration,
+    /// After so long without an answer a process starts nothing.
+    pub silent_after: Duration,
+    /// After so long others declare it dead.
+    pub dead_after: Duration,
+    /// So long a place that is to go to somebody else is not claimed from while its jobs end. Then it stays for as long.
+    pub hand_over: Duration,
+}
+
+impl Default for Heartbeats {
+    fn default() -> Self {
+        Self {
+            every: Duration::from_secs(2),
+            silent_after: Duration::from_secs(6),
+            dead_after: Duration::from_secs(10),
+            hand_over: Duration::from_secs(20),
+        }
+    }
+}
+
+/// What a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeState {
+    Working,
+    Idle,
+    Draining,
+    Clock,
+}
+
+impl NodeState {
+    const fn number(self) -> i16 {
+        match self {
+            Self::Working => 0,
+            Self::Idle => 1,
+            Self::Draining => 2,
+            Self::Clock => 4,
+        }
+    }
+}
+
+/// This process among the others.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pool: Pool,
+    writes: Writes,
+    desk: Arc<Desk>,
+    teller: Arc<Teller>,
+    options: NodeOptions,
+    /// When the last look began that was answered.
+    heard_at: Mutex<Option<Instant>>,
+    offset: AtomicI64,
+    is_draining: AtomicBool,
+    /// Since when places are on their way to others, or stay after they were not.
+    leaving: Mutex<HashMap<i16, Instant>>,
+    renewing: tokio::sync::Mutex<()>,
+    health: watch::Sender<StoreHealth>,
+    looks: AtomicU64,
+    database_bytes: AtomicU64,
+    /// How often the term of this process was ended by others.
+    pub(super) fenced: AtomicU64,
+}
+
+/// What a process tells of itself.
+#[derive(Debug, Clone)]
+pub(super) struct NodeOptions {
+    pub(super) name: String,
+    pub(super) works: bool,
+    /// What its connections are called.
+    pub(super) connections: String,
+    pub(super) slots: usize,
+    pub(super) heartbeats: Heartbeats,
+}
+
+/// Another process, or this one.
+#[derive(Debug)]
+struct Seen {
+    term: i64,
+    works: bool,
+    is_dead: bool,
+}
+
+impl Membership {
+    pub(super) fn new(pool: Pool, writes: Writes, options: NodeOptions) -> Self {
+        let (desk, teller) = (Arc::clone(&writes.0.desk), Arc::clone(&writes.0.teller));
+        Self {
+            pool,
+            writes,
+            desk,
+            teller,
+            options,
+            heard_at: Mutex::default(),
+            offset: AtomicI64::new(0),
+            is_draining: AtomicBool::new(false),
+            leaving: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
+            health: watch::Sender::default(),
+            looks: AtomicU64::new(0),
+            database_bytes: AtomicU64::new(0),
+            fenced: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) const fn works(&self) -> bool {
+        self.options.works
+    }
+
+    pub(super) const fn health(&self) -> &watch::Sender<StoreHealth> {
+        &self.health
+    }
+
+    pub(super) fn offset_ms(&self) -> i64 {
+        self.offset.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn database_bytes(&self) -> u64 {
+        self.database_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the clock of this process is near the database's.
+    pub(super) fn has_right_clock(&self) -> bool {
+        self.offset_ms().abs() <= CLOCK_TOLERANCE
+    }
+
+    /// Fails when the database has not been heard of for so long that others may have declared this process dead.
+    pub(super) fn require_voice(&self) -> Result<(), Fault> {
+        if self.is_silent() || *self.health.borrow() == StoreHealth::Closed { Err(Fault::Unhealthy) } else { Ok(()) }
+    }
+
+    fn is_silent(&self) -> bool {
+        let heard_at = *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_at.is_none_or(|at| at.elapsed() > self.options.heartbeats.silent_after)
+    }
+
+    /// Begins: takes a term, and the places that are free.
+    pub(super) async fn join(&self) -> Result<(), Fault> {
+        let term = self.take_term().await?;
+        self.writes.begin_term(term);
+        self.look().await
+    }
+
+    /// Says that this process is there, and looks after the others, for as long as it runs.
+    pub(super) async fn keep(self: Arc<Self>) {
+        loop {
+            let wait = if self.leaving().is_empty() {
+                self.options.heartbeats.every
+            } else {
+                self.options.heartbeats.every / 8
+            };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.teller.places.notified() => {}
+            }
+            let looked = tokio::time::timeout(PATIENCE, self.look()).await;
+            if let Ok(Err(error)) = &looked {
+                tracing::warn!(error = %Chain(error), "the other processes cannot be seen");
+            }
+            self.tell_health();
+        }
+    }
+
+    fn tell_health(&self) {
+        let state = if self.is_silent() { StoreHealth::IoError } else { StoreHealth::Healthy };
+        self.health.send_if_modified(|health| {
+            let changes = *health != state && !health.is_final();
+            if changes {
+                *health = state;
+            }
+            changes
+        });
+    }
+
+    /// The term of this process was ended, if it was this one: goes on under another.
+    pub(super) async fn renew(&self, ended: i64) -> Result<(), Fault> {
+        let _turn = self.renewing.lock().await;
+        if self.writes.term() != ended {
+            return Ok(());
+        }
+        self.fenced.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!("others took this process for dead; it drops what it has claimed and begins anew");
+        let term = self.take_term().await?;
+        self.leaving().clear();
+        self.writes.begin_term(term);
+        // What is left of the former term is of no use to anybody.
+        self.end_term(ended, None).await.map(drop)
+    }
+
+    /// One look: says that this process is there, declares dead who is not, and settles who owns which place.
+    pub(super) async fn look(&self) -> Result<(), Fault> {
+        let term = self.writes.term();
+        if !self.say(term).await? {
+            self.renew(term).await?;
+            return Box::pin(self.say(self.writes.term())).await.map(drop);
+        }
+        let seen = self.others().await?;
+        for dead in seen.iter().filter(|node| node.is_dead && node.term != term) {
+            if self.end_term(dead.term, Some(self.options.heartbeats.dead_after)).await? {
+                tracing::warn!(term = dead.term, "a process was not seen for long and is declared dead");
+            }
+        }
+        if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SIZE_EVERY) {
+            let connection = self.connection().await?;
+            let row = connection.query_one("SELECT pg_database_size(current_database())", &[]).await?;
+            self.database_bytes.store(get::<i64>(&row, 0)?.unsigned_abs(), Ordering::Relaxed);
+        }
+        if self.works() {
+            let mut living: Vec<i64> =
+                seen.iter().filter(|node| node.works && !node.is_dead).map(|node| node.term).collect();
+            living.sort_unstable();
+            self.settle(term, &living).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that this process is there; answers whether its term still is.
+    async fn say(&self, term: i64) -> Result<bool, Fault> {
+        const SQL: &str = "UPDATE nodes SET seen_at = now_ms(), state = $2, clock_offset_ms = $3
+            WHERE term = $1 AND EXISTS (SELECT 1 FROM writers WHERE writers.term = $1) RETURNING now_ms()";
+        let connection = self.connection().await?;
+        let statement = connection.prepare_cached(SQL).await?;
+        let (began, before) = (Instant::now(), own_clock());
+        let row = connection.query_opt(&statement, &[&term, &self.state().number(), &self.offset_ms()]).await?;
+        let Some(row) = row else { return Ok(false) };
+        let there = get::<i64>(&row, 0)?;
+        let offset = there - (before + own_clock()) / 2;
+        if offset.abs() > CLOCK_TOLERANCE && self.has_right_clock() {
+            tracing::warn!(offset_ms = offset, "the clock differs from the database");
+        }
+        self.offset.store(offset, Ordering::Relaxed);
+        *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
+        self.tell_health();
+        Ok(true)
+    }
+
+    fn state(&self) -> NodeState {
+        if self.is_draining.load(Ordering::Relaxed) {
+            NodeState::Draining
+        } else if !self.has_right_clock() {
+            NodeState::Clock
+        } else if !self.works() || self.desk.lock().leases.is_empty() {
+            NodeState::Idle
+        } else {
+            NodeState::Working
+        }
+    }
+
+    async fn others(&self) -> Result<Vec<Seen>, Fault> {
+        const SQL: &str = "SELECT term, works AND state < 2, seen_at < now_ms() - $1 FROM nodes";
+        let connection = self.connection().await?;
+        let statement = connection.prepare_cached(SQL).await?;
+        let dead_after = millis(self.options.heartbeats.dead_after);
+        let rows = connection.query(&statement, &[&dead_after]).await?;
+        rows.iter().map(|row| Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, is_dead: get(row, 2)? })).collect()
+    }
+
+    /// Takes free places that are to be this process's, and hands over those that are to be another's.
+    async fn settle(&self, term: i64, living: &[i64]) -> Result<(), Fault> {
+        const SQL: &str = "SELECT place, CASE WHEN EXISTS (SELECT 1 FROM nodes WHERE nodes.term = places.term)
+            THEN term END FROM places";
+        let connection = self.connection().await?;
+        let statement = connection.prepare_cached(SQL).await?;
+        let rows = connection.query(&statement, &[]).await?;
+        drop(connection);
+        let (mut wanted, mut mine) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let (place, of): (i16, Option<i64>) = (get(row, 0)?, get(row, 1)?);
+            let to = owner(place, living);
+            if of.is_none() && to == Some(term) {
+                wanted.push(place);
+            } else if of == Some(term) {
+                mine.push((place, to.filter(|to| *to != term)));
+            }
+        }
+        let handed = self.leave(&mine);
+        if wanted.is_empty() && handed.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.writes.begin().await?;
+        if transaction.term() != term {
+            return Ok(());
+        }
+        transaction.run(
+            "UPDATE places SET term = $1 WHERE place = ANY ($2)
+             AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.term = places.term)",
+            params![term, wanted],
+        );
+        let (places, owners): (Vec<i16>, Vec<i64>) = handed.iter().copied().unzip();
+        transaction.run(
+            "UPDATE places SET term = nodes.term FROM unnest($2::smallint[], $3::bigint[]) AS new (place, term)
+             JOIN nodes ON nodes.term = new.term WHERE places.place = new.place AND places.term = $1",
+            params![term, places.clone(), owners],
+        );
+        transaction.commit().await?;
+        self.teller.tell_of_places();
+        let mut leaving = self.leaving();
+        let mut memory = self.desk.lock();
+        for place in places {
+            leaving.remove(&place);
+            memory.leaving.remove(&place);
+        }
+        Ok(())
+    }
+
+    /// Claims nothing more of the places that are to be another's; answers those of which nothing runs any more.
+    fn leave(&self, mine: &[(i16, Option<i64>)]) -> Vec<(i16, i64)> {
+        let mut leaving = self.leaving();
+        let mut handed = Vec::new();
+        leaving.retain(|place, _| mine.iter().any(|(other, to)| other == place && to.is_some()));
+        self.desk.lock().leaving.retain(|place| leaving.contains_key(place));
+        for (place, to) in mine {
+            let Some(to) = to else { continue };
+            let since = leaving.entry(*place).or_insert_with(Instant::now).elapsed();
+            if since > self.options.heartbeats.hand_over {
+                // What runs takes long: it goes on, and so does the rest of the place, until another try.
+                self.desk.lock().leaving.remove(place);
+                if since > self.options.heartbeats.hand_over * 2 {
+                    leaving.remove(place);
+                }
+                continue;
+            }
+            self.desk.lock().leaving.insert(*place);
+            if self.desk.is_quiet(*place) {
+                handed.push((*place, *to));
+            }
+        }
+        handed
+    }
+
+    fn leaving(&self) -> MutexGuard<'_, HashMap<i16, Instant>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn take_term(&self) -> Result<i64, Fault> {
+        const SQL: &str = "WITH node AS (
+                INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at)
+                VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms()) RETURNING term),
+            slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0, $7) AS slot)
+            SELECT term FROM node";
+        let connection = self.connection().await?;
+        let version = env!("CARGO_PKG_VERSION");
+        let last = i64::try_from(self.options.slots).unwrap_or(i64::MAX) - 1;
+        let NodeOptions { name, works, connections, .. } = &self.options;
+        let state = self.state().number();
+        let row =
+            connection.query_one(SQL, &[name, &version, works, &state, connections, &self.offset_ms(), &last]).await?;
+        get(&row, 0)
+    }
+
+    /// Ends a term, if its process was not seen for so long; answers whether it was ended.
+    async fn end_term(&self, term: i64, unseen_for: Option<Duration>) -> Result<bool, Fault> {
+        for _ in 1..TRIES {
+            match self.try_to_end(term, unseen_for).await {
+                Err(Fault::Postgres(error))
+                    if error.code() == Some(&tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE) => {}
+                outcome => return outcome,
+            }
+            // A transaction of it that is still open, on a connection that perhaps nobody has any more.
+            let connection = self.connection().await?;
+            let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE application_name = (SELECT connections FROM nodes WHERE term = $1)
+                    AND datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()";
+            connection.execute(sql, &[&term]).await?;
+        }
+        self.try_to_end(term, unseen_for).await
+    }
+
+    async fn try_to_end(&self, term: i64, unseen_for: Option<Duration>) -> Result<bool, Fault> {
+        let mut connection = self.connection().await?;
+        let transaction = connection.transaction().await?;
+        transaction.batch_execute(GRACE).await?;
+        let unseen_for = unseen_for.map_or(i64::MIN / 2, millis);
+        let sql = "DELETE FROM nodes WHERE term = $1 AND seen_at < now_ms() - $2";
+        if transaction.execute(sql, &[&term, &unseen_for]).await? == 0 {
+            return Ok(false);
+        }
+        transaction.execute("DELETE FROM writers WHERE term = $1", &[&term]).await?;
+        transaction.execute("UPDATE places SET term = NULL WHERE term = $1", &[&term]).await?;
+        transaction.commit().await?;
+        self.teller.tell_of_places();
+        Ok(true)
+    }
+
+    /// Leaves in order: whoever lives takes the places at once.
+    pub(super) async fn part(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        let ended = tokio::time::timeout(PATIENCE, self.end_term(self.writes.term(), None)).await;
+        if !matches!(ended, Ok(Ok(_))) {
+            tracing::debug!("the term of this process was not ended; others do that in a while");
+        }
+    }
+
+    async fn connection(&self) -> Result<Object, Fault> {
+        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
+        Ok(self.pool.timeout_get(&timeouts).await?)
+    }
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What the clock of this process says, in milliseconds.
+fn own_clock() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis)
+}

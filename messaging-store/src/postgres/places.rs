@@ -1,0 +1,76 @@
+//! Where lanes belong, and to whom.
+
+use messaging_core::domain::lane::Lane;
+
+/// How many places there are.
+pub(super) const PLACES: i16 = 256;
+
+/// The place of a lane, for ever the same. What shares pace or turns lies together: the lanes of a domain, of a webhook
+/// and its backlog, and those of a workspace that name nothing of their own.
+pub(super) fn place_of(lane: &Lane) -> i16 {
+    let hash = match (lane.resource().split_once(':'), lane.flow().workspace) {
+        (Some((_, name)), _) => hash(name.as_bytes()),
+        (None, Some(workspace)) => hash(workspace.to_string().as_bytes()),
+        (None, None) => hash(lane.resource().as_bytes()),
+    };
+    i16::from(hash.to_be_bytes()[0])
+}
+
+/// The number of the advisory lock of a lane.
+pub(super) fn lock_of(lane: &Lane) -> i64 {
+    hash(lane.as_str().as_bytes()).cast_signed()
+}
+
+/// Whose a place is to be, of the terms of those who work: as few places as possible change hands when one comes or goes.
+pub(super) fn owner(place: i16, terms: &[i64]) -> Option<i64> {
+    let weight = |term: i64| hash(&[&place.to_be_bytes()[..], &term.to_be_bytes()].concat());
+    terms.iter().copied().max_by_key(|term| (weight(*term), *term))
+}
+
+/// A hash that is the same in every version and on every machine (FNV-1a, mixed at the end).
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    for (shift, factor) in [(33, 0xff51_afd7_ed55_8ccd_u64), (33, 0xc4ce_b9fe_1a85_ec53)] {
+        hash = (hash ^ (hash >> shift)).wrapping_mul(factor);
+    }
+    hash ^ (hash >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use messaging_core::domain::lane::JobClass;
+    use messaging_core::ids::{Id as _, WorkspaceId};
+
+    use super::*;
+
+    #[test]
+    fn what_shares_pace_or_turns_lies_together() {
+        let lane = |class, n, resource: &str| place_of(&Lane::new(class, WorkspaceId::from_bytes([n; 16]), resource));
+        let (t, b) = (JobClass::Transactional, JobClass::Bulk);
+        assert_eq!(lane(t, 1, "email:a.example"), lane(b, 2, "email:a.example"));
+        assert_eq!(lane(t, 1, "webhook:x"), lane(t, 1, "webhook-backlog:x"));
+        assert_eq!(lane(t, 1, "segments"), lane(t, 1, "segment-changes"));
+        assert_eq!(lane(t, 1, "sms"), lane(b, 1, "sms"));
+        // Stored in databases.
+        let known = ["email:a.example", "imports", "upkeep:contents"].map(|text| place_of(&text.into()));
+        assert_eq!(known, [29, 55, 143]);
+    }
+
+    #[test]
+    fn few_places_change_hands() {
+        let owners = |terms: &[i64]| (0..PLACES).map(|place| owner(place, terms).unwrap()).collect::<Vec<_>>();
+        let (two, three) = (owners(&[3, 9]), owners(&[3, 9, 12]));
+        let mut counts = BTreeMap::new();
+        for (before, after) in two.iter().zip(&three) {
+            assert!(before == after || *after == 12);
+            *counts.entry(*after).or_insert(0) += 1;
+        }
+        assert!(counts.values().all(|count| (55..=120).contains(count)), "{counts:?}");
+        assert_eq!(owner(7, &[]), None);
+    }
+}

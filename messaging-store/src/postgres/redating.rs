@@ -1,0 +1,89 @@
+//! Jobs that were dated by a wrong clock.
+//!
+//! Several processes follow the clock of the database, which may be set as well: it leaves jobs that are due on a date
+//! that is years ahead. Each job keeps when it was dated, and each place nearly the latest of these times. When that lies
+//! in the future, the clock has been set back: every job of the place that was dated in the future is dated anew, as long
+//! after now as it was due after its date.
+//!
+//! Jobs in work are left alone, because their claims name their due times.
+
+use messaging_core::ids::Id as _;
+use messaging_core::ports::store::Claim;
+use messaging_core::time::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::fault::Fault;
+use super::query::{one, params};
+use super::row::get;
+use super::transaction::Transaction;
+
+/// Jobs that are dated anew in one transaction.
+const SLICE: u64 = 20_000;
+
+/// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
+/// written once in as many.
+const TOLERANCE: i64 = 60_000;
+
+/// A clock that says less was never set (2020-01-01): what it says is no reason to change a date.
+const BELIEVED: i64 = 1_577_836_800_000;
+
+/// A job of a place was dated. Writes the time down when it is much later than what was written last.
+pub(super) fn note(transaction: &mut Transaction, place: i16, time: i64) {
+    if transaction.uses.is_later(place, time, TOLERANCE) {
+        let sql = "UPDATE places SET latest = $2 WHERE place = $1 AND latest < $2 - $3";
+        transaction.run(sql, params![place, time, TOLERANCE]);
+    }
+}
+
+/// Whether the clock must have been set back since it said a time.
+pub(super) fn is_ahead(time: i64, now: Timestamp) -> bool {
+    let now = now.as_millis();
+    now >= BELIEVED && time > now.saturating_add(TOLERANCE)
+}
+
+impl PostgresStore {
+    /// Dates jobs of this process's places anew, if the clock has been set back.
+    pub(super) async fn redate(&self, claim: &Claim) -> Result<(), Fault> {
+        let sql = "SELECT coalesce(max(latest), 0) FROM places WHERE term = $1";
+        let term = self.writes.term();
+        let latest = one(&mut self.reads.clone(), sql, params![term], |row| get(row, 0)).await?.unwrap_or(0);
+        let leased: Vec<Uuid> = {
+            let mut memory = self.desk.lock();
+            // A claim that ran out names its job by its former date.
+            let before = memory.leases.len();
+            memory
+                .leases
+                .retain(|_, lease| lease.until > claim.monotonic || !is_ahead(lease.due_at.as_millis(), claim.now));
+            memory.has_misdated |= memory.leases.len() < before;
+            if !is_ahead(latest, claim.now) && !memory.has_misdated {
+                return Ok(());
+            }
+            memory.leases.keys().map(|id| Uuid::from_bytes(id.to_bytes())).collect()
+        };
+        tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
+        let now = claim.now.as_millis();
+        while self.redate_slice(now, &leased).await? >= SLICE {}
+        self.desk.forget_latest();
+        self.desk.lock().has_misdated = false;
+        Ok(())
+    }
+
+    async fn redate_slice(&self, now: i64, leased: &[Uuid]) -> Result<u64, Fault> {
+        const SQL: &str = "UPDATE jobs SET due_at = $2 + greatest(due_at - dated_at, 0), dated_at = $2,
+                woken_at = least(woken_at, $2)
+            WHERE (lane, due_at, id) IN (
+                SELECT jobs.lane, jobs.due_at, jobs.id FROM places JOIN jobs ON jobs.place = places.place
+                WHERE places.term = $1 AND jobs.due_at > $2 AND jobs.dated_at > $2 AND jobs.id <> ALL ($3) LIMIT $4)";
+        let mut transaction = self.writes.begin().await?;
+        let term = transaction.term();
+        let slice = i64::try_from(SLICE).unwrap_or(i64::MAX);
+        let touched = transaction.execute(SQL, params![term, now, leased.to_vec(), slice]).await?;
+        if touched < SLICE {
+            let sql = "UPDATE places SET latest = $2 WHERE term = $1 AND latest > $2";
+            transaction.run(sql, params![term, now]);
+        }
+        transaction.commit().await?;
+        Ok(touched)
+    }
+}

@@ -1,0 +1,26 @@
+//! Making jobs due that wait for something: for an operation or a job that asks for it, and with notes for automations.
+//!
+//! Which process has claimed a job is not known here, so its key stays as it is: the row says since when it is wanted,
+//! and the process that claims the lane finds it there, and takes the mark away before the job runs (`claim.rs`). Whoever
+//! wakes a lane holds its lock with others, and taking the mark away waits for them all: a job that runs has a mark that
+//! is new, or sees what it was woken for.
+
+use messaging_core::domain::lane::Lane;
+use messaging_core::time::Timestamp;
+
+use super::fault::Fault;
+use super::places::lock_of;
+use super::query::params;
+use super::transaction::Transaction;
+
+/// Makes the jobs of a lane due; answers whether any may be due earlier than before. Those that are claimed are due when
+/// they are put back.
+pub(super) async fn wake_lane(transaction: &mut Transaction, lane: &Lane, at: Timestamp) -> Result<bool, Fault> {
+    transaction.run("SELECT pg_advisory_xact_lock_shared($1)", params![lock_of(lane)]);
+    transaction.run(
+        "UPDATE jobs SET woken_at = $2 WHERE lane = $1 AND woken_at IS NULL",
+        params![lane.as_str().to_owned(), at.as_millis()],
+    );
+    transaction.has_woken = true;
+    Ok(true)
+}
