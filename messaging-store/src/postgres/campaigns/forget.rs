@@ -5,6 +5,7 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::audiences;
+use super::super::audiences::FORGET_CAMPAIGN;
 use super::super::fault::Fault;
 use super::super::query::{one, params};
 use super::super::row::{get, sql_limit};
@@ -13,7 +14,7 @@ use super::super::transaction::Transaction;
 use super::super::writes::Writes;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
-const OF_A_CAMPAIGN: [&str; 8] = [
+const OF_A_CAMPAIGN: [&str; 7] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
@@ -27,8 +28,6 @@ const OF_A_CAMPAIGN: [&str; 8] = [
          SELECT campaign, variant, link FROM campaign_links WHERE campaign = $1 LIMIT $2)",
     "DELETE FROM campaign_activity WHERE (campaign, quarter, shard) IN (
          SELECT campaign, quarter, shard FROM campaign_activity WHERE campaign = $1 LIMIT $2)",
-    // The last: from then on its id is free.
-    "DELETE FROM campaigns WHERE n = $1 AND $2::bigint > 0",
 ];
 
 /// Lets rows of removed campaigns go, and when there are none, the campaigns; answers how many went.
@@ -77,7 +76,7 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
 /// Lets sends go that are so old that no cap counts them; answers how many.
 pub(super) async fn contact_sends(writes: &Writes, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const SQL: &str = "DELETE FROM contact_sends WHERE (contact, channel) IN (
-        SELECT contact, channel FROM contact_sends WHERE week <= $1 / 604800 AND last_at <= $1
+        SELECT contact, channel FROM contact_sends WHERE week <= $1::bigint / 604800 AND last_at <= $1
         ORDER BY week LIMIT $2 FOR UPDATE SKIP LOCKED)";
     if limit == 0 {
         return Ok(0);
