@@ -143,6 +143,7 @@ impl Store for PostgresStore {
     }
 
     fn health(&self) -> StoreHealth {
+        self.membership.tell_health();
         *self.membership.health().borrow()
     }
 

@@ -54,7 +54,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 
 /// A job that is due.
 #[derive(Debug)]
-struct Due {
+struct DueJob {
     /// What its key says.
     due_at: Timestamp,
     /// When it is wanted: it may have been woken.
@@ -71,7 +71,7 @@ struct Due {
 /// What is due, by lane, those that wait longest first.
 #[derive(Debug, Default)]
 struct Found {
-    lanes: HashMap<Lane, Vec<Due>>,
+    lanes: HashMap<Lane, Vec<DueJob>>,
     seen: HashSet<JobId>,
 }
 
@@ -207,7 +207,8 @@ impl PostgresStore {
         const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
             FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
-        let held: Vec<String> = claim.hold.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
+        let held = claim.hold.iter().filter(|(_, until)| *until > claim.monotonic);
+        let held: Vec<String> = held.map(|(lane, _)| lane.as_str().to_owned()).collect();
         let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
         let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
         let memory = self.desk.lock();
@@ -249,11 +250,7 @@ impl PostgresStore {
         });
     }
 
-    async fn unmark(
-        &self,
-        claimed: &[ClaimedJob],
-        woken: &HashSet<JobId>,
-    ) -> Result<HashMap<JobId, Timestamp>, Fault> {
+    async fn unmark(&self, claimed: &[ClaimedJob], woken: &HashSet<JobId>) -> Result<HashMap<JobId, Timestamp>, Fault> {
         const SQL: &str = "UPDATE jobs SET due_at = least(jobs.due_at, woken_at), woken_at = NULL,
                 dated_at = CASE WHEN woken_at < jobs.due_at THEN woken_at ELSE dated_at END
             FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)
@@ -277,9 +274,9 @@ impl PostgresStore {
     }
 }
 
-fn read_due(row: &Row) -> Result<(Lane, Due), Fault> {
+fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
     let (due_at, woken_at) = (time(row, 1)?, maybe_time(row, 6)?);
-    let due = Due {
+    let due = DueJob {
         due_at,
         wanted_at: woken_at.map_or(due_at, |woken_at| woken_at.min(due_at)),
         is_woken: woken_at.is_some(),
@@ -294,7 +291,7 @@ fn read_due(row: &Row) -> Result<(Lane, Due), Fault> {
 }
 
 impl Found {
-    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: Due) {
+    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: DueJob) {
         if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
             self.lanes.entry(lane).or_default().push(due);
         }
@@ -302,7 +299,7 @@ impl Found {
 
     /// The lanes of which nothing more has to be seen.
     fn full(&self, claim: &Claim) -> Vec<String> {
-        let is_full = |(lane, jobs): &(&Lane, &Vec<Due>)| {
+        let is_full = |(lane, jobs): &(&Lane, &Vec<DueJob>)| {
             let share = claim.shares.get(*lane).copied().unwrap_or(claim.per_lane);
             // One more than it gives says that it has more.
             jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
@@ -324,7 +321,7 @@ fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
 struct Round<'a> {
     claim: &'a Claim,
     memory: &'a mut Memory,
-    lanes: HashMap<Lane, Vec<Due>>,
+    lanes: HashMap<Lane, Vec<DueJob>>,
     /// The lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
     /// How many of each lane.
@@ -387,7 +384,7 @@ impl Round<'_> {
         let given = self.given.get(lane).copied().unwrap_or(0);
         let Some(jobs) = self.lanes.get_mut(lane) else { return };
         let count = jobs.len().min(share.saturating_sub(given)).min(enough - self.claimed.len());
-        let taken: Vec<Due> = jobs.drain(..count).collect();
+        let taken: Vec<DueJob> = jobs.drain(..count).collect();
         let has_more = !jobs.is_empty();
         self.given.insert(lane.clone(), given + count);
         for job in taken {
@@ -406,7 +403,7 @@ impl Round<'_> {
         }
     }
 
-    fn claim_job(&mut self, lane: &Lane, job: Due) {
+    fn claim_job(&mut self, lane: &Lane, job: DueJob) {
         let lease = Lease {
             token: 0,
             until: self.claim.monotonic + self.claim.lease,

@@ -227,7 +227,8 @@ impl Committing {
             Ok(()) => transaction.commit().await,
             Err(fault) => {
                 transaction.roll_back().await;
-                Err(fault)
+                // Nothing was committed yet: it can be tried again.
+                Err(if fault.lost_connection() { Fault::NotCommitted } else { fault })
             }
         };
         if matches!(outcome, Err(Fault::Fenced)) {

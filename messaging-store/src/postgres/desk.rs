@@ -80,7 +80,7 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) struct Uses {
     desk: Arc<Desk>,
-    uses: Vec<(JobId, u64, Effect)>,
+    named: Vec<(JobId, u64, Effect)>,
     /// Whether times of jobs are written down by it.
     has_dated: bool,
 }
@@ -185,18 +185,18 @@ impl Memory {
 
 impl Uses {
     pub(super) const fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, uses: Vec::new(), has_dated: false }
+        Self { desk, named: Vec::new(), has_dated: false }
     }
 
     /// Names a claim in the transaction; fails unless it is the current one. Answers it.
     pub(super) fn claim(&mut self, term: i64, handle: &JobHandle, effect: Effect) -> Result<Lease, Fault> {
         let mut memory = self.desk.lock();
-        let ended = self.uses.iter().any(|(id, _, effect)| *id == handle.id && *effect == Effect::Ends);
+        let ended = self.named.iter().any(|(id, _, effect)| *id == handle.id && *effect == Effect::Ends);
         let found = memory.leases.get(&handle.id).filter(|lease| lease.token == handle.token && !ended);
         let Some(lease) = found.filter(|_| memory.term == term).cloned() else { return Err(Fault::LeaseLost) };
         *memory.in_commits.entry(handle.id).or_default() += 1;
         drop(memory);
-        self.uses.push((handle.id, handle.token, effect));
+        self.named.push((handle.id, handle.token, effect));
         Ok(lease)
     }
 
@@ -213,7 +213,7 @@ impl Uses {
         }
         *memory.in_commits.entry(id).or_default() += 1;
         drop(memory);
-        self.uses.push((id, 0, Effect::Ends));
+        self.named.push((id, 0, Effect::Ends));
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Uses {
     pub(super) fn committed(mut self) {
         self.has_dated = false;
         let mut memory = self.desk.lock();
-        for (id, token, effect) in &self.uses {
+        for (id, token, effect) in &self.named {
             if *effect != Effect::Keeps && memory.is_reading {
                 memory.changed.insert(*id);
             }
@@ -244,11 +244,11 @@ impl Drop for Uses {
         if self.has_dated {
             self.desk.forget_latest();
         }
-        if self.uses.is_empty() {
+        if self.named.is_empty() {
             return;
         }
         let mut memory = self.desk.lock();
-        for (id, ..) in self.uses.drain(..) {
+        for (id, ..) in self.named.drain(..) {
             if let Some(count) = memory.in_commits.get_mut(&id) {
                 *count -= 1;
                 if *count == 0 {

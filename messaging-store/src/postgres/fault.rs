@@ -26,6 +26,8 @@ pub(super) enum Fault {
     /// The connection was lost while `COMMIT` was on its way.
     #[error("the commit may or may not be kept")]
     OutcomeUnknown,
+    #[error("the database does not answer")]
+    NoAnswer,
     /// The connection was lost in a transaction that is known not to be kept.
     #[error("the connection was lost before the commit")]
     NotCommitted,
@@ -61,17 +63,20 @@ impl Fault {
     }
 
     /// The failure of a connection: what was sent over it may have been done.
-    pub(super) fn lost_connection(&self) -> Option<&tokio_postgres::Error> {
-        let Self::Postgres(error) = self else { return None };
+    pub(super) fn lost_connection(&self) -> bool {
+        let error = match self {
+            Self::Postgres(error) => error,
+            other => return matches!(other, Self::NoAnswer),
+        };
         // 57P: somebody ended the backend, which may have committed before.
         let is_lost = |code: &SqlState| ["08", "57P"].iter().any(|class| code.code().starts_with(class));
-        error.code().is_none_or(is_lost).then_some(error)
+        error.code().is_none_or(is_lost)
     }
 
     /// Whether the database cannot be asked at the moment, whatever is asked.
     fn is_outage(&self) -> bool {
         match self {
-            Self::NoConnection(_) | Self::Unhealthy | Self::NotCommitted | Self::Fenced => true,
+            Self::NoConnection(_) | Self::NoAnswer | Self::Unhealthy | Self::NotCommitted | Self::Fenced => true,
             Self::Postgres(error) => {
                 // 08: connection; 53: no space, memory or connections; 57: somebody ended it; 25006: read only.
                 let is_outage = |code: &SqlState| {

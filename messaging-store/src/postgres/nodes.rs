@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Object, Pool, Timeouts};
 use messaging_core::error::Chain;
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::StoreHealth;
 use tokio::sync::watch;
 
@@ -201,7 +202,8 @@ impl Membership {
         }
     }
 
-    fn tell_health(&self) {
+    /// Tells whether the database was heard of lately.
+    pub(super) fn tell_health(&self) {
         let state = if self.is_silent() { StoreHealth::IoError } else { StoreHealth::Healthy };
         self.health.send_if_modified(|health| {
             let changes = *health != state && !health.is_final();
@@ -224,15 +226,17 @@ impl Membership {
         self.leaving().clear();
         self.writes.begin_term(term);
         // What is left of the former term is of no use to anybody.
-        self.end_term(ended, None).await.map(drop)
+        self.end_term(ended, None).await?;
+        self.say(term).await?;
+        self.teller.places.notify_one();
+        Ok(())
     }
 
     /// One look: says that this process is there, declares dead who is not, and settles who owns which place.
     pub(super) async fn look(&self) -> Result<(), Fault> {
         let term = self.writes.term();
         if !self.say(term).await? {
-            self.renew(term).await?;
-            return Box::pin(self.say(self.writes.term())).await.map(drop);
+            return self.renew(term).await;
         }
         let seen = self.others().await?;
         for dead in seen.iter().filter(|node| node.is_dead && node.term != term) {
@@ -264,7 +268,7 @@ impl Membership {
         let row = connection.query_opt(&statement, &[&term, &self.state().number(), &self.offset_ms()]).await?;
         let Some(row) = row else { return Ok(false) };
         let there = get::<i64>(&row, 0)?;
-        let offset = there - (before + own_clock()) / 2;
+        let offset = there - i64::midpoint(before, own_clock());
         if offset.abs() > CLOCK_TOLERANCE && self.has_right_clock() {
             tracing::warn!(offset_ms = offset, "the clock differs from the database");
         }
@@ -313,6 +317,8 @@ impl Membership {
                 mine.push((place, to.filter(|to| *to != term)));
             }
         }
+        // No claim is on its way while places change hands.
+        let _turn = if mine.iter().any(|(_, to)| to.is_some()) { Some(self.desk.claiming.lock().await) } else { None };
         let handed = self.leave(&mine);
         if wanted.is_empty() && handed.is_empty() {
             return Ok(());
@@ -376,16 +382,15 @@ impl Membership {
         const SQL: &str = "WITH node AS (
                 INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at)
                 VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms()) RETURNING term),
-            slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0, $7) AS slot)
+            slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0::bigint, $7) AS slot)
             SELECT term FROM node";
         let connection = self.connection().await?;
         let version = env!("CARGO_PKG_VERSION");
         let last = i64::try_from(self.options.slots).unwrap_or(i64::MAX) - 1;
         let NodeOptions { name, works, connections, .. } = &self.options;
         let state = self.state().number();
-        let row = connection
-            .query_one(SQL, &[name, &version, works, &state, connections, &self.offset_ms(), &last])
-            .await?;
+        let row =
+            connection.query_one(SQL, &[name, &version, works, &state, connections, &self.offset_ms(), &last]).await?;
         get(&row, 0)
     }
 
@@ -444,5 +449,5 @@ fn millis(span: Duration) -> i64 {
 
 /// What the clock of this process says, in milliseconds.
 fn own_clock() -> i64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis)
+    SystemClock::default().now().as_millis()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
 use tokio_postgres::{Config, NoTls};
 use uuid::Uuid;
@@ -106,7 +107,6 @@ impl PostgresStore {
 /// A name for the connections of this process that no other has.
 fn instance() -> String {
     let mut bytes = [0; 16];
-    // Without randomness the name is not unique, and this process hears its own news.
-    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
+    SystemEntropy::default().fill(&mut bytes);
     Uuid::from_bytes(bytes).simple().to_string()
 }

@@ -31,7 +31,7 @@ const BELIEVED: i64 = 1_577_836_800_000;
 /// A job of a place was dated. Writes the time down when it is much later than what was written last.
 pub(super) fn note(transaction: &mut Transaction, place: i16, time: i64) {
     if transaction.uses.is_later(place, time, TOLERANCE) {
-        let sql = "UPDATE places SET latest = $2 WHERE place = $1 AND latest < $2 - $3";
+        let sql = "UPDATE places SET latest = $2 WHERE place = $1 AND latest < $2::bigint - $3::bigint";
         transaction.run(sql, params![place, time, TOLERANCE]);
     }
 }
@@ -52,9 +52,9 @@ impl PostgresStore {
             let mut memory = self.desk.lock();
             // A claim that ran out names its job by its former date.
             let before = memory.leases.len();
-            memory.leases.retain(|_, lease| {
-                lease.until > claim.monotonic || !is_ahead(lease.due_at.as_millis(), claim.now)
-            });
+            memory
+                .leases
+                .retain(|_, lease| lease.until > claim.monotonic || !is_ahead(lease.due_at.as_millis(), claim.now));
             memory.has_misdated |= memory.leases.len() < before;
             if !is_ahead(latest, claim.now) && !memory.has_misdated {
                 return Ok(());
@@ -71,7 +71,7 @@ impl PostgresStore {
 
     async fn redate_slice(&self, now: i64, leased: &[Uuid]) -> Result<u64, Fault> {
         const SQL: &str = "UPDATE jobs SET due_at = $2 + greatest(due_at - dated_at, 0), dated_at = $2,
-                woken_at = least(woken_at, $2)
+                woken_at = CASE WHEN woken_at > $2 THEN $2 ELSE woken_at END
             WHERE (lane, due_at, id) IN (
                 SELECT jobs.lane, jobs.due_at, jobs.id FROM places JOIN jobs ON jobs.place = places.place
                 WHERE places.term = $1 AND jobs.due_at > $2 AND jobs.dated_at > $2 AND jobs.id <> ALL ($3) LIMIT $4)";

@@ -6,12 +6,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::error::Chain;
 use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 
@@ -25,6 +27,9 @@ use super::outbox::{self, Outbox};
 use super::query::{Params, Queries, as_refs, params};
 use super::writes::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
+
+/// How long statements that were sent together may take, each of which ends within five seconds.
+const ANSWER: Duration = Duration::from_secs(15);
 
 /// How many rows a statement must touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +83,7 @@ impl Transaction {
     pub(super) fn begin(connection: Object, slot: Slot) -> Self {
         let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
-        let touch = params![slot.term, slot.slot, slot.n];
+        let touch = params![slot.term, slot.number, slot.n];
         let touch = Queued { sql, params: touch, rows: Rows::OneOr(Raises::Term) };
         Self {
             connection: Some(connection),
@@ -151,25 +156,28 @@ impl Transaction {
         outbox::settle(&mut self);
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
-        let fault = match self.send(queue, Some(commit)).await {
-            Ok(_) => return self.committed(true),
-            Err(fault) => fault,
+        let Err(fault) = self.send(queue, Some(commit)).await else {
+            self.committed(true);
+            return Ok(());
         };
         // Where the database has answered, the transaction is over; where the connection was lost, it has to be asked.
-        let Some(error) = fault.lost_connection() else {
+        if !fault.lost_connection() {
             self.roll_back().await;
             return Err(fault);
-        };
-        tracing::debug!(%error, "the connection was lost in a commit");
+        }
+        tracing::debug!(error = %Chain(&fault), "the connection was lost in a commit");
         drop(self.connection.take().map(Object::take));
         match self.slot.outcome().await {
-            Outcome::Committed => self.committed(false),
+            Outcome::Committed => {
+                self.committed(false);
+                Ok(())
+            }
             Outcome::NotCommitted => Err(Fault::NotCommitted),
             Outcome::Unknown => Err(Fault::OutcomeUnknown),
         }
     }
 
-    fn committed(mut self, keeps_connection: bool) -> Result<(), Fault> {
+    fn committed(mut self, keeps_connection: bool) {
         if keeps_connection {
             drop(self.connection.take());
         }
@@ -181,7 +189,6 @@ impl Transaction {
             self.slot.teller().tell_here(work);
             self.slot.teller().tell_others(work);
         }
-        Ok(())
     }
 
     /// Ends it, as if it had not been.
@@ -193,8 +200,17 @@ impl Transaction {
         }
     }
 
-    /// Sends statements in one go and waits for all answers; those of the last one are the answer.
+    /// The same for as long as an answer may take. Where none comes, the connection is given up.
     async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
+        if let Ok(outcome) = tokio::time::timeout(ANSWER, self.try_to_send(queue, last)).await {
+            return outcome;
+        }
+        drop(self.connection.take().map(Object::take));
+        Err(Fault::NoAnswer)
+    }
+
+    /// Sends statements in one go and waits for all answers; those of the last one are the answer.
+    async fn try_to_send(&self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let mut statements: Vec<(Statement, Params, bool)> = Vec::with_capacity(queue.len() + 1);
         for queued in queue {

@@ -15,6 +15,7 @@ use super::transaction::Transaction;
 
 /// Makes the jobs of a lane due; answers whether any may be due earlier than before. Those that are claimed are due when
 /// they are put back.
+#[expect(clippy::unused_async, reason = "whether it looks first is its own business")]
 pub(super) async fn wake_lane(transaction: &mut Transaction, lane: &Lane, at: Timestamp) -> Result<bool, Fault> {
     transaction.run("SELECT pg_advisory_xact_lock_shared($1)", params![lock_of(lane)]);
     transaction.run(

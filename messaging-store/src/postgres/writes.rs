@@ -46,7 +46,7 @@ pub(super) struct Inner {
 pub(super) struct Slot {
     writes: Arc<Inner>,
     pub(super) term: i64,
-    pub(super) slot: i64,
+    pub(super) number: i64,
     /// The number of the transaction.
     pub(super) n: i64,
     _room: OwnedSemaphorePermit,
@@ -91,9 +91,12 @@ impl Writes {
         let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
         let room = room.map_err(|_| Fault::Unhealthy)?;
         let connection = self.0.connection().await?;
-        let slot = self.0.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
+        let number = self.0.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
         let n = self.0.next();
-        Ok(Transaction::begin(connection, Slot { writes: Arc::clone(&self.0), term: self.term(), slot, n, _room: room }))
+        Ok(Transaction::begin(
+            connection,
+            Slot { writes: Arc::clone(&self.0), term: self.term(), number, n, _room: room },
+        ))
     }
 }
 
@@ -136,13 +139,13 @@ impl Slot {
         let transaction = connection.transaction().await?;
         // Waits for the transaction if it is still open; one that has not begun finds a number that is not below its own.
         let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";
-        let found = transaction.query_opt(sql, &[&self.term, &self.slot]).await?;
+        let found = transaction.query_opt(sql, &[&self.term, &self.number]).await?;
         let Some(row) = found else { return Ok(Outcome::Unknown) };
         if row.try_get::<_, i64>(0)? == self.n {
             return Ok(Outcome::Committed);
         }
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2";
-        transaction.execute(sql, &[&self.term, &self.slot, &self.writes.next()]).await?;
+        transaction.execute(sql, &[&self.term, &self.number, &self.writes.next()]).await?;
         transaction.commit().await?;
         Ok(Outcome::NotCommitted)
     }
@@ -150,6 +153,6 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.writes.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
+        self.writes.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
 }

@@ -4,6 +4,7 @@
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
 pub(crate) mod cluster;
+mod fencing;
 
 use std::sync::Arc;
 
@@ -18,11 +19,13 @@ async fn open() -> Option<Opened> {
     Some(Opened { store: Arc::new(store), keep: Box::new(database) })
 }
 
-/// Two nodes.
+/// A server, and a program that works beside it and does no jobs.
 async fn open_twice() -> Option<Twice> {
     let database = Database::create().await?;
     let first = PostgresStore::open(database.options()).await.unwrap();
-    let second = PostgresStore::open(database.options()).await.unwrap();
+    let mut beside = database.options();
+    beside.works = false;
+    let second = PostgresStore::open(beside).await.unwrap();
     Some(Twice { first: Arc::new(first), second: Arc::new(second), claims: false, keep: Box::new(database) })
 }
 

@@ -1,0 +1,274 @@
+//! Several processes on one database: who may write, and who has which lanes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
+use messaging_core::ports::Store;
+use messaging_core::ports::store::{
+    Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError, Topic,
+};
+use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user};
+use messaging_store::conformance::{Twice, lanes, races};
+use messaging_store::{Heartbeats, PostgresStore};
+
+use super::cluster::Database;
+
+/// So often something is asked for that has to come, with a pause of [`PAUSE`].
+const ASKED: usize = 3_000;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// One that looks all the time.
+const QUICK: Heartbeats = Heartbeats {
+    every: Duration::from_millis(40),
+    silent_after: Duration::from_secs(60),
+    dead_after: Duration::from_secs(120),
+    hand_over: Duration::from_secs(60),
+};
+
+/// One that says once that it is there.
+const STILL: Heartbeats = Heartbeats { every: Duration::from_hours(1), ..QUICK };
+
+async fn open(database: &Database, heartbeats: Heartbeats) -> PostgresStore {
+    let mut options = database.options();
+    options.heartbeats = heartbeats;
+    PostgresStore::open(options).await.unwrap()
+}
+
+/// Runs SQL of somebody else.
+async fn execute(database: &Database, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(&database.url, tokio_postgres::NoTls).await.unwrap();
+    let driving = tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
+    drop(client);
+    let _ = driving.await;
+}
+
+/// What whoever declares everybody dead does.
+async fn end_all_terms(database: &Database) {
+    let sql = "BEGIN; DELETE FROM nodes; DELETE FROM writers; UPDATE places SET term = NULL; COMMIT";
+    execute(database, sql).await;
+}
+
+async fn commit(store: &PostgresStore, writes: impl IntoIterator<Item = Write>) -> Result<(), CommitError> {
+    store.commit(writes.into_iter().collect::<Changes>(), Priority::Foreground).await
+}
+
+/// Asks until there is an answer.
+async fn wait_for<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..ASKED {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    panic!("it does not come");
+}
+
+/// Claims until there is something.
+async fn claimed(store: &PostgresStore) -> Vec<ClaimedJob> {
+    wait_for(async || store.claim(claim(0)).await.ok().filter(|jobs| !jobs.is_empty())).await
+}
+
+/// How many places of the database a process has.
+async fn places(store: &PostgresStore) -> u64 {
+    store.cluster().await.unwrap().nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum()
+}
+
+/// The first worker has all places before its opening returns, and leaves them when it is closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_alone_has_everything() {
+    let Some(database) = Database::create().await else { return };
+    let first = open(&database, STILL).await;
+    assert_eq!(places(&first).await, 256);
+    first.close().await;
+    let second = open(&database, STILL).await;
+    let view = second.cluster().await.unwrap();
+    assert_eq!((view.nodes.len(), view.nodes[0].places, view.places, view.free_places), (1, 256, 256, 0));
+    second.close().await;
+}
+
+/// Whatever is written under a claim by a process that was declared dead is refused, and changes nothing. What is not under
+/// a claim is written under its next term.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
+    let Some(database) = Database::create().await else { return };
+    let store = open(&database, STILL).await;
+    let kinds: [fn(JobHandle) -> Write; 5] = [
+        Write::FinishJob,
+        |handle| Write::RescheduleJob(handle, Reschedule { due_at: at(9), at: at(0), payload: Bytes::new() }),
+        |handle| Write::PutJobBack(handle, PutBack { due_at: at(9), at: at(0), is_failure: true }),
+        |handle| Write::SaveJob(handle, Bytes::new()),
+        Write::HoldJob,
+    ];
+    commit(&store, [enqueue("lane", 0)]).await.unwrap();
+    let stored = store.jobs_of(&["deliver_message"], 9).await.unwrap();
+    for kind in kinds {
+        for with_another in [false, true] {
+            let handle = claimed(&store).await.remove(0).handle;
+            end_all_terms(&database).await;
+            let (job, another) = (kind(handle), user());
+            let mut writes = vec![job];
+            if with_another {
+                writes.insert(0, Write::PutUser(another.clone(), Expect::Absent));
+            }
+            let outcome = commit(&store, writes).await;
+            assert!(matches!(outcome, Err(CommitError::LeaseLost)), "{outcome:?}");
+            assert_eq!(store.user(another.id).await.unwrap(), None);
+            assert_eq!(store.jobs_of(&["deliver_message"], 9).await.unwrap(), stored);
+        }
+    }
+    end_all_terms(&database).await;
+    let request = user();
+    commit(&store, [Write::PutUser(request.clone(), Expect::Absent)]).await.unwrap();
+    assert!(store.user(request.id).await.unwrap().is_some());
+    assert_eq!(store.cluster().await.unwrap().fenced, 11);
+    store.close().await;
+}
+
+/// What one commits the others hear of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_hear_of_commits() {
+    let Some(database) = Database::create().await else { return };
+    let (first, second) = (open(&database, STILL).await, open(&database, STILL).await);
+    let news = second.news();
+    let before = *news.borrow();
+    wait_for(async || {
+        // The first ones perhaps before anybody listens.
+        commit(&first, [Write::PutUser(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
+        let heard = news.borrow().since(&before);
+        (heard.contains(Topic::Credentials) && heard.contains(Topic::Work)).then_some(())
+    })
+    .await;
+    second.close().await;
+    first.close().await;
+}
+
+/// Two that work have lanes of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lane_is_never_at_two() {
+    let Some(database) = Database::create().await else { return };
+    let (first, second) = (open(&database, QUICK).await, open(&database, QUICK).await);
+    wait_for(async || (places(&first).await > 0 && places(&second).await > 0).then_some(())).await;
+    assert_eq!(places(&first).await + places(&second).await, 256);
+    lanes::a_lane_is_claimed_by_one_process(&first, &second).await;
+    execute(&database, "DELETE FROM jobs").await;
+    let twice = Twice { first: Arc::new(first), second: Arc::new(second), claims: true, keep: Box::new(database) };
+    races::jobs_are_claimed_once(&twice).await;
+    twice.second.close().await;
+    twice.first.close().await;
+}
+
+/// A process that comes gets lanes of which nothing is in work, and the others when what is in work has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lanes_change_hands_when_nothing_of_them_runs() {
+    let Some(database) = Database::create().await else { return };
+    let first = open(&database, QUICK).await;
+    let names: Vec<String> = (0..40).map(|n| format!("email:{n}.example")).collect();
+    commit(&first, names.iter().flat_map(|lane| [enqueue(lane, 0), enqueue(lane, 0)])).await.unwrap();
+    let in_work = first.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
+    assert_eq!(in_work.len(), 40);
+    let second = open(&database, QUICK).await;
+    wait_for(async || {
+        assert_eq!(second.claim(claim(0)).await.unwrap(), [], "their lanes are in work elsewhere");
+        (places(&second).await > 0).then_some(())
+    })
+    .await;
+    commit(&first, finish(&in_work)).await.unwrap();
+    let mut owners: HashMap<String, HashSet<usize>> = HashMap::new();
+    let mut jobs = HashSet::new();
+    wait_for(async || {
+        for (process, store) in [&first, &second].into_iter().enumerate() {
+            for job in store.claim(claim(0)).await.unwrap() {
+                assert!(jobs.insert(job.handle.id));
+                owners.entry(job.handle.lane.to_string()).or_default().insert(process);
+                commit(store, finish(&[job])).await.unwrap();
+            }
+        }
+        (jobs.len() == 40).then_some(())
+    })
+    .await;
+    assert!(owners.values().all(|owners| owners.len() == 1));
+    assert_eq!(first.job_count().await.unwrap(), 0);
+    // Whoever goes leaves everything to who stays.
+    second.close().await;
+    wait_for(async || (places(&first).await == 256).then_some(())).await;
+    first.close().await;
+}
+
+/// A process that hears nothing of the database starts nothing; when others have declared it dead, its claims count no
+/// more, and it goes on under another term.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hears_nothing_starts_nothing() {
+    let Some(database) = Database::create().await else { return };
+    let silent = Heartbeats { silent_after: Duration::from_millis(700), ..STILL };
+    let first = open(&database, silent).await;
+    commit(&first, [enqueue("lane", 0)]).await.unwrap();
+    let lost = claimed(&first).await;
+    let second = open(&database, Heartbeats { dead_after: Duration::from_millis(1_500), ..QUICK }).await;
+    wait_for(async || matches!(first.claim(claim(0)).await, Err(StoreError::Unavailable)).then_some(())).await;
+    assert!(!first.health().takes_work());
+    let hold = Write::HoldJob(lost[0].handle.clone());
+    let outcome = commit(&first, [hold.clone()]).await;
+    assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
+    let outcome = commit(&first, [Write::PutUser(user(), Expect::Absent), hold]).await;
+    assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
+    let found = claimed(&second).await;
+    assert_eq!(found[0].handle.id, lost[0].handle.id);
+    let outcome = commit(&first, finish(&lost)).await;
+    assert!(matches!(outcome, Err(CommitError::LeaseLost)), "{outcome:?}");
+    commit(&second, finish(&found)).await.unwrap();
+    assert_eq!(second.job_count().await.unwrap(), 0);
+    second.close().await;
+    first.close().await;
+}
+
+/// A backend that is ended in the middle of commits loses nothing that was acknowledged, and keeps nothing that was refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backends_that_are_ended_lose_nothing() {
+    let Some(database) = Database::create().await else { return };
+    let store = Arc::new(open(&database, QUICK).await);
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let mut outcomes = Vec::new();
+                for _ in 0..60 {
+                    let user = user();
+                    let job: NewJob = job(&format!("{writer}"), 0);
+                    let writes = [Write::PutUser(user.clone(), Expect::Absent), Write::Enqueue(job)];
+                    outcomes.push((user.id, commit(&store, writes).await));
+                }
+                outcomes
+            })
+        })
+        .collect();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        execute(
+            &database,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name LIKE 'messaging %' AND random() < 0.5",
+        )
+        .await;
+    }
+    let (mut kept, mut refused) = (0, 0);
+    for writer in writers {
+        for (id, outcome) in writer.await.unwrap() {
+            let is_there = wait_for(async || store.user(id).await.ok()).await.is_some();
+            match outcome {
+                Ok(()) => assert!(is_there, "it was acknowledged"),
+                Err(CommitError::Store(StoreError::OutcomeUnknown)) => {}
+                Err(_) => {
+                    assert!(!is_there, "it was refused");
+                    refused += 1;
+                }
+            }
+            kept += u64::from(is_there);
+        }
+    }
+    assert_eq!(store.job_count().await.unwrap(), kept, "all of a commit or nothing");
+    assert!(kept > 0 && kept + refused <= 240, "{kept} kept, {refused} refused");
+    store.close().await;
+}
