@@ -15,7 +15,7 @@ use super::query::{one, params};
 use super::row::{below, below_id, document, number, record, revision_param, slice, stored, uuid};
 use super::scan::{Listing, page_of};
 use super::transaction::Transaction;
-use super::{listeners, outbox};
+use super::{listeners, outbox, segments};
 
 pub(super) async fn put(transaction: &mut Transaction, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let (workspace, channel) = (uuid(suppression.workspace_id), number(&Channel::ALL, &suppression.channel));
@@ -39,18 +39,7 @@ pub(super) async fn put(transaction: &mut Transaction, suppression: &Suppression
 
 async fn tell(transaction: &mut Transaction, suppression: &Suppression, at: Timestamp) -> Result<(), Fault> {
     let address = (suppression.channel, suppression.address.as_str());
-    tell_of_address(transaction, suppression.workspace_id, address, at).await
-}
-
-/// INTEGRATE: `segments::tell_of_address` in its place.
-async fn tell_of_address(
-    transaction: &mut Transaction,
-    workspace: WorkspaceId,
-    address: (Channel, &str),
-    at: Timestamp,
-) -> Result<(), Fault> {
-    let _ = (transaction, workspace, address, at);
-    Ok(())
+    segments::tell_of_address(transaction, suppression.workspace_id, address, at).await
 }
 
 pub(super) async fn delete(

@@ -77,7 +77,7 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
 /// Lets sends go that are so old that no cap counts them; answers how many.
 pub(super) async fn contact_sends(writes: &Writes, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const SQL: &str = "DELETE FROM contact_sends WHERE (contact, channel) IN (
-        SELECT contact, channel FROM contact_sends WHERE week <= $1 / 604800 AND last_at <= $1
+        SELECT contact, channel FROM contact_sends WHERE week <= $1::bigint / 604800 AND last_at <= $1
         ORDER BY week LIMIT $2 FOR UPDATE SKIP LOCKED)";
     if limit == 0 {
         return Ok(0);
