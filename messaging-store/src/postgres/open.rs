@@ -113,7 +113,6 @@ impl PostgresStore {
 /// A name for the connections of this process that no other has.
 fn instance() -> String {
     let mut bytes = [0; 16];
-    // Without randomness the name is not unique, and this process hears its own news.
-    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
+    SystemEntropy::default().fill(&mut bytes);
     Uuid::from_bytes(bytes).simple().to_string()
 }
