@@ -36,16 +36,18 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod send_times;
 mod sampling;
 mod segment_moves;
+mod send_times;
 mod sqlite;
 mod temporary;
 
 pub use file_error::FileError;
 pub use open_error::OpenError;
 #[cfg(feature = "postgres")]
-pub use postgres::{ClusterView, Heartbeats, MalformedPostgresUrl, NodeView, PostgresOptions, PostgresStore, PostgresUrl};
+pub use postgres::{
+    ClusterView, Heartbeats, MalformedPostgresUrl, NodeView, PostgresOptions, PostgresStore, PostgresUrl,
+};
 pub use sqlite::SqliteStore;
 pub use sqlite::health::disk_space;
 pub use sqlite::open::SqliteOptions;

@@ -73,7 +73,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::ports::store::{
-    CommitError, CommitObserver, News, Priority, Store, StoreError, StoreGauges, StoreHealth, Topics, SharedLimits,
+    CommitError, CommitObserver, News, Priority, SharedLimits, Store, StoreError, StoreGauges, StoreHealth, Topics,
 };
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;

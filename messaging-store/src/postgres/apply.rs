@@ -2,10 +2,14 @@
 
 use messaging_core::changes::Write;
 
-use super::{accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events, holds, imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks};
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
+use super::{
+    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events,
+    holds, imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
+    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
+};
 
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
 pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {

@@ -126,8 +126,3 @@ impl From<Fault> for CommitError {
         }
     }
 }
-
-/// Turns "no row was touched" into a conflict.
-pub(super) fn expect_one(rows: u64) -> Result<(), Fault> {
-    if rows == 1 { Ok(()) } else { Err(Fault::Conflict) }
-}

@@ -20,7 +20,7 @@ use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
 use super::waking;
 
-pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger};
+pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";

@@ -11,8 +11,8 @@ use deadpool_postgres::Pool;
 use futures_util::future::poll_fn;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{News, Topic, Topics};
-use tokio::sync::{Notify, watch};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, watch};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 

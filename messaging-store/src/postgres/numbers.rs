@@ -44,17 +44,6 @@ pub(super) async fn contact_number(
     one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
 }
 
-/// The number of a list.
-pub(super) async fn list_number(
-    on: &mut impl Queries,
-    workspace: WorkspaceId,
-    id: ListId,
-) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM lists
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed";
-    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
-}
-
 /// The number of a segment.
 pub(super) async fn segment_number(
     on: &mut impl Queries,
@@ -63,16 +52,6 @@ pub(super) async fn segment_number(
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM segments
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed";
-    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
-}
-
-/// The number of a campaign.
-pub(super) async fn campaign_number(
-    on: &mut impl Queries,
-    workspace: WorkspaceId,
-    id: CampaignId,
-) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed";
     one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 

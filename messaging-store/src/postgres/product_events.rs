@@ -27,7 +27,6 @@ use super::contacts::Kinds;
 use super::fault::Fault;
 use super::query::params;
 use super::row::{get, id, numbered_place, one_more, place_number, sql_limit, time, uuid};
-use super::transaction::Transaction;
 
 pub(super) use self::append::append;
 pub(super) use self::deleted::{delete, depart, relocate};

@@ -2,7 +2,6 @@
 
 use messaging_core::ports::store::StoreError;
 
-use super::PostgresStore;
 use super::fault::Fault;
 use super::query::{Params, params};
 use super::transaction::Transaction;
@@ -13,13 +12,6 @@ pub(super) async fn sweep(on: &Writes, sql: &'static str, params: Params) -> Res
     let mut transaction = begin_undurably(on).await?;
     let touched = transaction.execute(sql, params).await;
     end(transaction, touched).await
-}
-
-impl PostgresStore {
-    /// The same on this store.
-    pub(super) async fn sweep(&self, sql: &'static str, params: Params) -> Result<u64, StoreError> {
-        sweep(&self.writes, sql, params).await
-    }
 }
 
 /// Begins a transaction that does not wait for the disk.

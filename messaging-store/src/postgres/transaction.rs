@@ -12,8 +12,8 @@ use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
-use messaging_core::ids::WorkspaceId;
 use messaging_core::error::Chain;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 

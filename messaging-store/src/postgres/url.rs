@@ -180,11 +180,17 @@ mod tests {
     #[test]
     fn passwords_are_never_shown() {
         for (text, shown) in [
-            ("postgres://u:se:cr@t@one,two:5433/db?sslmode=require", "postgres://u:***@one,two:5433/db?sslmode=require"),
+            (
+                "postgres://u:se:cr@t@one,two:5433/db?sslmode=require",
+                "postgres://u:***@one,two:5433/db?sslmode=require",
+            ),
             ("postgresql://u@one/db", "postgresql://u@one/db"),
             ("postgres:///db?host=/run/pg&password=x&user=u", "postgres:///db?host=/run/pg&password=***&user=u"),
         ] {
-            let url = PostgresUrl { text: String::new(), ..PostgresUrl::parse(text).unwrap_or_else(|error| panic!("{error}")) };
+            let url = PostgresUrl {
+                text: String::new(),
+                ..PostgresUrl::parse(text).unwrap_or_else(|error| panic!("{error}"))
+            };
             assert_eq!(url.to_string(), shown);
             assert!(format!("{url:?}").contains(shown));
         }

@@ -8,24 +8,17 @@ use std::sync::Arc;
 
 use messaging_core::changes::JobHandle;
 use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
-use messaging_core::domain::automation::trigger::TriggerEvent;
-use messaging_core::domain::automation::{AutomationStatus, SHARDS};
 use messaging_core::domain::lane::Lane;
-use messaging_core::domain::message::EventKind;
-use messaging_core::domain::segment::filter::MessageEventKind;
-use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId, WorkspaceId};
+use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
-use serde_json::{Map, Value};
 
-pub(super) use crate::happened::{
-    Happened, MessageHappened, counted_kind, is_machine, kinds, shard, status_number, trigger,
-};
+pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger};
 
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
-use super::row::{number, record};
+use super::row::record;
 use super::waking;
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.

@@ -4,13 +4,13 @@
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
 pub(crate) mod cluster;
-mod log;
 mod fencing;
+mod log;
 
 use std::sync::Arc;
 
-use messaging_store::PostgresStore;
 use messaging_core::ports::store::Taking;
+use messaging_store::PostgresStore;
 use messaging_store::conformance::{Opened, Twice};
 
 use self::cluster::Database;

@@ -5,7 +5,6 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::audiences;
-use super::super::audiences::FORGET_CAMPAIGN;
 use super::super::fault::Fault;
 use super::super::query::{one, params};
 use super::super::row::{get, sql_limit};

@@ -318,8 +318,3 @@ impl Known {
         &mut self.answers[place * self.questions + question]
     }
 }
-
-/// An id as an event's may be compared with it.
-pub(in super::super) fn event_key(id: messaging_core::ids::EventId) -> Uuid {
-    uuid(id)
-}
