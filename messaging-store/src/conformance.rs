@@ -34,6 +34,8 @@ pub mod blobs;
 pub mod campaign_messages;
 pub mod campaigns;
 pub mod channels;
+#[cfg(feature = "postgres")]
+pub mod cluster;
 pub mod commit;
 pub mod contacts;
 pub mod counters;

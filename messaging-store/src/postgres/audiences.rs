@@ -33,12 +33,12 @@ pub(super) use self::taken::{forget as forget_addresses, take};
 
 /// Statements that remove rows of a removed campaign, `$1`, at most `$2`.
 pub(super) const FORGET_CAMPAIGN: [&str; 3] = [
-    "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN (
-         SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_addresses WHERE (campaign, n) IN (
-         SELECT campaign, n FROM campaign_addresses WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_left_out WHERE (campaign, piece) IN (
-         SELECT campaign, piece FROM campaign_left_out WHERE campaign = $1 LIMIT $2)",
+    "DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_audience WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_addresses WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_addresses WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_left_out WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_left_out WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
 ];
 
 /// A conflict unless a campaign is there.

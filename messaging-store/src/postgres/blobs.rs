@@ -42,8 +42,8 @@ fn lock(transaction: &mut Transaction, blob: MessageBlob) {
 #[async_trait]
 impl Blobs for PostgresStore {
     async fn forget_abandoned_blobs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM abandoned_blobs WHERE (blob, workspace) IN (
-            SELECT blob, workspace FROM abandoned_blobs WHERE blob < $1 ORDER BY blob LIMIT $2 FOR UPDATE SKIP LOCKED)";
+        const SQL: &str = "DELETE FROM abandoned_blobs WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM abandoned_blobs WHERE blob < $1 ORDER BY blob LIMIT $2 FOR UPDATE SKIP LOCKED))";
         sweep(&self.writes, SQL, params![first_id(before), sql_limit(limit)]).await
     }
 }

@@ -74,9 +74,9 @@ impl Imports for PostgresStore {
     }
 
     async fn forget_row_errors(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM import_errors WHERE (import, first_row) IN (
-            SELECT import, first_row FROM import_errors WHERE import < $1
-            ORDER BY import, first_row LIMIT $2 FOR UPDATE SKIP LOCKED)";
+        const SQL: &str = "DELETE FROM import_errors WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM import_errors WHERE import < $1
+            ORDER BY import, first_row LIMIT $2 FOR UPDATE SKIP LOCKED))";
         sweep(&self.writes, SQL, params![first_id(before), sql_limit(limit)]).await
     }
 }

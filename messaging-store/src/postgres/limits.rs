@@ -72,10 +72,10 @@ impl SharedLimits for Limits {
                     full_at = excluded.full_at, changed_at = excluded.changed_at
                 RETURNING 1
             ), gone AS (
-                DELETE FROM takings WHERE (bucket, process) IN (
-                    SELECT bucket, process FROM takings WHERE changed_at < clock_timestamp() - interval '10 minutes'
+                DELETE FROM takings WHERE ctid = ANY (ARRAY (
+                    SELECT ctid FROM takings WHERE changed_at < clock_timestamp() - interval '10 minutes'
                     LIMIT 1000 FOR UPDATE SKIP LOCKED
-                ) RETURNING 1
+                )) RETURNING 1
             )
             SELECT bucket, process, full_at, taken FROM takings
             WHERE process <> $1 AND changed_at > clock_timestamp() - interval '2 minutes' LIMIT $5";

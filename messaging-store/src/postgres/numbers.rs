@@ -1,6 +1,6 @@
 //! The numbers that workspaces, contacts, lists and segments have in tables of many rows, instead of their ids.
 
-use messaging_core::ids::{AutomationId, CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
+use messaging_core::ids::{AutomationId, ContactId, SegmentId, WorkspaceId};
 
 use super::fault::Fault;
 use super::query::{Queries, one, params};

@@ -32,9 +32,9 @@ pub(super) fn put(transaction: &mut Transaction, link: &ProviderLink) {
         ],
     );
     transaction.run(
-        "DELETE FROM provider_links WHERE (workspace, channel, provider, name) IN (
-             SELECT workspace, channel, provider, name FROM provider_links WHERE at < $1
-             ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        "DELETE FROM provider_links WHERE ctid = ANY (ARRAY (
+             SELECT ctid FROM provider_links WHERE at < $1
+             ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
         params![(link.at - KEPT).as_millis(), FORGOTTEN_AT_A_TIME],
     );
 }
@@ -52,9 +52,9 @@ pub(super) fn note_inbound(
         params![uuid(workspace), number(&Channel::ALL, &channel), Uuid::from_bytes(key.0), at.as_millis()],
     );
     transaction.run(
-        "DELETE FROM inbound_notes WHERE (workspace, channel, key) IN (
-             SELECT workspace, channel, key FROM inbound_notes WHERE at < $1
-             ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        "DELETE FROM inbound_notes WHERE ctid = ANY (ARRAY (
+             SELECT ctid FROM inbound_notes WHERE at < $1
+             ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
         params![(at - InboundKey::KEPT).as_millis(), FORGOTTEN_AT_A_TIME],
     );
 }

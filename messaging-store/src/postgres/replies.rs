@@ -62,13 +62,13 @@ impl Replies for PostgresStore {
 
     /// Replies first, then sessions and tickets.
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const REPLIES: &str = "DELETE FROM replies WHERE (key, credential, route) IN (
-            SELECT key, credential, route FROM replies WHERE expires_at <= $1
-            ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
-        const SESSIONS: &str = "DELETE FROM sessions WHERE token IN (
-            SELECT token FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
-        const TICKETS: &str = "DELETE FROM tickets WHERE digest IN (
-            SELECT digest FROM tickets WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
+        const REPLIES: &str = "DELETE FROM replies WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM replies WHERE expires_at <= $1
+            ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
+        const SESSIONS: &str = "DELETE FROM sessions WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
+        const TICKETS: &str = "DELETE FROM tickets WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM tickets WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
         let mut left = limit as u64;
         for sql in [REPLIES, SESSIONS, TICKETS] {
             if left == 0 {

@@ -184,8 +184,8 @@ fn present(query: &MemberQuery) -> Present {
 /// Lets members of removed segments go, and the segments that have none left; answers how many rows went.
 async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault> {
     const REMOVED: &str = "SELECT n FROM segments WHERE removed ORDER BY n LIMIT 1 FOR UPDATE SKIP LOCKED";
-    const MEMBERS: &str = "DELETE FROM segment_members WHERE (segment, contact) IN (
-        SELECT segment, contact FROM segment_members WHERE segment = $1 ORDER BY contact LIMIT $2)";
+    const MEMBERS: &str = "DELETE FROM segment_members WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM segment_members WHERE segment = $1 ORDER BY contact LIMIT $2))";
     transaction.run("SET LOCAL synchronous_commit = off", params![]);
     let Some(n) = one(transaction, REMOVED, params![], |row| get::<i64>(row, 0)).await? else { return Ok(0) };
     let room = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -61,8 +61,8 @@ impl SignIns for PostgresStore {
     }
 
     async fn forget_sign_ins(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM sign_in_failures WHERE n IN (
-            SELECT n FROM sign_in_failures WHERE at <= $1 OR at > $2 LIMIT $3 FOR UPDATE SKIP LOCKED)";
+        const SQL: &str = "DELETE FROM sign_in_failures WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM sign_in_failures WHERE at <= $1 OR at > $2 LIMIT $3 FOR UPDATE SKIP LOCKED))";
         let (before, after) = ((now - PER_NETWORK.window).as_millis(), (now + PER_NETWORK.window).as_millis());
         sweep(&self.writes, SQL, params![before, after, sql_limit(limit)]).await
     }

@@ -110,10 +110,10 @@ impl Templates for PostgresStore {
             SELECT v.workspace, v.template, v.version
             FROM templates t JOIN template_versions v ON v.workspace = t.workspace AND v.template = t.id
             WHERE t.removed_at < $1 LIMIT $2 FOR UPDATE OF v SKIP LOCKED)";
-        const TEMPLATES: &str = "DELETE FROM templates WHERE (workspace, id) IN (
-            SELECT workspace, id FROM templates t WHERE removed_at < $1 AND NOT EXISTS (
+        const TEMPLATES: &str = "DELETE FROM templates WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM templates t WHERE removed_at < $1 AND NOT EXISTS (
                 SELECT 1 FROM template_versions v WHERE v.workspace = t.workspace AND v.template = t.id)
-            LIMIT $2 FOR UPDATE SKIP LOCKED)";
+            LIMIT $2 FOR UPDATE SKIP LOCKED))";
         let mut forgotten = 0;
         for sql in [VERSIONS, TEMPLATES] {
             forgotten += sweep(&self.writes, sql, params![before.as_millis(), sql_limit(limit)]).await?;

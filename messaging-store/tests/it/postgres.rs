@@ -3,7 +3,6 @@
 //! The tests start a server of their own from Debian's packages, or whatever `PG_BIN` or `PATH` leads to. Without one they
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
-pub(crate) mod cluster;
 mod fencing;
 mod log;
 
@@ -13,7 +12,7 @@ use messaging_core::ports::store::Taking;
 use messaging_store::PostgresStore;
 use messaging_store::conformance::{Opened, Twice};
 
-use self::cluster::Database;
+use messaging_store::conformance::cluster::Database;
 
 async fn open() -> Option<Opened> {
     let database = Database::create().await?;

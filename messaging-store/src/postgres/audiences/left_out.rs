@@ -70,8 +70,8 @@ pub(in super::super) async fn forget_old(
 ) -> Result<u64, StoreError> {
     const HELD: &str = "SELECT c.n, c.doc FROM campaigns c
         WHERE NOT c.removed AND c.n IN (SELECT campaign FROM campaign_left_out) LIMIT $1";
-    const FORGET: &str = "DELETE FROM campaign_left_out WHERE (campaign, piece) IN (
-        SELECT campaign, piece FROM campaign_left_out WHERE campaign = $1 ORDER BY piece LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    const FORGET: &str = "DELETE FROM campaign_left_out WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM campaign_left_out WHERE campaign = $1 ORDER BY piece LIMIT $2 FOR UPDATE SKIP LOCKED))";
     if limit == 0 {
         return Ok(0);
     }

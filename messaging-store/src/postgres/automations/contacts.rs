@@ -55,8 +55,8 @@ pub(in super::super) async fn delete(
     id: ContactId,
     limit: usize,
 ) -> Result<(), Fault> {
-    const RUNS: &str = "DELETE FROM automation_runs WHERE (automation, id) IN (
-            SELECT automation, id FROM automation_runs WHERE contact = $1 LIMIT $2 FOR UPDATE)
+    const RUNS: &str = "DELETE FROM automation_runs WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM automation_runs WHERE contact = $1 LIMIT $2 FOR UPDATE))
         RETURNING automation, id, version, status::bigint, node";
     const FORGET: &str = "DELETE FROM automation_deleted_contacts
         WHERE workspace = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE contact = $3)";

@@ -23,28 +23,28 @@ const DATES_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Removes rows of a removed automation, `$1`, at most `$2`; one after another until there are none.
 const OF_AN_AUTOMATION: [&str; 9] = [
-    "DELETE FROM automation_notes WHERE (automation, shard, n) IN (
-         SELECT automation, shard, n FROM automation_notes WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_runs WHERE (automation, id) IN (
-         SELECT automation, id FROM automation_runs WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_run_inputs WHERE (automation, run) IN (
-         SELECT automation, run FROM automation_run_inputs WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_run_steps WHERE (automation, run, revision) IN (
-         SELECT automation, run, revision FROM automation_run_steps WHERE automation = $1
-         LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_messages WHERE message IN (
-         SELECT message FROM automation_messages WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_entries WHERE (automation, contact, key) IN (
-         SELECT automation, contact, key FROM automation_entries WHERE automation = $1
-         LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    "DELETE FROM automation_date_fires WHERE (automation, contact, due_at) IN (
-         SELECT automation, contact, due_at FROM automation_date_fires WHERE automation = $1
-         LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    "DELETE FROM automation_notes WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_notes WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_runs WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_runs WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_run_inputs WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_run_inputs WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_run_steps WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_run_steps WHERE automation = $1
+         LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_messages WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_messages WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_entries WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_entries WHERE automation = $1
+         LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    "DELETE FROM automation_date_fires WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_date_fires WHERE automation = $1
+         LIMIT $2 FOR UPDATE SKIP LOCKED))",
     "DELETE FROM automation_branches WHERE (node, branch, shard) IN (
          SELECT b.node, b.branch, b.shard FROM automation_nodes n JOIN automation_branches b ON b.node = n.n
          WHERE n.automation = $1 LIMIT $2 FOR UPDATE OF b SKIP LOCKED)",
-    "DELETE FROM automation_versions WHERE (automation, version) IN (
-         SELECT automation, version FROM automation_versions WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    "DELETE FROM automation_versions WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM automation_versions WHERE automation = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
 ];
 
 impl PostgresStore {
@@ -118,9 +118,9 @@ impl PostgresStore {
     }
 
     async fn forget_fires(&self, now: Timestamp, room: &mut usize) -> Result<(), StoreError> {
-        const SQL: &str = "DELETE FROM automation_date_fires WHERE (automation, contact, due_at) IN (
-            SELECT automation, contact, due_at FROM automation_date_fires
-            WHERE taken AND due_at < $1 ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
+        const SQL: &str = "DELETE FROM automation_date_fires WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM automation_date_fires
+            WHERE taken AND due_at < $1 ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
         self.forget_in_slices(SQL, (now - DATES_KEPT).as_millis(), room).await
     }
 
@@ -142,9 +142,9 @@ impl PostgresStore {
 }
 
 async fn forget_ended_runs(transaction: &mut Transaction, before: Timestamp, limit: usize) -> Result<usize, Fault> {
-    const ENDED: &str = "DELETE FROM automation_runs WHERE (automation, id) IN (
-            SELECT automation, id FROM automation_runs WHERE ended_at < $1 ORDER BY ended_at LIMIT $2
-            FOR UPDATE SKIP LOCKED)
+    const ENDED: &str = "DELETE FROM automation_runs WHERE ctid = ANY (ARRAY (
+            SELECT ctid FROM automation_runs WHERE ended_at < $1 ORDER BY ended_at LIMIT $2
+            FOR UPDATE SKIP LOCKED))
         RETURNING automation, id, version";
     let ended = many(transaction, ENDED, params![before.as_millis(), sql_limit(limit)], |row| {
         Ok((column::<i64>(row, 0)?, column::<Uuid>(row, 1)?, small(row, 2)?))

@@ -13,20 +13,22 @@ use super::super::transaction::Transaction;
 use super::super::writes::Writes;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
-const OF_A_CAMPAIGN: [&str; 7] = [
-    "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
-         SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
-         SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = $1 LIMIT $2)",
+const OF_A_CAMPAIGN: [&str; 8] = [
+    "DELETE FROM campaign_waiting WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_waiting WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_engagements WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_engagements WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
     "DELETE FROM campaign_progress WHERE campaign = $1 AND $2::bigint > 0",
-    "DELETE FROM campaign_counts WHERE (campaign, variant, shard) IN (
-         SELECT campaign, variant, shard FROM campaign_counts WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_link_counts WHERE (campaign, variant, link, shard) IN (
-         SELECT campaign, variant, link, shard FROM campaign_link_counts WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_links WHERE (campaign, variant, link) IN (
-         SELECT campaign, variant, link FROM campaign_links WHERE campaign = $1 LIMIT $2)",
-    "DELETE FROM campaign_activity WHERE (campaign, quarter, shard) IN (
-         SELECT campaign, quarter, shard FROM campaign_activity WHERE campaign = $1 LIMIT $2)",
+    "DELETE FROM campaign_counts WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_counts WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_link_counts WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_link_counts WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_links WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_links WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    "DELETE FROM campaign_activity WHERE ctid = ANY (ARRAY (
+         SELECT ctid FROM campaign_activity WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
+    // The last: from then on its id is free.
+    "DELETE FROM campaigns WHERE n = $1 AND $2::bigint > 0",
 ];
 
 /// Lets rows of removed campaigns go, and when there are none, the campaigns; answers how many went.
@@ -74,9 +76,9 @@ async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, F
 
 /// Lets sends go that are so old that no cap counts them; answers how many.
 pub(super) async fn contact_sends(writes: &Writes, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-    const SQL: &str = "DELETE FROM contact_sends WHERE (contact, channel) IN (
-        SELECT contact, channel FROM contact_sends WHERE week <= $1::bigint / 604800 AND last_at <= $1
-        ORDER BY week LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    const SQL: &str = "DELETE FROM contact_sends WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM contact_sends WHERE week <= $1::bigint / 604800 AND last_at <= $1
+        ORDER BY week LIMIT $2 FOR UPDATE SKIP LOCKED))";
     if limit == 0 {
         return Ok(0);
     }

@@ -16,7 +16,7 @@ use super::super::fault::Fault;
 use super::super::numbers::workspace_number;
 use super::super::query::{Queries as _, params};
 use super::super::reads::Snapshot;
-use super::super::row::{get, sql_limit, uuid};
+use super::super::row::{get, sql_limit};
 use super::tables::{Columns, InTable, Names, OfLeaf, place};
 use super::tree::Tree;
 use super::values::{Value, Wanted, asked_columns};

@@ -14,7 +14,7 @@ use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user
 use messaging_store::conformance::{Twice, lanes, races};
 use messaging_store::{Heartbeats, PostgresStore};
 
-use super::cluster::Database;
+use messaging_store::conformance::cluster::Database;
 
 /// So often something is asked for that has to come, with a pause of [`PAUSE`].
 const ASKED: usize = 3_000;

@@ -9,7 +9,7 @@ use messaging_store::PostgresStore;
 use messaging_store::conformance::{put, sample};
 use tokio_postgres::{Client, NoTls};
 
-use super::cluster::Database;
+use messaging_store::conformance::cluster::Database;
 
 async fn open(database: &Database) -> PostgresStore {
     PostgresStore::open(database.options()).await.unwrap()

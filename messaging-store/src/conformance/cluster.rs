@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::{PostgresOptions, PostgresStore, PostgresUrl};
 use messaging_core::ports::Store as _;
-use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
@@ -26,7 +26,7 @@ static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();
 
 /// A running server, whose database `template` has the current schema.
 #[derive(Debug)]
-pub(crate) struct Cluster {
+struct Cluster {
     socket: PathBuf,
     databases: AtomicU64,
     /// Its standard input is the pipe.
@@ -35,13 +35,14 @@ pub(crate) struct Cluster {
 
 /// A database for one test.
 #[derive(Debug)]
-pub(crate) struct Database {
-    pub(crate) url: String,
+pub struct Database {
+    /// Where it is.
+    pub url: String,
 }
 
 impl Database {
     /// A new one with the current schema, without a row; `None` where there is no server to start.
-    pub(crate) async fn create() -> Option<Self> {
+    pub async fn create() -> Option<Self> {
         let cluster = CLUSTER.get_or_init(Cluster::start).await.as_ref()?;
         let name = format!("test_{}", cluster.databases.fetch_add(1, Ordering::Relaxed));
         // The strategy copies pages through the log: many small databases do not wait for checkpoints.
@@ -49,7 +50,8 @@ impl Database {
         Some(Self { url: cluster.url(&name) })
     }
 
-    pub(crate) fn options(&self) -> PostgresOptions {
+    /// What opens it.
+    pub fn options(&self) -> PostgresOptions {
         PostgresOptions::new(PostgresUrl::parse(&self.url).unwrap())
     }
 }
@@ -61,7 +63,8 @@ impl Cluster {
             let _ = writeln!(std::io::stderr(), "SKIPPED: there is no PostgreSQL server to start; set PG_BIN");
             return None;
         };
-        let directory = tempfile::Builder::new().prefix("messaging-pg-").tempdir().unwrap().keep();
+        let directory = std::env::temp_dir().join(format!("messaging-pg-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
         let is_root = directory_is_of_root(&directory);
         if is_root {
             chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
