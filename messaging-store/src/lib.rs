@@ -45,9 +45,7 @@ mod temporary;
 pub use file_error::FileError;
 pub use open_error::OpenError;
 #[cfg(feature = "postgres")]
-pub use postgres::{
-    ClusterView, Heartbeats, MalformedPostgresUrl, NodeView, PostgresOptions, PostgresStore, PostgresUrl,
-};
+pub use postgres::{Heartbeats, MalformedPostgresUrl, PostgresOptions, PostgresStore, PostgresUrl};
 pub use sqlite::SqliteStore;
 pub use sqlite::health::disk_space;
 pub use sqlite::open::SqliteOptions;

@@ -73,7 +73,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, Write};
 use messaging_core::ports::store::{
-    CommitError, CommitObserver, News, Priority, SharedLimits, Store, StoreError, StoreGauges, StoreHealth, Topics,
+    ClusterView, CommitError, CommitObserver, News, Priority, SharedLimits, Store, StoreError, StoreGauges,
+    StoreHealth, Topics,
 };
 use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
@@ -92,7 +93,6 @@ use self::upload_rows::RowUploads;
 use self::writes::Writes;
 use crate::observed::Observed;
 
-pub use self::cluster::{ClusterView, NodeView};
 pub use self::nodes::Heartbeats;
 pub use self::open::PostgresOptions;
 pub use self::url::{MalformedPostgresUrl, PostgresUrl};
@@ -161,6 +161,10 @@ impl Store for PostgresStore {
 
     fn clock_offset_ms(&self) -> i64 {
         self.membership.offset_ms()
+    }
+
+    async fn cluster(&self) -> Result<Option<ClusterView>, StoreError> {
+        self.cluster_view().await.map(Some)
     }
 
     fn shared_limits(&self) -> Option<Arc<dyn SharedLimits>> {

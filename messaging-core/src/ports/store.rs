@@ -15,6 +15,7 @@ pub mod automations;
 pub mod blobs;
 pub mod campaigns;
 pub mod channels;
+pub mod cluster;
 pub mod contacts;
 pub mod counters;
 pub mod custom_fields;
@@ -61,6 +62,7 @@ pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, R
 pub use blobs::Blobs;
 pub use campaigns::{Campaigns, Wanted};
 pub use channels::Channels;
+pub use cluster::{ClusterView, NodeView};
 pub use contacts::Contacts;
 pub use counters::{Counters, LinkCounts, SeriesOf};
 pub use custom_fields::CustomFields;
@@ -197,6 +199,11 @@ pub trait Store:
     /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
     /// due times and dates are comparable. A store within the process has its clock: 0.
     fn clock_offset_ms(&self) -> i64;
+
+    /// The processes that work on the database, where there can be several; `None` where one does the jobs.
+    async fn cluster(&self) -> Result<Option<ClusterView>, StoreError> {
+        Ok(None)
+    }
 
     /// What processes tell each other of limits, where several work on one database; `None` where one alone answers
     /// requests.

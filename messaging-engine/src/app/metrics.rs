@@ -58,6 +58,13 @@ pub(crate) struct Metrics {
     pub(crate) queue_oldest: Gauge,
     pub(crate) webhook_lag: Gauge,
     pub(crate) segment_lag: Gauge,
+    pub(crate) nodes_alive: Gauge,
+    pub(crate) places_owned: Gauge,
+    pub(crate) oldest_due_job: Gauge,
+    pub(crate) event_log_lag: Gauge,
+    pub(crate) clock_offset: Gauge,
+    pub(crate) fenced: IntCounter,
+    pub(crate) commits_unknown: IntCounter,
     pub(crate) jobs_waiting: Gauge,
     pub(crate) wal_bytes: Gauge,
     pub(crate) database_bytes: Gauge,
@@ -135,6 +142,31 @@ impl Metrics {
             segment_lag: families.gauge(
                 "messaging_segment_lag_seconds",
                 "Age of the oldest change that segments have yet to follow; 0 for none.",
+            ),
+            nodes_alive: families.gauge("messaging_nodes_alive", "Processes that work on the database."),
+            places_owned: families.gauge(
+                "messaging_places_owned",
+                "Of the places by which work is divided among processes, how many are this one's; 0 on SQLite.",
+            ),
+            oldest_due_job: families.gauge(
+                "messaging_oldest_due_job_seconds",
+                "For how long the oldest job has been due; only on PostgreSQL, 0 for none.",
+            ),
+            event_log_lag: families.gauge(
+                "messaging_event_log_lag_seconds",
+                "For how long the event log has waited for a transaction that is open; only on PostgreSQL.",
+            ),
+            clock_offset: families.gauge(
+                "messaging_clock_offset_seconds",
+                "By how much the clock of the database is ahead of this process's.",
+            ),
+            fenced: families.counter(
+                "messaging_fenced_total",
+                "How often others took the work of this process, because it was not heard of.",
+            ),
+            commits_unknown: families.counter(
+                "messaging_commits_unknown_total",
+                "Commits of which nobody knows whether they are kept, because the connection was lost.",
             ),
             jobs_waiting: families.gauge("messaging_jobs_waiting", "Jobs to be done, of all kinds."),
             wal_bytes: families.gauge("messaging_wal_bytes", "Length of the write-ahead log."),

@@ -10,7 +10,7 @@ use messaging_core::domain::checkup::CheckReport;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::input::Empty;
-use messaging_core::ports::store::Queues;
+use messaging_core::ports::store::{self, Queues};
 use messaging_core::scope::Access;
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
@@ -46,6 +46,18 @@ pub struct SystemReport {
     pub lanes: Vec<LaneQueue>,
     /// The processes that work on the database.
     pub nodes: Vec<NodeView>,
+    /// The places by which their work is divided; only on PostgreSQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<PlacesView>,
+    /// The job that is due for longest, if one is; only on PostgreSQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_due_job: Option<OldestDueJob>,
+    /// For how many milliseconds the event log has waited for a transaction that is open; only on PostgreSQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_log_lag_ms: Option<u64>,
+    /// The server of the database; only on PostgreSQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseView>,
     /// The disk of the database.
     pub disk: DiskView,
     /// What `messaging doctor` would find, at most some minutes old; empty when nothing was looked at yet.
@@ -113,6 +125,57 @@ pub struct NodeView {
     pub hostname: String,
     /// Its version.
     pub version: String,
+    /// The number under which it writes, where several work on one database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<i64>,
+    /// What it does: `working`; `idle`: it answers requests alone; `draining`: it stops; `fenced`: the others took its work,
+    /// because it was not heard of; `clock`: its clock is wrong, so it does no work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// How many of the places, by which work is divided, are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<u64>,
+    /// When it was heard of last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// By how many milliseconds the database's clock is ahead of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ms: Option<i64>,
+}
+
+/// The places by which work is divided among nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Places")]
+#[non_exhaustive]
+pub struct PlacesView {
+    /// How many there are.
+    pub total: u64,
+    /// Of how many nobody does the work.
+    pub free: u64,
+}
+
+/// The job that waits longest although it is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OldestDueJob")]
+#[non_exhaustive]
+pub struct OldestDueJob {
+    /// Where it waits.
+    pub lane: String,
+    /// For how many milliseconds it has been due.
+    pub age_ms: u64,
+}
+
+/// The database server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Database")]
+#[non_exhaustive]
+pub struct DatabaseView {
+    /// `postgresql`.
+    pub kind: String,
+    /// Its version.
+    pub version: String,
+    /// Its timeline, which rises with every promotion of a standby.
+    pub timeline: i64,
 }
 
 /// The disk of the database.
@@ -153,6 +216,16 @@ impl Operation for GetSystem {
         let waiting: u64 = channels.iter().map(|channel| channel.queued).sum();
         let held = fenced.filter(|_| waiting > 0).map(|_| HeldView { reason: HoldReason::Held, count: waiting });
         let version = env!("CARGO_PKG_VERSION").to_owned();
+        let cluster = cx.store().cluster().await?;
+        let this = || NodeView {
+            hostname: app.settings().hostname.clone(),
+            version: version.clone(),
+            term: None,
+            state: None,
+            places: None,
+            seen_at: None,
+            clock_offset_ms: None,
+        };
         Ok(SystemReport {
             name: cx.store().installation_name().await?,
             fenced: fenced.map(|fence| FencedView {
@@ -163,12 +236,39 @@ impl Operation for GetSystem {
             held: held.into_iter().collect(),
             channels: channels.into(),
             lanes: lane_queues(&queues),
-            nodes: vec![NodeView { hostname: app.settings().hostname.clone(), version: version.clone() }],
+            nodes: cluster.as_ref().map_or_else(|| vec![this()], |cluster| cluster.nodes.iter().map(node).collect()),
+            places: cluster.as_ref().map(|cluster| PlacesView { total: cluster.places, free: cluster.free_places }),
+            oldest_due_job: cluster
+                .as_ref()
+                .and_then(|cluster| cluster.oldest_due_job.as_ref())
+                .map(|(lane, age)| OldestDueJob { lane: lane.to_string(), age_ms: millis(*age) }),
+            event_log_lag_ms: cluster.as_ref().map(|cluster| millis(cluster.event_log_lag)),
+            database: cluster.map(|cluster| DatabaseView {
+                kind: "postgresql".to_owned(),
+                version: cluster.server_version,
+                timeline: cluster.timeline,
+            }),
             version,
             disk: DiskView { free_bytes: cx.store().gauges().disk_free_bytes },
             checks: app.checks_within(CHECKS_WITHIN).await.to_vec(),
         })
     }
+}
+
+fn node(node: &store::NodeView) -> NodeView {
+    NodeView {
+        hostname: node.name.clone(),
+        version: node.version.clone(),
+        term: Some(node.term),
+        state: Some(node.state.to_owned()),
+        places: Some(node.places),
+        seen_at: Some(node.seen_at),
+        clock_offset_ms: Some(node.clock_offset_ms),
+    }
+}
+
+fn millis(age: Duration) -> u64 {
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
 }
 
 const fn cure(state: FenceState) -> &'static str {

@@ -34,7 +34,24 @@ impl App {
         }
         metrics.tell_checks(&self.checks());
         self.look_at_queues().await;
+        self.look_at_cluster().await;
         metrics.page()
+    }
+
+    /// Sets what is known of the processes that work on the database.
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of an offset are few")]
+    async fn look_at_cluster(&self) {
+        let metrics = &self.0.metrics;
+        metrics.clock_offset.set(self.store().clock_offset_ms() as f64 / 1000.0);
+        let Ok(found) = self.store().cluster().await else { return };
+        let Some(cluster) = found else { return metrics.nodes_alive.set(1.0) };
+        let places = cluster.nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum();
+        metrics.nodes_alive.set(gauge(cluster.nodes.len() as u64));
+        metrics.places_owned.set(gauge(places));
+        metrics.oldest_due_job.set(cluster.oldest_due_job.map_or(0.0, |(_, age)| age.as_secs_f64()));
+        metrics.event_log_lag.set(cluster.event_log_lag.as_secs_f64());
+        metrics.fenced.inc_by(cluster.fenced.saturating_sub(metrics.fenced.get()));
+        metrics.commits_unknown.inc_by(cluster.unknown_commits.saturating_sub(metrics.commits_unknown.get()));
     }
 
     /// Sets the gauges that all jobs have to be looked at for, unless that takes long and was done just now.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::domain_name::is_fully_qualified;
-use messaging_core::ports::clock::SystemClock;
 use messaging_core::error::Chain;
-use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::Store;
+use messaging_core::ports::clock::SystemClock;
+use messaging_core::ports::fetch::Fetch;
 use messaging_engine::app::checks::Checkup;
 use messaging_engine::{App, KeyRefused, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
@@ -95,7 +95,7 @@ async fn open_store(settings: &Settings, role: Role) -> Result<Arc<dyn Store>, S
     let opened: Result<Arc<dyn Store>, OpenError> = match &settings.database {
         Database::Sqlite(path) => open_sqlite(settings, path, role).map(|store| Arc::new(store) as _),
         #[cfg(feature = "postgres")]
-        Database::Postgres(url) => open_postgres(url, role).await.map(|store| Arc::new(store) as _),
+        Database::Postgres(url) => open_postgres(settings, url, role).await.map(|store| Arc::new(store) as _),
     };
     opened.map_err(|source| StartError::Database { database: settings.database.clone(), source })
 }
@@ -110,10 +110,11 @@ fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteSto
 
 /// A server waits a while for a database that does not answer yet: both may have been started at the same moment.
 #[cfg(feature = "postgres")]
-async fn open_postgres(url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
+async fn open_postgres(settings: &Settings, url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
     let began = Instant::now();
     loop {
         let mut options = PostgresOptions::new(url.clone());
+        options.name.clone_from(&settings.engine.hostname);
         options.create = role == Role::Server;
         options.works = role == Role::Server;
         match PostgresStore::open(options).await {

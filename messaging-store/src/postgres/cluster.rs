@@ -4,63 +4,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use messaging_core::domain::lane::Lane;
-use messaging_core::ports::store::StoreError;
-use messaging_core::time::Timestamp;
+use messaging_core::ports::store::{ClusterView, NodeView, StoreError};
 
 use super::PostgresStore;
 use super::fault::Fault;
 use super::query::{many, one, params};
 use super::row::{count, get, time};
 
-/// The processes of an installation, and what waits for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterView {
-    /// By term, the newest first.
-    pub nodes: Vec<NodeView>,
-    /// How many places there are.
-    pub places: u64,
-    /// Places whose jobs nobody claims.
-    pub free_places: u64,
-    /// The job that is due for longest, and for how long.
-    pub oldest_due_job: Option<(Lane, Duration)>,
-    /// How long the oldest open transaction that writes is open, which the event log waits for.
-    pub event_log_lag: Duration,
-    /// The version of the server.
-    pub server_version: String,
-    /// The server's timeline, which rises with every promotion.
-    pub timeline: i64,
-    /// How often the term of this process was ended by others.
-    pub fenced: u64,
-    /// Commits of this process of which nobody knows whether they are kept.
-    pub unknown_commits: u64,
-}
-
-/// A process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeView {
-    /// What it is called.
-    pub name: String,
-    /// The number under which it writes.
-    pub term: i64,
-    /// Its version.
-    pub version: String,
-    /// `working`, `idle`, `draining`, `fenced` or `clock`.
-    pub state: &'static str,
-    /// Whether it claims jobs.
-    pub works: bool,
-    /// Whether this is the process that is asked.
-    pub is_this: bool,
-    /// How many places it owns.
-    pub places: u64,
-    /// When it was there last, on the database's clock.
-    pub seen_at: Timestamp,
-    /// By how many milliseconds the database's clock is ahead of its own.
-    pub clock_offset_ms: i64,
-}
-
 impl PostgresStore {
     /// The processes of the installation.
-    pub async fn cluster(&self) -> Result<ClusterView, StoreError> {
+    pub(super) async fn cluster_view(&self) -> Result<ClusterView, StoreError> {
         Ok(self.look_at_cluster().await?)
     }
 

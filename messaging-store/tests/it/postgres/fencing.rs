@@ -74,7 +74,7 @@ async fn claimed(store: &PostgresStore) -> Vec<ClaimedJob> {
 
 /// How many places of the database a process has.
 async fn places(store: &PostgresStore) -> u64 {
-    store.cluster().await.unwrap().nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum()
+    store.cluster().await.unwrap().unwrap().nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum()
 }
 
 /// The first worker has all places before its opening returns, and leaves them when it is closed.
@@ -124,7 +124,7 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     let request = user();
     commit(&store, [Write::PutUser(request.clone(), Expect::Absent)]).await.unwrap();
     assert!(store.user(request.id).await.unwrap().is_some());
-    assert_eq!(store.cluster().await.unwrap().fenced, 11);
+    assert_eq!(store.cluster().await.unwrap().unwrap().fenced, 11);
     store.close().await;
 }
 
