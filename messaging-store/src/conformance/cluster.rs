@@ -19,7 +19,7 @@ use tokio_postgres::NoTls;
 const NOBODY: u32 = 65_534;
 
 /// How long the server has to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The server of this process; `None` where there is none to start.
 static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();

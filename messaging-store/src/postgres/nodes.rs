@@ -449,5 +449,5 @@ fn millis(span: Duration) -> i64 {
 
 /// What the clock of this process says, in milliseconds.
 fn own_clock() -> i64 {
-    SystemClock::default().now().as_millis()
+    SystemClock.now().as_millis()
 }

@@ -107,7 +107,7 @@ impl PostgresStore {
         let tasks = std::sync::Mutex::new(tasks);
         let reads = Reads::new(reads);
         let limits = Arc::new(Limits::new(reads.clone()));
-        Ok(Self { reads, writes, commits, observed, desk, membership, teller, limits, tasks })
+        Ok(Self { reads, writes, commits, observed, limits, desk, membership, teller, tasks })
     }
 }
 

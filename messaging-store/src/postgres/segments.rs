@@ -114,7 +114,7 @@ pub(super) async fn put(transaction: &mut Transaction, segment: &Segment, expect
             );
         }
     }
-    if mask != before { renew_read_mask(transaction, workspace).await } else { Ok(()) }
+    if mask == before { Ok(()) } else { renew_read_mask(transaction, workspace).await }
 }
 
 /// What a segment reads; `None` when it is not there.

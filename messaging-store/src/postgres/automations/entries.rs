@@ -68,14 +68,20 @@ pub(super) async fn get(
             Ok(Some((small(row, 0)?, entered_at, small(row, 2)?)))
         })
         .await?;
-    let entry = |((contact_id, key), found): (&(ContactId, Option<String>), Option<(u32, Timestamp, u32)>)| {
+    let entry = |(key, found): (&EntryKey, Option<Found>)| {
         let (revision, entered_at, open) = found?;
-        let (contact_id, key) = (*contact_id, key.clone());
+        let (contact_id, key) = (key.0, key.1.clone());
         let record = Entry { workspace_id: workspace, automation_id: automation, contact_id, key, entered_at, open };
         Some(Stored { record, revision })
     };
     Ok(keys.iter().zip(rows).map(entry).collect())
 }
+
+/// A contact and its re-entry key.
+type EntryKey = (ContactId, Option<String>);
+
+/// The revision, when the contact entered, and its open runs.
+type Found = (u32, Timestamp, u32);
 
 fn failed() -> Result<i16, Fault> {
     let failed = number(&RunStatus::ALL, &RunStatus::Failed);

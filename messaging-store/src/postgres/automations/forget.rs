@@ -76,12 +76,6 @@ impl PostgresStore {
     }
 
     async fn forget_removed(&self, n: i64, room: &mut usize) -> Result<(), StoreError> {
-        for sql in OF_AN_AUTOMATION {
-            self.forget_in_slices(sql, n, room).await?;
-        }
-        if *room == 0 {
-            return Ok(());
-        }
         // Few rows, and the automation last, once no row is left that somebody else held.
         const FEW: [&str; 4] = [
             "DELETE FROM automation_node_counts WHERE node IN (SELECT n FROM automation_nodes WHERE automation = $1)",
@@ -92,6 +86,12 @@ impl PostgresStore {
         const LAST: &str = "DELETE FROM automations WHERE n = $1 AND removed
             AND NOT EXISTS (SELECT 1 FROM automation_notes WHERE automation = $1)
             AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE automation = $1)";
+        for sql in OF_AN_AUTOMATION {
+            self.forget_in_slices(sql, n, room).await?;
+        }
+        if *room == 0 {
+            return Ok(());
+        }
         let mut transaction = begin_undurably(&self.writes).await?;
         for sql in FEW {
             transaction.run(sql, params![n]);

@@ -62,7 +62,10 @@ where
     ]
 }
 
-fn of_workspace(rows: &[((WorkspaceId, Quarter, Channel, SourceKind), Counts)]) -> Params {
+/// What messages of a workspace are summed up by.
+type ActivityKey = (WorkspaceId, Quarter, Channel, SourceKind);
+
+fn of_workspace(rows: &[(ActivityKey, Counts)]) -> Params {
     params![
         rows.iter().map(|((workspace, ..), _)| uuid(*workspace)).collect::<Vec<_>>(),
         rows.iter().map(|((_, quarter, ..), _)| quarter.0).collect::<Vec<_>>(),

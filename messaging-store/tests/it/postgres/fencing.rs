@@ -85,7 +85,7 @@ async fn whoever_is_alone_has_everything() {
     assert_eq!(places(&first).await, 256);
     first.close().await;
     let second = open(&database, STILL).await;
-    let view = second.cluster().await.unwrap();
+    let view = second.cluster().await.unwrap().unwrap();
     assert_eq!((view.nodes.len(), view.nodes[0].places, view.places, view.free_places), (1, 256, 256, 0));
     second.close().await;
 }
