@@ -23,9 +23,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// One that looks all the time.
 const QUICK: Heartbeats = Heartbeats {
     every: Duration::from_millis(40),
-    silent_after: Duration::from_secs(60),
-    dead_after: Duration::from_secs(120),
-    hand_over: Duration::from_secs(60),
+    silent_after: Duration::from_mins(1),
+    dead_after: Duration::from_mins(2),
+    hand_over: Duration::from_mins(1),
 };
 
 /// One that says once that it is there.
