@@ -95,7 +95,10 @@ async fn open_store(settings: &Settings, role: Role) -> Result<Arc<dyn Store>, S
     let opened: Result<Arc<dyn Store>, OpenError> = match &settings.database {
         Database::Sqlite(path) => open_sqlite(settings, path, role).map(|store| Arc::new(store) as _),
         #[cfg(feature = "postgres")]
-        Database::Postgres(url) => open_postgres(url, role).await.map(|store| Arc::new(store) as _),
+        Database::Postgres(url) => {
+            let name = &settings.engine.hostname;
+            open_postgres(url, name, role).await.map(|store| Arc::new(store) as _)
+        }
     };
     opened.map_err(|source| StartError::Database { database: settings.database.clone(), source })
 }
@@ -110,10 +113,11 @@ fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteSto
 
 /// A server waits a while for a database that does not answer yet: both may have been started at the same moment.
 #[cfg(feature = "postgres")]
-async fn open_postgres(url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
+async fn open_postgres(url: &PostgresUrl, name: &str, role: Role) -> Result<PostgresStore, OpenError> {
     let began = Instant::now();
     loop {
         let mut options = PostgresOptions::new(url.clone());
+        name.clone_into(&mut options.name);
         options.create = role == Role::Server;
         options.works = role == Role::Server;
         match PostgresStore::open(options).await {
