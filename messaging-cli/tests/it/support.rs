@@ -182,8 +182,13 @@ impl Server {
 
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        self.signal(rustix::process::Signal::TERM);
+        self.ask_to_stop();
         wait_for(|| self.child.try_wait().unwrap()).code()
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn ask_to_stop(&self) {
+        self.signal(rustix::process::Signal::TERM);
     }
 
     /// Waits until the server ends by itself; answers its exit code.

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use messaging_core::time::Timestamp;
 use messaging_store::conformance::cluster::Database;
 use messaging_transport::testing::{ScriptedSmtpServer, Stage};
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ const GOES_ON_WITHIN: Duration = Duration::from_secs(15);
 
 /// The longest until the work of a node that stops in order goes on.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
+
+/// When messages are due that are sent before a node is told to stop.
+const SOON: Duration = Duration::from_secs(3);
 
 /// Where links point. Nobody follows them.
 const LINKS: &str = "http://links.nodes.test";
@@ -92,7 +96,7 @@ impl Installation {
         run(["admin"].iter().chain(words).chain(&place)).expect(0).json()
     }
 
-    /// Starts a node: `serve` or `worker`. Each says in EHLO which it is.
+    /// Starts a node: `serve` or `worker`.
     fn start(&self, command: &str, node: usize) -> Server {
         let (key_file, name, sink) = (self.key_file(), host_name(node), self.sink.address().to_string());
         let database = ["--database", &self.database.url, "--secret-key-file", &key_file, "--public-url", LINKS];
@@ -158,6 +162,17 @@ impl Installation {
     /// The terms of the processes that take part, by name.
     fn terms(&self, runtime: &tokio::runtime::Runtime) -> HashMap<String, i64> {
         self.query(runtime, "SELECT name, term FROM nodes WHERE works").into_iter().collect()
+    }
+
+    /// The node that works for a domain for which something is to be done.
+    fn node_of(&self, runtime: &tokio::runtime::Runtime, domain: &str) -> usize {
+        let sql = format!(
+            "SELECT nodes.name, nodes.term FROM jobs JOIN places USING (place) JOIN nodes ON nodes.term = places.term
+             WHERE jobs.lane LIKE '%email:{domain}'"
+        );
+        let found = self.query(runtime, &sql);
+        let (name, _) = found.first().expect("the job is there until it is done");
+        (0..self.data.len()).find(|node| host_name(*node) == *name).expect("one of ours")
     }
 
     /// How many transactions may be written at a time under a term: none once it has ended.
@@ -290,20 +305,29 @@ fn nodes_that_are_killed_lose_nothing_and_send_nothing_twice_unmarked() {
     assert!(longest <= GOES_ON_WITHIN, "{longest:?}");
 }
 
-/// It sleeps in the middle of a conversation, between the note that a message leaves and its content.
 #[test]
-fn a_node_that_sleeps_too_long_writes_nothing_under_its_old_term() {
+fn a_node_that_sleeps_before_the_content_writes_nothing_under_its_old_term() {
+    // It had not begun yet, and does not any more.
+    sleep_too_long(Stage::Data, 1);
+}
+
+#[test]
+fn a_node_that_sleeps_before_the_reply_writes_nothing_under_its_old_term() {
+    // The other node cannot know that the content had left; the copy of each is taken.
+    sleep_too_long(Stage::Dot, 2);
+}
+
+/// A node sleeps in the middle of a conversation; so many copies of that message arrive.
+fn sleep_too_long(stage: Stage, copies_of_held: usize) {
     let runtime = runtime();
     let Some(installation) = Installation::new(&runtime, NODES) else { return };
     let nodes = installation.start_all();
     let accepted = Mutex::new(HashMap::new());
-    let gate = installation.sink.gate(Stage::Data);
+    let gate = installation.sink.gate(stage);
     let held = format!("held@{}", domain(0));
     accepted.lock().unwrap().insert(held.clone(), nodes.send(&installation.key, 0, None, &held));
     runtime.block_on(async { tokio::time::timeout(GOES_ON_WITHIN, gate.reached()).await }).expect("it is on the wire");
-    let commands = installation.sink.commands();
-    let is_said = |node: &usize| commands.iter().any(|command| command.contains(&host_name(*node)));
-    let sleeper = (0..NODES).find(is_said).expect("a node has said its name");
+    let sleeper = installation.node_of(&runtime, &domain(0));
     let before = installation.terms(&runtime)[&host_name(sleeper)];
     // More that is in work, and on its way to be written.
     thread::scope(|scope| {
@@ -336,6 +360,7 @@ fn a_node_that_sleeps_too_long_writes_nothing_under_its_old_term() {
     accepted.lock().unwrap().insert("after@d0.test".to_owned(), id);
     let again = nodes.goes_on(&installation, 1, None, Instant::now(), &accepted);
     assert_eq!(installation.writers(&runtime, before), 0, "nothing is written under the old term");
+    wait_for(|| (installation.arrived()[&held] >= copies_of_held).then_some(()));
     let accepted = accepted.into_inner().unwrap();
     let (copies, marked) = installation.settle(&nodes.node(0), &accepted);
     let held = installation.arrived()[&held];
@@ -343,47 +368,73 @@ fn a_node_that_sleeps_too_long_writes_nothing_under_its_old_term() {
     eprintln!(
         "nodes: what was on the wire arrived {held} times; on in {took:?}, and in {again:?} with the one that slept"
     );
-    assert!(marked > 0, "what was on the wire is marked");
+    assert_eq!(held, copies_of_held, "of what was on the wire");
     assert!(took <= GOES_ON_WITHIN, "{took:?}");
 }
 
+/// The server has a conversation that does not end, and messages that become due when it has been told to stop.
 #[test]
 fn a_worker_goes_on_when_the_server_stops_in_order() {
     let runtime = runtime();
     let Some(installation) = Installation::new(&runtime, 2) else { return };
-    let server = installation.start("serve", 0);
+    let nodes = Nodes { running: vec![Mutex::new(Arc::new(installation.start("serve", 0)))] };
     let worker = installation.start("worker", 1);
     wait_for(|| (installation.terms(&runtime).len() == 2).then_some(()));
-    let nodes = Nodes { running: vec![Mutex::new(Arc::new(server))] };
     let mut accepted = HashMap::new();
     for n in 0..SENT_A_ROUND {
         let to = format!("user-{n}@{}", domain(n));
         let id = nodes.send(&installation.key, 0, None, &to);
         accepted.insert(to, id);
     }
-    let Nodes { mut running } = nodes;
-    let server = Arc::into_inner(running.remove(0).into_inner().unwrap()).expect("nobody talks to it");
-    let waiting = accepted.len() - installation.arrived().len();
+    wait_for(|| (installation.arrived().len() == accepted.len()).then_some(()));
+    let (held, gate) = (0..DOMAINS)
+        .find_map(|n| {
+            let gate = installation.sink.gate(Stage::Dot);
+            let to = format!("held@{}", domain(n));
+            accepted.insert(to.clone(), nodes.send(&installation.key, 0, None, &to));
+            runtime.block_on(async { tokio::time::timeout(GOES_ON_WITHIN, gate.reached()).await }).unwrap();
+            if installation.node_of(&runtime, &domain(n)) == 0 {
+                return Some((to, gate));
+            }
+            gate.open();
+            None
+        })
+        .expect("the server has some domain");
     let since = Instant::now();
-    assert_eq!(server.stop(), Some(0));
-    let stopped = since.elapsed();
+    let due = SystemTime::now() + SOON;
+    let due = Timestamp::from_millis(i64::try_from(due.duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap());
+    let held_domain = held.split('@').next_back().unwrap();
+    let mut later = Vec::new();
+    for n in (0..DOMAINS).filter(|n| domain(*n) != held_domain) {
+        let to = format!("later@{}", domain(n));
+        let body = json!({"channel": "email", "to": to, "subject": "s", "text": "t", "send_at": due});
+        let answer = post(&nodes.node(0), &installation.key, "/v1/messages", &body);
+        accepted.insert(to.clone(), answer["message_id"].as_str().unwrap().to_owned());
+        later.push(to);
+    }
+    assert!(since.elapsed() < SOON, "they are due when the server has been told to stop");
+    let server =
+        Arc::into_inner(nodes.running.into_iter().next().unwrap().into_inner().unwrap()).expect("nobody talks to it");
+    let told = Instant::now();
+    server.ask_to_stop();
     wait_or_tell(|| {
         let arrived = installation.arrived();
-        match accepted.keys().find(|to| !arrived.contains_key(*to)) {
+        match later.iter().find(|to| !arrived.contains_key(*to)) {
             None => Ok(()),
             Some(to) => Err(format!("{to} does not arrive")),
         }
     });
-    let took = since.elapsed();
+    let took = told.elapsed();
+    assert!(!installation.arrived().contains_key(&held), "the server is still at it");
+    gate.open();
+    assert_eq!(server.ended(), Some(0));
+    let stopped = told.elapsed();
     let names: Vec<_> = installation.terms(&runtime).into_keys().collect();
     assert_eq!(names, [host_name(1)], "who stops in order says so");
     let server = installation.start("serve", 0);
     let (copies, marked) = installation.settle(&server, &accepted);
-    eprintln!("nodes: the server stopped in {stopped:?} with {waiting} waiting, the worker was done after {took:?}");
+    eprintln!("nodes: the worker was done {took:?} after the server was told to stop, which took {stopped:?}");
     assert_eq!((copies, marked), (0, 0), "nothing was cut off");
-    assert!(
-        took <= stopped + HANDED_OVER_WITHIN,
-        "{took:?} after the signal, {stopped:?} until the server had stopped"
-    );
+    assert!(took <= SOON + HANDED_OVER_WITHIN, "{took:?}");
     assert_eq!(worker.stop(), Some(0));
 }
