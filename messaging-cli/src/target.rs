@@ -190,7 +190,10 @@ fn list_workspaces() -> &'static Endpoint {
 /// Runs something that waits, on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let mut result = None;
-    drive(pin!(async { result = Some(work.await) }))?;
+    drive(pin!(async {
+        result = Some(work.await);
+        database::close_shared().await;
+    }))?;
     Ok(result.expect("what was waited for has ended"))
 }
 

@@ -179,6 +179,10 @@ impl Store for PostgresStore {
         StoreGauges { database_bytes: self.membership.database_bytes(), ..StoreGauges::default() }
     }
 
+    fn hand_over(&self) {
+        self.membership.hand_over();
+    }
+
     async fn close(&self) {
         self.commits.close().await;
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -26,6 +27,9 @@ use crate::request::Request;
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 << 10;
+
+/// What was opened of databases that several processes share.
+static SHARED: Mutex<Vec<App>> = Mutex::new(Vec::new());
 
 const WHERE: &str = "name a server with --url and --api-key (MESSAGING_URL, MESSAGING_API_KEY), or the data directory of \
                      this machine's server with --data and --workspace; `messaging dev` starts a server to try things out";
@@ -60,7 +64,7 @@ impl Database {
         }
         let (app, is_alone) = match open_as(&settings, role).await {
             Err(error) if role == Role::Server && error.is_in_use() => (open_with(&settings).await?, false),
-            opened => (opened?, role == Role::Server),
+            opened => (opened?, role == Role::Server && settings.database.file().is_some()),
         };
         let text = named.map(ToOwned::to_owned).or_else(|| dev_file::workspace_of(&data)).unwrap_or_default();
         let workspace = match text.as_str() {
@@ -187,7 +191,7 @@ pub(crate) async fn open_for_links(matches: &ArgMatches, public_url: Option<&str
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => format!("http://{}", listening().unwrap_or_else(|| settings.listen.to_string())),
     };
-    Ok(standalone::open(&settings, Role::Command, &base).await?)
+    Ok(open_at(&settings, Role::Command, &base).await?)
 }
 
 /// The same for a command that does the database's work where no server does; answers whether that is so.
@@ -195,7 +199,7 @@ pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Fa
     let settings = existing(matches)?;
     match open_as(&settings, Role::Server).await {
         Err(error) if error.is_in_use() => Ok((open_with(&settings).await?, false)),
-        opened => Ok((opened?, true)),
+        opened => Ok((opened?, settings.database.file().is_some())),
     }
 }
 
@@ -229,7 +233,25 @@ async fn open_with(settings: &Settings) -> Result<App, Failure> {
 }
 
 async fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
-    standalone::open(settings, role, &format!("http://{}", settings.listen)).await
+    open_at(settings, role, &format!("http://{}", settings.listen)).await
+}
+
+async fn open_at(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
+    // The work of a database that several processes share is done by its servers and workers.
+    let role = if settings.database.file().is_some() { role } else { Role::Command };
+    let app = standalone::open(settings, role, base).await?;
+    if settings.database.file().is_none() {
+        SHARED.lock().unwrap_or_else(PoisonError::into_inner).push(app.clone());
+    }
+    Ok(app)
+}
+
+/// Tells the others that this process has ended, where a database is shared.
+pub(super) async fn close_shared() {
+    let opened = std::mem::take(&mut *SHARED.lock().unwrap_or_else(PoisonError::into_inner));
+    for app in opened {
+        app.store().close().await;
+    }
 }
 
 /// The settings that the arguments of a command on a database give.

@@ -20,6 +20,7 @@ mod memory;
 mod messages;
 mod observability;
 mod one_server;
+mod postgres;
 mod readme;
 mod scripts;
 mod secret_key;

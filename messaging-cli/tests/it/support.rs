@@ -111,7 +111,7 @@ impl Server {
         Self::start("dev", data, &[])
     }
 
-    /// Starts `messaging serve` or `dev` and waits until it takes connections.
+    /// Starts `messaging serve`, `dev` or `worker` and waits until it takes connections.
     pub(crate) fn start(command: &str, data: &Path, more: &[&str]) -> Self {
         Self::start_in(command, data, more, &[])
     }
@@ -132,11 +132,13 @@ impl Server {
     }
 
     fn launch(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)], log: Stdio) -> Self {
-        let listen = data.join("listen");
+        // A worker answers at the address of its metrics only.
+        let listen = data.join(if command == "worker" { "metrics-listen" } else { "listen" });
+        let at = if command == "worker" { "--metrics-listen" } else { "--listen" };
         // What an earlier run left there is not ours.
         let _ = fs::remove_file(&listen);
         let mut child = program()
-            .args([command, "--listen", "127.0.0.1:0", "--data"])
+            .args([command, at, "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
             .env("MESSAGING_LOG", "warn")
@@ -180,8 +182,13 @@ impl Server {
 
     /// Asks the server to stop and waits; answers its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        self.signal(rustix::process::Signal::TERM);
+        self.ask_to_stop();
         wait_for(|| self.child.try_wait().unwrap()).code()
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn ask_to_stop(&self) {
+        self.signal(rustix::process::Signal::TERM);
     }
 
     /// Waits until the server ends by itself; answers its exit code.
@@ -203,6 +210,11 @@ impl Server {
     /// Stops the server where it stands: its connections stay open, and nothing more happens until it is killed.
     pub(crate) fn freeze(&self) {
         self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets a server that was stopped so go on.
+    pub(crate) fn thaw(&self) {
+        self.signal(rustix::process::Signal::CONT);
     }
 
     fn signal(&self, signal: rustix::process::Signal) {

@@ -217,6 +217,10 @@ pub trait Store:
     /// Sizes, for metrics.
     fn gauges(&self) -> StoreGauges;
 
+    /// Claims nothing more: jobs that other processes may have go to them, as soon as those of the same lanes have ended
+    /// that are in work here. Everything else goes on.
+    fn hand_over(&self) {}
+
     /// Finishes what was handed over and releases what is held. Later calls answer `Unavailable`.
     async fn close(&self);
 }

@@ -164,6 +164,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             break;
         }
     }
+    app.store().hand_over();
     let ending = async { while in_work.tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, ending).await.is_err() {
         tracing::warn!("some jobs did not end in time and will be run again");

@@ -160,6 +160,12 @@ impl Store for TwoHandles {
         self.first().gauges()
     }
 
+    fn hand_over(&self) {
+        for handle in &self.0.handles {
+            handle.hand_over();
+        }
+    }
+
     async fn close(&self) {
         for handle in &self.0.handles {
             handle.close().await;

@@ -120,6 +120,8 @@ pub(super) struct NodeOptions {
 struct Seen {
     term: i64,
     works: bool,
+    /// Whether it takes work now.
+    claims: bool,
     is_dead: bool,
 }
 
@@ -241,7 +243,11 @@ impl Membership {
         let seen = self.others().await?;
         for dead in seen.iter().filter(|node| node.is_dead && node.term != term) {
             if self.end_term(dead.term, Some(self.options.heartbeats.dead_after)).await? {
-                tracing::warn!(term = dead.term, "a process was not seen for long and is declared dead");
+                if dead.works {
+                    tracing::warn!(term = dead.term, "a process was not seen for long and is declared dead");
+                } else {
+                    tracing::debug!(term = dead.term, "a command did not say that it has ended");
+                }
             }
         }
         if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SIZE_EVERY) {
@@ -251,7 +257,7 @@ impl Membership {
         }
         if self.works() {
             let mut living: Vec<i64> =
-                seen.iter().filter(|node| node.works && !node.is_dead).map(|node| node.term).collect();
+                seen.iter().filter(|node| node.claims && !node.is_dead).map(|node| node.term).collect();
             living.sort_unstable();
             self.settle(term, &living).await?;
         }
@@ -291,12 +297,12 @@ impl Membership {
     }
 
     async fn others(&self) -> Result<Vec<Seen>, Fault> {
-        const SQL: &str = "SELECT term, works AND state < 2, seen_at < now_ms() - $1 FROM nodes";
+        const SQL: &str = "SELECT term, works, works AND state < 2, seen_at < now_ms() - $1 FROM nodes";
         let connection = self.connection().await?;
         let statement = connection.prepare_cached(SQL).await?;
         let dead_after = millis(self.options.heartbeats.dead_after);
         let rows = connection.query(&statement, &[&dead_after]).await?;
-        rows.iter().map(|row| Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, is_dead: get(row, 2)? })).collect()
+        rows.iter().map(|row| Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })).collect()
     }
 
     /// Takes free places that are to be this process's, and hands over those that are to be another's.
@@ -426,6 +432,12 @@ impl Membership {
         transaction.commit().await?;
         self.teller.tell_of_places();
         Ok(true)
+    }
+
+    /// Claims nothing more; each place goes to whoever lives once nothing of it is in work here.
+    pub(super) fn hand_over(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        self.teller.places.notify_one();
     }
 
     /// Leaves in order: whoever lives takes the places at once.
