@@ -9,6 +9,7 @@ mod bulk;
 mod campaign;
 mod imports;
 mod mail;
+#[cfg(feature = "postgres")]
 mod nodes;
 mod submission;
 mod webhooks;

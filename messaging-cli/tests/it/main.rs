@@ -20,6 +20,7 @@ mod memory;
 mod messages;
 mod observability;
 mod one_server;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod readme;
 mod scripts;

@@ -213,6 +213,7 @@ impl Server {
     }
 
     /// Lets a server that was stopped so go on.
+    #[cfg(feature = "postgres")]
     pub(crate) fn thaw(&self) {
         self.signal(rustix::process::Signal::CONT);
     }
