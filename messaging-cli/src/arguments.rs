@@ -187,11 +187,9 @@ fn data() -> Arg {
 }
 
 fn database() -> Arg {
-    Arg::new(DATABASE)
-        .long("database")
-        .value_name("URL")
-        .help_heading(TARGET)
-        .help("The database, when no server is named: a path, `sqlite://…` or `postgres://…` [default: DIR/messaging.db]")
+    Arg::new(DATABASE).long("database").value_name("URL").help_heading(TARGET).help(
+        "The database, when no server is named: a path, `sqlite://…` or `postgres://…` [default: DIR/messaging.db]",
+    )
 }
 
 fn secret_key_file() -> Arg {

@@ -21,7 +21,10 @@ They have the same --secret-key-file and --public-url. It listens only at --metr
 
 Examples:
   messaging worker --database postgres://messaging@db/messaging --public-url https://mail.example.org --data /var/lib/messaging";
-    with_settings(Command::new("worker").after_help(NOTES), "Send what waits, beside servers on one PostgreSQL database")
+    with_settings(
+        Command::new("worker").after_help(NOTES),
+        "Send what waits, beside servers on one PostgreSQL database",
+    )
 }
 
 /// Carries `worker` out; returns when it has stopped.

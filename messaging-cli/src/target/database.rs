@@ -170,7 +170,9 @@ pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> 
 pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> {
     let settings = settings(matches)?;
     let is_made_for_it = || std::fs::read_dir(&settings.data).is_ok_and(|mut entries| entries.next().is_none());
-    if settings.database.exists() || settings.database.file().is_some_and(|file| file.starts_with(&settings.data)) && is_made_for_it() {
+    if settings.database.exists()
+        || settings.database.file().is_some_and(|file| file.starts_with(&settings.data)) && is_made_for_it()
+    {
         return open_with(&settings).await;
     }
     Err(Failure::Unreachable(missing(&settings, matches)))

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::domain_name::is_fully_qualified;
-use messaging_core::ports::clock::SystemClock;
 use messaging_core::error::Chain;
-use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::Store;
+use messaging_core::ports::clock::SystemClock;
+use messaging_core::ports::fetch::Fetch;
 use messaging_engine::app::checks::Checkup;
 use messaging_engine::{App, KeyRefused, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
