@@ -116,11 +116,19 @@ pub(crate) const TABLES: &[Table] = &[
     table("blobs", "id, workspace, message, pending, size", Rows::Blobs),
     table("blob_pieces", "blob, workspace, at, bytes", Rows::BlobPieces),
     same("abandoned_blobs", "blob, workspace"),
-    same(
+    // A time that has not come is a number of the same length on SQLite.
+    table(
         "messages",
-        "workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, \
-         contact, campaign, automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, \
-         seen, links, skip, sent_at, delivered_at, fallback_of, has_fallback",
+        "workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, campaign, \
+         automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, \
+         sent_at, delivered_at, fallback_of, has_fallback",
+        Rows::Select(
+            "SELECT workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, \
+             campaign, automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, \
+             links, skip, nullif(sent_at, -70368744177664) AS sent_at, nullif(delivered_at, \
+             -70368744177664) AS delivered_at, fallback_of, has_fallback \
+             FROM messages",
+        ),
     ),
     same("message_contents", "message, workspace, request"),
     same("message_events", "workspace, message, at, id, kind, meta"),
