@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::changes::{CountLink, CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves};
+use messaging_core::changes::{CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::channel::Channel;
@@ -168,14 +168,6 @@ impl Filled {
             }));
             writes.push(Write::AppendEvent(Box::new(event)));
         }
-        writes.push(Write::CountLink(Box::new(CountLink {
-            workspace_id: workspace,
-            campaign_id: campaign.id,
-            variant: 0,
-            link: 7,
-            url: "https://a.example/".to_owned(),
-            is_first: true,
-        })));
         put(&store, writes).await;
         let captured = bare_message(workspace);
         put(&store, [insert(&captured), Write::PutCapture(Box::new(capture(&captured, long(3))))]).await;
