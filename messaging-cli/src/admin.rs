@@ -1,5 +1,8 @@
 //! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
 
+#[cfg(feature = "postgres")]
+mod moving;
+
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin list-users --all --json | jq -r '.data[].email'
   messaging admin login-link --email ann@example.com
   messaging admin verify --data ./messaging-data
+  messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
 An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
 already. Nothing else makes a database, so that a mistyped --data is told.";
@@ -55,6 +59,10 @@ enum Admin {
     Resume(Resume),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
+    /// Move everything from SQLite to an empty PostgreSQL database, compare both, and fence the source
+    #[cfg(feature = "postgres")]
+    #[command(after_help = moving::HELP)]
+    Move(moving::Move),
     /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
     /// also while a server runs; the longer it takes the longer the server's log grows meanwhile
     Verify,
@@ -227,7 +235,12 @@ pub(crate) fn command() -> Command {
     let mut command = Admin::augment_subcommands(command);
     let names: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     for name in names {
-        command = command.mut_subcommand(name, |verb| verb.args(arguments::database_target()).arg(arguments::json()));
+        // It names its databases itself.
+        let is_move = name == "move";
+        command = command.mut_subcommand(name, |verb| {
+            let verb = if is_move { verb } else { verb.args(arguments::database_target()) };
+            verb.arg(arguments::json())
+        });
     }
     command
 }
@@ -239,6 +252,10 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     target::block_on(async {
         if let Admin::Resume(flags) = &admin {
             return resume(matches, flags, output).await;
+        }
+        #[cfg(feature = "postgres")]
+        if let Admin::Move(flags) = &admin {
+            return moving::carry_out(flags, output).await;
         }
         let app = match &admin {
             Admin::CreateUser(_) => target::open_or_begin(matches).await?,
@@ -281,6 +298,8 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
         Admin::Resume(_) => Err(Failure::usage("resume opens the database itself")),
+        #[cfg(feature = "postgres")]
+        Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {

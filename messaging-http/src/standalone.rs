@@ -6,6 +6,8 @@ mod data_directory;
 pub mod doctor;
 mod host_probe;
 mod mail;
+#[cfg(feature = "postgres")]
+pub mod moving;
 mod open;
 mod process;
 pub mod rehearsal;

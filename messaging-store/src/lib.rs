@@ -31,6 +31,8 @@ mod file_error;
 mod files;
 mod happened;
 pub mod key_file;
+#[cfg(feature = "postgres")]
+pub mod moving;
 mod observed;
 mod open_error;
 mod pages;

@@ -34,6 +34,7 @@ mod limits;
 mod listeners;
 mod lists;
 mod messages;
+pub(crate) mod moved;
 mod news;
 mod nodes;
 mod numbers;

@@ -43,6 +43,8 @@ mod listeners;
 mod lists;
 mod log_repair;
 mod messages;
+#[cfg(feature = "postgres")]
+pub(crate) mod moved;
 mod news;
 mod numbers;
 mod off_thread;

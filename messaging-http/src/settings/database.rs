@@ -21,7 +21,7 @@ pub enum Database {
 
 impl Database {
     /// What `--database` says: a path, `sqlite://PATH` or `postgres://…`.
-    pub(super) fn parse(text: &str) -> Result<Self, SettingsError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, SettingsError> {
         #[cfg(feature = "postgres")]
         if PostgresUrl::is_one(text) {
             return Ok(Self::Postgres(PostgresUrl::parse(text)?));

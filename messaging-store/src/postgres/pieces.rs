@@ -1,7 +1,7 @@
 //! Bytes in rows of a size that the database takes well.
 
 /// The bytes of a row, at most.
-const PIECE: usize = 256 << 10;
+pub(crate) const PIECE: usize = 256 << 10;
 
 /// How many rows are sent before the first is answered.
 pub(super) const SENT_AT_A_TIME: usize = 16;

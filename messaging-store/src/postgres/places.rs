@@ -7,7 +7,7 @@ pub(super) const PLACES: i16 = 256;
 
 /// The place of a lane, for ever the same. What shares pace or turns lies together: the lanes of a domain, of a webhook
 /// and its backlog, and those of a workspace that name nothing of their own.
-pub(super) fn place_of(lane: &Lane) -> i16 {
+pub(crate) fn place_of(lane: &Lane) -> i16 {
     let hash = match (lane.resource().split_once(':'), lane.flow().workspace) {
         (Some((_, name)), _) => hash(name.as_bytes()),
         (None, Some(workspace)) => hash(workspace.to_string().as_bytes()),

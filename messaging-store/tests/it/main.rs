@@ -3,6 +3,7 @@
 mod backup;
 mod campaigns;
 mod health;
+mod moving;
 mod ownership;
 mod postgres;
 mod sqlite;

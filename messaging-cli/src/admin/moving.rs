@@ -1,0 +1,67 @@
+//! `admin move`: from SQLite to PostgreSQL.
+
+use clap::Args;
+use messaging_core::error::Chain;
+use messaging_http::standalone::moving::{self, MoveError};
+
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::progress::{Progress, Unit};
+
+pub(super) const HELP: &str = "\
+Both sides must be idle: stop the server first. --to is an empty database of a user who may make tables in it. Everything
+is moved in one transaction, ids, keys, sessions, cursors and attachments as well, then read back and compared. What fails
+leaves --to empty and --from as it was. At the end --from is fenced: a server that somebody starts on it by mistake takes
+requests and sends nothing.
+
+The secret key file is not moved: what is moved can only be read with it. Keep it, and copy it to every machine on which a
+server shall work on the new database.
+
+  systemctl stop messaging
+  messaging backup before.tar --data /var/lib/messaging
+  messaging admin move --from sqlite:///var/lib/messaging/messaging.db --to postgres://messaging@db.internal/messaging
+  messaging serve --data /var/lib/messaging --database postgres://messaging@db.internal/messaging --public-url URL
+
+Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a side is in use or cannot
+be reached, or --to is not empty.";
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub(super) struct Move {
+    /// The database to move, a path or `sqlite://…`; attachments and uploads are beside it
+    #[arg(long, value_name = "DATABASE")]
+    from: String,
+    /// The empty database that gets everything, `postgres://…`
+    #[arg(long, value_name = "URL")]
+    to: String,
+}
+
+/// Moves an installation.
+pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failure> {
+    let asked = moving::Move::parse(&flags.from, &flags.to).map_err(|error| Failure::usage(error.to_string()))?;
+    let bar = Progress::new("", Unit::Items);
+    let moved = asked.carry_out(|told| {
+        bar.message(told.table);
+        bar.set(told.done as u64, told.total as u64);
+    });
+    let moved = moved.await;
+    bar.end();
+    let report = moved.map_err(failure)?;
+    if !output.is_json() {
+        output::note(
+            "start the server with --database and the new URL; the secret key file stays where it is and is needed there, \
+             and the database that was moved is fenced",
+        );
+    }
+    output.resource(&report)
+}
+
+fn failure(error: MoveError) -> Failure {
+    let text = Chain(&error).to_string();
+    match error {
+        MoveError::NoDatabase(_) => Failure::Usage(text),
+        MoveError::Source(_) | MoveError::Target(_) => Failure::Unreachable(text),
+        error if error.is_not_ready() => Failure::Unreachable(text),
+        _ => Failure::Failed(text),
+    }
+}

@@ -1,0 +1,366 @@
+//! The side of a move that is read: its rows, its files, and at the end its fence.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::fence::Fence;
+use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::ids::{BlobId, Id, ImportId, MessageId, SuppressionId, WorkspaceId};
+use messaging_core::ports::clock::{Clock as _, SystemClock};
+use messaging_core::ports::store::Store as _;
+use messaging_core::ports::uploads::UploadFile;
+use messaging_core::time::Timestamp;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _};
+use tokio::sync::mpsc::Sender;
+
+use super::SqliteStore;
+use super::blob_files::BlobFiles;
+use super::fault::Fault;
+use super::installation_values::{self, FENCE, LATEST, get, remove, set};
+use super::open::SqliteOptions;
+use super::upload_files::UploadFiles;
+use crate::files::{UNFINISHED, beside, names};
+use crate::moving::tables::{Rows, Table};
+use crate::moving::{MoveError, SourceRow};
+use crate::open_error::failed;
+use crate::postgres::moved::{PIECE, place_of};
+use crate::send_times;
+
+/// Rows that are given to the target at a time, at most.
+const ROWS: usize = 512;
+
+/// Bytes that are, nearly.
+const BYTES: usize = 1 << 20;
+
+/// How long another program that writes is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The latest time that ids tell.
+const LAST_TIME: Timestamp = Timestamp::from_millis((1 << 48) - 1);
+
+/// A database that nobody else works on, read in one snapshot.
+pub(crate) struct Source {
+    /// Holds the lock of the program that does the jobs.
+    store: SqliteStore,
+    connection: Mutex<Connection>,
+    /// Another number: somebody else has written.
+    version: i64,
+    blobs: BlobFiles,
+    uploads: PathBuf,
+}
+
+/// Numbers that go on in the target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counters {
+    /// The largest number of a contact, without that of its workspace.
+    pub contact: i64,
+    /// The largest number of a note.
+    pub note: i64,
+    /// Nearly the latest time that a job was dated at.
+    pub latest: i64,
+}
+
+impl Source {
+    /// Opens the database as a server does, and begins to read.
+    pub(crate) fn open(options: SqliteOptions) -> Result<Self, MoveError> {
+        let path = options.path.clone();
+        if !path.is_file() {
+            return Err(MoveError::NoDatabase(path));
+        }
+        let blobs = BlobFiles::new(options.blobs.clone().unwrap_or_else(|| beside(&path, "attachments")));
+        let uploads = options.uploads.clone().unwrap_or_else(|| beside(&path, "uploads"));
+        let store = SqliteStore::open(SqliteOptions { exclusive: true, ..options }).map_err(MoveError::Source)?;
+        let begun = begin(&path, &blobs).map_err(failed("read the database")).map_err(MoveError::Source);
+        let (connection, version) = begun?;
+        Ok(Self { store, connection: Mutex::new(connection), version, blobs, uploads })
+    }
+
+    /// Lets others work on the database.
+    pub(crate) async fn close(&self) {
+        self.store.close().await;
+    }
+
+    /// Gives the rows of a table, a slice at a time, until there are no more or nobody wants them.
+    pub(crate) fn read(&self, table: &Table, give: &Sender<Vec<SourceRow>>) -> Result<(), MoveError> {
+        let reading = MoveError::reading(format!("read what becomes the table {}", table.name));
+        let mut slices = Slices { give, slice: Vec::new(), bytes: 0 };
+        match table.rows {
+            Rows::Same | Rows::Select(_) => self.each_row(table, &mut slices),
+            Rows::Blobs => self.each_blob(&mut slices),
+            Rows::BlobPieces => self.each_blob_piece(&mut slices),
+            Rows::Uploads => self.each_upload(&mut slices),
+            Rows::UploadPieces => self.each_upload_piece(&mut slices),
+        }
+        .map_err(reading)?;
+        slices.end();
+        Ok(())
+    }
+
+    fn each_row(&self, table: &Table, slices: &mut Slices<'_>) -> Result<(), Fault> {
+        let connection = self.connection();
+        let sql = table.select().unwrap_or_default();
+        let mut statement = connection.prepare(&sql)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let row = (0..columns).map(|column| row.get(column)).collect::<rusqlite::Result<SourceRow>>()?;
+            if !slices.add(row) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The attachments: where each is, and the message of one that no commit has kept. Of the others nobody asks for it.
+    fn blob_paths(&self) -> std::io::Result<BTreeMap<(BlobId, WorkspaceId), (PathBuf, Option<MessageId>)>> {
+        let mut found = BTreeMap::new();
+        for blob in self.blobs.pending()? {
+            let path = self.blobs.pending_path(blob);
+            found.insert((blob.id, blob.workspace_id), (path, Some(blob.message_id)));
+        }
+        for (workspace, id) in self.blobs.list_before(LAST_TIME, usize::MAX)? {
+            let path = self.blobs.blob_path(workspace, id);
+            if path.is_file() {
+                found.insert((id, workspace), (path, None));
+            }
+        }
+        // Of some only the beginning was written.
+        found.retain(|_, (path, _)| path.is_file());
+        Ok(found)
+    }
+
+    fn each_blob(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
+        for ((id, workspace), (path, message)) in self.blob_paths()? {
+            let is_pending = message.is_some();
+            let message = message.map_or([0; 16], Id::to_bytes);
+            let row = vec![bytes(id), bytes(workspace), Value::Blob(message.into()), is_pending.into(), size(&path)?];
+            if !slices.add(row) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn each_blob_piece(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
+        for ((id, workspace), (path, _)) in self.blob_paths()? {
+            if !each_piece(&path, &mut |at, piece| slices.add(vec![bytes(id), bytes(workspace), at, piece]))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The uploaded files: where each is, and whether it is kept.
+    fn upload_paths(&self) -> std::io::Result<BTreeMap<(ImportId, WorkspaceId, BlobId), (PathBuf, bool)>> {
+        let files = UploadFiles::new(self.uploads.clone());
+        let mut found = BTreeMap::new();
+        for name in names(&self.uploads)? {
+            let whole = name.strip_suffix(UNFINISHED).unwrap_or(&name);
+            let Some((import_id, workspace_id, upload_id)) = parse_upload(whole) else { continue };
+            let kept = files.path(UploadFile { import_id, workspace_id, upload_id });
+            let (is_kept, path) = (kept.is_file(), self.uploads.join(&name));
+            found.insert((import_id, workspace_id, upload_id), (if is_kept { kept } else { path }, is_kept));
+        }
+        Ok(found)
+    }
+
+    fn each_upload(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
+        for ((import, workspace, id), (path, is_kept)) in self.upload_paths()? {
+            if !slices.add(vec![bytes(import), bytes(workspace), bytes(id), is_kept.into(), size(&path)?]) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn each_upload_piece(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
+        for ((import, workspace, id), (path, _)) in self.upload_paths()? {
+            let mut add = |at, piece| slices.add(vec![bytes(import), bytes(workspace), bytes(id), at, piece]);
+            if !each_piece(&path, &mut add)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers that go on.
+    pub(crate) fn counters(&self) -> Result<Counters, MoveError> {
+        self.read_counters().map_err(MoveError::reading("read the numbers that go on"))
+    }
+
+    fn read_counters(&self) -> Result<Counters, Fault> {
+        const CONTACT: &str = "SELECT max(
+            (SELECT ifnull(max(newest), 0) FROM workspace_numbers),
+            (SELECT ifnull(max(n & 0xFFFFFFFFFF), 0) FROM contacts),
+            (SELECT ifnull(max(n & 0xFFFFFFFFFF), 0) FROM deleted_contacts))";
+        const NOTE: &str = "SELECT max(
+            (SELECT ifnull(max(n), 0) FROM automation_note_number), (SELECT ifnull(max(n), 0) FROM automation_notes))";
+        let connection = self.connection();
+        let contact = connection.query_row(CONTACT, [], |row| row.get(0))?;
+        let note = connection.query_row(NOTE, [], |row| row.get(0))?;
+        let latest = get(&connection, LATEST)?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        Ok(Counters { contact, note, latest })
+    }
+
+    /// Fences the database, unless somebody has written to it since it was read. Answers the fence before.
+    pub(crate) fn fence(&self) -> Result<Option<Fence>, MoveError> {
+        let connection = self.connection();
+        let fenced = self.fence_over(&connection);
+        if !matches!(fenced, Ok(Some(_))) && !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK").map_err(MoveError::reading("leave the source as it was"))?;
+        }
+        fenced.map_err(MoveError::reading("fence the source"))?.ok_or(MoveError::SourceChanged)
+    }
+
+    /// The fence before; nothing where somebody has written.
+    #[allow(clippy::option_option, reason = "whether there is an answer, and whether there was a fence")]
+    fn fence_over(&self, connection: &Connection) -> Result<Option<Option<Fence>>, Fault> {
+        connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
+        if data_version(connection)? != self.version {
+            return Ok(None);
+        }
+        let before = installation_values::fence(connection)?;
+        if before.is_none() {
+            set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
+        }
+        connection.execute_batch("COMMIT")?;
+        Ok(Some(before))
+    }
+
+    /// Takes the fence away that was not there before.
+    pub(crate) fn put_back(&self, before: Option<Fence>) -> Result<(), MoveError> {
+        if before.is_some() {
+            return Ok(());
+        }
+        remove(&self.connection(), FENCE).map_err(MoveError::reading("take the fence of the source away"))
+    }
+
+    fn connection(&self) -> std::sync::MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Slices of rows on their way to the target.
+struct Slices<'a> {
+    give: &'a Sender<Vec<SourceRow>>,
+    slice: Vec<SourceRow>,
+    bytes: usize,
+}
+
+impl Slices<'_> {
+    /// Adds a row; answers whether somebody wants more.
+    fn add(&mut self, row: SourceRow) -> bool {
+        self.bytes += row.iter().map(length).sum::<usize>();
+        self.slice.push(row);
+        if self.slice.len() < ROWS && self.bytes < BYTES {
+            return true;
+        }
+        self.bytes = 0;
+        self.give.blocking_send(std::mem::take(&mut self.slice)).is_ok()
+    }
+
+    /// Gives what is left. Whoever does not want it says why.
+    fn end(self) {
+        if !self.slice.is_empty() {
+            let _ = self.give.blocking_send(self.slice);
+        }
+    }
+}
+
+fn length(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Blob(bytes) => bytes.len(),
+        Value::Null | Value::Integer(_) | Value::Real(_) => 8,
+    }
+}
+
+fn bytes(id: impl Id) -> Value {
+    Value::Blob(id.to_bytes().into())
+}
+
+fn size(path: &Path) -> std::io::Result<Value> {
+    Ok(Value::Integer(i64::try_from(path.metadata()?.len()).unwrap_or(i64::MAX)))
+}
+
+/// The pieces of a file with their places, as long as somebody wants them.
+fn each_piece(path: &Path, add: &mut dyn FnMut(Value, Value) -> bool) -> std::io::Result<bool> {
+    let (mut file, mut at) = (File::open(path)?, 0_i64);
+    loop {
+        let mut piece = Vec::with_capacity(PIECE);
+        file.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
+        if piece.is_empty() {
+            return Ok(true);
+        }
+        let length = i64::try_from(piece.len()).unwrap_or(i64::MAX);
+        if !add(Value::Integer(at), Value::Blob(piece)) {
+            return Ok(false);
+        }
+        at += length;
+    }
+}
+
+fn parse_upload(name: &str) -> Option<(ImportId, WorkspaceId, BlobId)> {
+    let mut parts = name.split('.');
+    let ids = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some(ids)
+}
+
+/// Changes when another connection commits.
+fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA data_version", [], |row| row.get(0))
+}
+
+/// A connection with a snapshot, and the functions that queries of tables call.
+fn begin(path: &Path, blobs: &BlobFiles) -> rusqlite::Result<(Connection, i64)> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(PATIENCE)?;
+    define_functions(&connection, blobs)?;
+    connection.execute_batch("BEGIN")?;
+    connection.query_row("SELECT 1 FROM installation", [], |_| Ok(())).optional()?;
+    let version = data_version(&connection)?;
+    Ok((connection, version))
+}
+
+fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+    let text = |call: &Context<'_>| Ok::<_, rusqlite::Error>(call.get_raw(0).as_str()?.to_owned());
+    let lane = move |call: &Context<'_>| Ok::<_, rusqlite::Error>(Lane::parse(&text(call)?));
+    connection.create_scalar_function("place_of_lane", 1, flags, move |call| Ok(place_of(&lane(call)?)))?;
+    connection.create_scalar_function("is_bulk", 1, flags, move |call| Ok(lane(call)?.class() == JobClass::Bulk))?;
+    connection
+        .create_scalar_function("sha256", 1, flags, move |call| Ok(Digest::of(&text(call)?).as_bytes().to_vec()))?;
+    connection.create_scalar_function("digest_of_key", 1, flags, move |call| {
+        let digest: Digest = serde_json::from_value(text(call)?.into()).map_err(user)?;
+        Ok(digest.as_bytes().to_vec())
+    })?;
+    connection.create_scalar_function("suppression_id", 1, flags, move |call| {
+        let id: SuppressionId = text(call)?.parse().map_err(user)?;
+        Ok(id.to_bytes().to_vec())
+    })?;
+    connection.create_scalar_function("last_time", 1, flags, |call| {
+        let times = send_times::from_bytes(call.get_raw(0).as_blob()?).unwrap_or_default();
+        Ok(times.last().map_or(0, |time| time.as_millis() / 1000))
+    })?;
+    let files = blobs.clone();
+    let source = move |call: &Context<'_>| {
+        let id = |column| Ok::<[u8; 16], rusqlite::Error>(call.get::<[u8; 16]>(column)?);
+        let (workspace, message) = (WorkspaceId::from_bytes(id(0)?), MessageId::from_bytes(id(1)?));
+        files.read_capture(workspace, message).map_err(user)
+    };
+    let read = source.clone();
+    connection
+        .create_scalar_function("source_in_file", 2, flags, move |call| Ok(read(call)?.map(|bytes| bytes.to_vec())))?;
+    connection.create_scalar_function("has_file", 2, flags, move |call| Ok(source(call)?.is_some()))
+}
+
+fn user(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(error.into())
+}
