@@ -302,7 +302,11 @@ impl Membership {
         let statement = connection.prepare_cached(SQL).await?;
         let dead_after = millis(self.options.heartbeats.dead_after);
         let rows = connection.query(&statement, &[&dead_after]).await?;
-        rows.iter().map(|row| Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })).collect()
+        rows.iter()
+            .map(|row| {
+                Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })
+            })
+            .collect()
     }
 
     /// Takes free places that are to be this process's, and hands over those that are to be another's.
