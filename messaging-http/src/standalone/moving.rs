@@ -34,10 +34,7 @@ pub enum NoMove {
 impl Move {
     /// Reads what the two sides are called.
     pub fn parse(from: &str, to: &str) -> Result<Self, NoMove> {
-        let source = match Database::parse(from) {
-            Ok(Database::Sqlite(path)) => path,
-            _ => return Err(NoMove::Source),
-        };
+        let Ok(Database::Sqlite(source)) = Database::parse(from) else { return Err(NoMove::Source) };
         if !PostgresUrl::is_one(to) {
             return Err(NoMove::Target);
         }

@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 /// The URL of a PostgreSQL database, as libpq takes it. It is shown without its password.
 #[derive(Clone)]
-pub struct PostgresUrl {
+pub struct PostgresUrl(Arc<Parts>);
+
+struct Parts {
     config: Config,
     verification: Verification,
     roots: Option<PathBuf>,
@@ -68,7 +71,8 @@ impl PostgresUrl {
             return Err(malformed("it names no host".to_owned()));
         }
         config.ssl_mode(ssl);
-        Ok(Self { config, verification, roots, shown: without_password(text), text: text.to_owned() })
+        let (shown, text) = (without_password(text), text.to_owned());
+        Ok(Self(Arc::new(Parts { config, verification, roots, shown, text })))
     }
 
     /// Whether a text begins like such a URL.
@@ -76,34 +80,34 @@ impl PostgresUrl {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
-    pub(super) const fn config(&self) -> &Config {
-        &self.config
+    pub(super) fn config(&self) -> &Config {
+        &self.0.config
     }
 
-    pub(super) const fn verification(&self) -> Verification {
-        self.verification
+    pub(super) fn verification(&self) -> Verification {
+        self.0.verification
     }
 
-    pub(super) const fn roots(&self) -> Option<&PathBuf> {
-        self.roots.as_ref()
+    pub(super) fn roots(&self) -> Option<&PathBuf> {
+        self.0.roots.as_ref()
     }
 }
 
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.0.shown)
     }
 }
 
 impl fmt::Debug for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PostgresUrl").field(&self.shown).finish()
+        f.debug_tuple("PostgresUrl").field(&self.0.shown).finish()
     }
 }
 
 impl PartialEq for PostgresUrl {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.0.text == other.0.text
     }
 }
 
@@ -187,10 +191,7 @@ mod tests {
             ("postgresql://u@one/db", "postgresql://u@one/db"),
             ("postgres:///db?host=/run/pg&password=x&user=u", "postgres:///db?host=/run/pg&password=***&user=u"),
         ] {
-            let url = PostgresUrl {
-                text: String::new(),
-                ..PostgresUrl::parse(text).unwrap_or_else(|error| panic!("{error}"))
-            };
+            let url = PostgresUrl::parse(text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(url.to_string(), shown);
             assert!(format!("{url:?}").contains(shown));
         }

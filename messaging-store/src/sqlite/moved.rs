@@ -67,6 +67,15 @@ pub(crate) struct Counters {
     pub latest: i64,
 }
 
+/// Where a blob is, and the message it is pending for.
+type BlobFile = (PathBuf, Option<MessageId>);
+
+/// What names an uploaded file.
+type UploadKey = (ImportId, WorkspaceId, BlobId);
+
+/// Where an uploaded file is, and whether it is kept.
+type UploadedFile = (PathBuf, bool);
+
 impl Source {
     /// Opens the database as a server does, and begins to read.
     pub(crate) fn open(options: SqliteOptions) -> Result<Self, MoveError> {
@@ -119,7 +128,7 @@ impl Source {
     }
 
     /// The attachments: where each is, and the message of one that no commit has kept. Of the others nobody asks for it.
-    fn blob_paths(&self) -> std::io::Result<BTreeMap<(BlobId, WorkspaceId), (PathBuf, Option<MessageId>)>> {
+    fn blob_paths(&self) -> std::io::Result<BTreeMap<(BlobId, WorkspaceId), BlobFile>> {
         let mut found = BTreeMap::new();
         for blob in self.blobs.pending()? {
             let path = self.blobs.pending_path(blob);
@@ -158,7 +167,7 @@ impl Source {
     }
 
     /// The uploaded files: where each is, and whether it is kept.
-    fn upload_paths(&self) -> std::io::Result<BTreeMap<(ImportId, WorkspaceId, BlobId), (PathBuf, bool)>> {
+    fn upload_paths(&self) -> std::io::Result<BTreeMap<UploadKey, UploadedFile>> {
         let files = UploadFiles::new(self.uploads.clone());
         let mut found = BTreeMap::new();
         for name in names(&self.uploads)? {
@@ -351,7 +360,7 @@ fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Res
     })?;
     let files = blobs.clone();
     let source = move |call: &Context<'_>| {
-        let id = |column| Ok::<[u8; 16], rusqlite::Error>(call.get::<[u8; 16]>(column)?);
+        let id = |column| call.get::<[u8; 16]>(column);
         let (workspace, message) = (WorkspaceId::from_bytes(id(0)?), MessageId::from_bytes(id(1)?));
         files.read_capture(workspace, message).map_err(user)
     };

@@ -234,7 +234,7 @@ impl Filled {
 #[tokio::test]
 async fn what_was_moved_is_read_like_what_was_there() {
     let Some(target) = Database::create().await else { return };
-    let filled = Filled::new().await;
+    let filled = Box::pin(Filled::new()).await;
     let (workspace, before) = (filled.workspace, filled.told(&filled.store).await);
     let log = filled.store.events_after(workspace, None, 50).await.unwrap();
     assert_eq!(log.len(), 2);
@@ -294,7 +294,7 @@ async fn what_was_moved_is_read_like_what_was_there() {
 #[tokio::test]
 async fn the_source_is_fenced_and_nothing_else_of_it_changes() {
     let Some(target) = Database::create().await else { return };
-    let filled = Filled::new().await;
+    let filled = Box::pin(Filled::new()).await;
     let before = filled.told(&filled.store).await;
     filled.store.close().await;
     moved(filled.directory.path(), &target).await.unwrap();
@@ -313,7 +313,7 @@ async fn the_source_is_fenced_and_nothing_else_of_it_changes() {
 #[tokio::test]
 async fn both_sides_must_be_idle_and_the_target_empty() {
     let Some(target) = Database::create().await else { return };
-    let filled = Filled::new().await;
+    let filled = Box::pin(Filled::new()).await;
     let refused = moved(filled.directory.path(), &target).await.unwrap_err();
     assert!(refused.is_not_ready() && matches!(refused, MoveError::Source(OpenError::InUse)), "{refused}");
     filled.store.close().await;
@@ -337,7 +337,7 @@ async fn both_sides_must_be_idle_and_the_target_empty() {
 #[tokio::test]
 async fn what_cannot_be_moved_leaves_the_target_empty_and_the_source_as_it_was() {
     let Some(target) = Database::create().await else { return };
-    let filled = Filled::new().await;
+    let filled = Box::pin(Filled::new()).await;
     filled.store.close().await;
     let file = path(filled.directory.path());
     let spoil = |sql: &str| assert!(rusqlite::Connection::open(&file).unwrap().execute(sql, []).unwrap() > 0);

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use messaging_core::time::Timestamp;
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_store::conformance::cluster::Database;
 use messaging_transport::testing::{ScriptedSmtpServer, Stage};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Installation {
         let workspace = server.dev_json()["workspace_id"].as_str().unwrap().to_owned();
         let words =
             ["create-key", "--workspace", &workspace, "--name", "load", "--scopes", "*", "--rate-limit", "100000"];
-        installation.key = installation.admin(&words)["key"].as_str().unwrap().to_owned();
+        installation.admin(&words)["key"].as_str().unwrap().clone_into(&mut installation.key);
         let channel = format!("/v1/workspaces/{workspace}/channels/email");
         let body = json!({"provider": "builtin", "config": {}});
         let (status, answer) = server.request("PUT", &channel, &installation.key, &body);
@@ -403,8 +403,7 @@ fn a_worker_goes_on_when_the_server_stops_in_order() {
         })
         .expect("the server has some domain");
     let since = Instant::now();
-    let due = SystemTime::now() + SOON;
-    let due = Timestamp::from_millis(i64::try_from(due.duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap());
+    let due = SystemClock.now() + SOON;
     let held_domain = held.split('@').next_back().unwrap();
     let mut later = Vec::new();
     for n in (0..DOMAINS).filter(|n| domain(*n) != held_domain) {
