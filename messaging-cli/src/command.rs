@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The words of the commands that run a server.
-const SERVERS: [&str; 2] = ["dev", "serve"];
+const SERVERS: [&str; 3] = ["dev", "serve", "worker"];
 
 /// What a command line is parsed by: the whole tree, unless it runs a server. The options of operations are made of
 /// their schemas, and a server would keep what that takes for as long as it runs.
