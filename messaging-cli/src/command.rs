@@ -11,8 +11,8 @@ use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{
-    admin, arguments, automations, backup, campaign_watch, completions, console, dev, doctor, import, import_from, listen,
-    login, man, raw, serve, templates, watch,
+    admin, arguments, automations, backup, campaign_watch, completions, console, dev, doctor, import, import_from,
+    listen, login, man, raw, serve, templates, watch,
 };
 
 /// The words of the commands that run a server.

@@ -56,7 +56,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
     let shown = directory.display();
     let document = json!({"directory": directory, "files": count});
-    output.line(&document, &format!("{count} files are in {shown}; serve them with: messaging dev --console-dir {shown}"))
+    output
+        .line(&document, &format!("{count} files are in {shown}; serve them with: messaging dev --console-dir {shown}"))
 }
 
 /// Whether files can be written to a directory without one being replaced.

@@ -83,58 +83,7 @@ impl Console {
     pub(crate) fn is_on(&self) -> bool {
         *self != Self::Off
     }
-}
 
-/// Fails when a directory holds no console.
-pub(crate) fn check(directory: &Path) -> io::Result<()> {
-    directory::read(directory, INDEX).map(drop)
-}
-
-/// A file and how it may be kept.
-struct Found {
-    bytes: Bytes,
-    /// Whether these are the bytes of a compressed form, or could be.
-    compression: Compression,
-    caching: &'static str,
-}
-
-/// How a file's bytes are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compression {
-    /// As they are, for everybody.
-    Never,
-    /// As they are; others, who take it, get them compressed.
-    NotAsked,
-    /// By gzip.
-    Gzip,
-}
-
-/// Answers a path of the console, as it was called: its files have names that need no escaping.
-pub(crate) async fn answer(console: &Console, path: &str, headers: &HeaderMap) -> Reply {
-    let below = path.strip_prefix(ROUTE).unwrap_or_default();
-    let Some(name) = below.strip_prefix('/') else {
-        // Relative, so it holds below any prefix; browsers keep what stands behind `#`, where tickets are.
-        return guarded(reply::redirect(HeaderValue::from_static("console/")), POLICY);
-    };
-    if name.is_empty() {
-        let reply = found(console.index(headers).await, INDEX);
-        return opener_guarded(guarded(reply, POLICY));
-    }
-    let file = match name.split_once('/') {
-        Some((set, file)) if set == console.set() => file,
-        _ => "",
-    };
-    let (file, policy) = match file {
-        FRAME => (FRAME, FRAME_POLICY),
-        FRAME_WITH_PICTURES => (FRAME, FRAME_WITH_PICTURES_POLICY),
-        // It is filled in only where it is the page.
-        INDEX => ("", POLICY),
-        other => (other, POLICY),
-    };
-    guarded(found(console.file(file, headers).await, file), policy)
-}
-
-impl Console {
     /// The name of the folder that the files are answered in.
     fn set(&self) -> &'static str {
         match self {
@@ -170,8 +119,56 @@ impl Console {
     }
 }
 
+/// Fails when a directory holds no console.
+pub(crate) fn check(directory: &Path) -> io::Result<()> {
+    directory::read(directory, INDEX).map(drop)
+}
+
+/// A file and how it may be kept.
+struct Found {
+    bytes: Bytes,
+    compression: Compression,
+    caching: &'static str,
+}
+
+/// How a file's bytes are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compression {
+    /// As they are, for everybody.
+    Never,
+    /// As they are; others, who take it, get them compressed.
+    NotAsked,
+    /// By gzip.
+    Gzip,
+}
+
+/// Answers a path of the console, as it was called: its files have names that need no escaping.
+pub(crate) async fn answer(console: &Console, path: &str, headers: &HeaderMap) -> Reply {
+    let below = path.strip_prefix(ROUTE).unwrap_or_default();
+    let Some(name) = below.strip_prefix('/') else {
+        // Relative, so it holds below any prefix; browsers keep what stands behind `#`, where tickets are.
+        return guarded(reply::redirect(HeaderValue::from_static("console/")), POLICY);
+    };
+    if name.is_empty() {
+        let reply = reply_with(console.index(headers).await, INDEX);
+        return opener_guarded(guarded(reply, POLICY));
+    }
+    let file = match name.split_once('/') {
+        Some((set, file)) if set == console.set() => file,
+        _ => "",
+    };
+    let (file, policy) = match file {
+        FRAME => (FRAME, FRAME_POLICY),
+        FRAME_WITH_PICTURES => (FRAME, FRAME_WITH_PICTURES_POLICY),
+        // It is filled in only where it is the page.
+        INDEX => ("", POLICY),
+        other => (other, POLICY),
+    };
+    guarded(reply_with(console.file(file, headers).await, file), policy)
+}
+
 /// The reply for a file that was found or not.
-fn found(found: Option<Found>, name: &str) -> Reply {
+fn reply_with(found: Option<Found>, name: &str) -> Reply {
     let Some(Found { bytes, compression, caching }) = found else {
         let mut reply =
             reply::file(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"The console has no such file.\n"));

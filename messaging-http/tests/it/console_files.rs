@@ -130,7 +130,11 @@ async fn what_is_not_there_is_told_in_plain_text() {
     let set = set(&get(&server, "/console/").await);
     for path in ["/console/0000000000000000/app.js", &format!("{set}/no.js"), &format!("{set}/..%2fapp.js")] {
         let missing = get(&server, path).await;
-        assert_eq!((missing.status, missing.header("content-type")), (404, Some("text/plain; charset=utf-8")), "{path}");
+        assert_eq!(
+            (missing.status, missing.header("content-type")),
+            (404, Some("text/plain; charset=utf-8")),
+            "{path}"
+        );
         assert_eq!(missing.header("cache-control"), Some("no-store"), "{path}");
         assert_eq!(missing.header("content-security-policy"), Some(POLICY), "{path}");
     }
@@ -231,8 +235,10 @@ async fn all_files_are_counted_as_one_route() {
         call(&service, path).await;
     }
     let metrics = service.metrics().await;
-    let counted: Vec<_> =
-        metrics.lines().filter(|line| line.starts_with("messaging_http_requests_total") && line.contains("console")).collect();
+    let counted: Vec<_> = metrics
+        .lines()
+        .filter(|line| line.starts_with("messaging_http_requests_total") && line.contains("console"))
+        .collect();
     assert_eq!(
         counted,
         ["2xx", "3xx", "4xx"].map(|class| format!(

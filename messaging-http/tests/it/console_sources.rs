@@ -13,10 +13,11 @@ const VENDOR: &str = "vendor/";
 /// Files that are made of the table of operations.
 const GENERATED: [&str; 2] = ["operations.js", "schemas.js"];
 
+/// What texts stand in.
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
 /// Functions whose first argument is the id of an operation.
-const CALLS: [&str; 10] = [
-    "allowed", "call", "missing", "needs", "pathOf", "request", "schemaOf", "urlOf", "useCall", "usePages",
-];
+const CALLS: [&str; 9] = ["allowed", "call", "missing", "needs", "pathOf", "request", "schemaOf", "urlOf", "useCall"];
 
 /// What would make a part of a page, or a script, of a text.
 const OF_TEXT: [&str; 10] = [
@@ -56,44 +57,62 @@ fn own() -> Vec<(String, String)> {
     scripts
 }
 
-/// The ids that a script names: the first arguments of calls, and members of the table.
-fn ids(script: &str) -> Vec<&str> {
-    let word = |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
-    let mut found = Vec::new();
+/// The ids that a script names: the first arguments of calls, members of the table, and every other text that consists of
+/// a verb of the operations and a noun, because screens hand ids on.
+fn ids<'s>(script: &'s str, verbs: &BTreeSet<&str>) -> BTreeSet<&'s str> {
+    let word = |text: &'s str| {
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+        text.split_at(end)
+    };
+    let mut found = BTreeSet::new();
     for (at, open) in script.match_indices(['(', '[']) {
         let name = script[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-        let is_call = if open == "(" { CALLS.contains(&name) } else { name == "operations" || name == "schemas" };
+        let is_call = if open == "(" { CALLS.contains(&name) } else { name == "operations" };
         let argument = script[at + 1..].trim_start();
-        if is_call
-            && let Some(quote) = argument.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))
-            && let Some((id, _)) = argument[1..].split_once(quote)
-        {
-            found.push(id);
+        if is_call && argument.starts_with(QUOTES) {
+            found.insert(word(&argument[1..]).0);
         }
     }
     for (at, table) in script.match_indices("operations.") {
-        let member = &script[at + table.len()..];
-        let member = &member[..word(member)];
+        let (member, _) = word(&script[at + table.len()..]);
         // The file itself.
         if !member.is_empty() && member != "js" {
-            found.push(member);
+            found.insert(member);
+        }
+    }
+    for (at, quote) in script.match_indices(QUOTES) {
+        let (text, rest) = word(&script[at + 1..]);
+        if rest.starts_with(quote) && verb(text).is_some_and(|verb| verbs.contains(verb)) {
+            found.insert(text);
         }
     }
     found
 }
 
+/// What an id begins with: `create` of `createTemplate`.
+fn verb(id: &str) -> Option<&str> {
+    id.find(|c: char| c.is_ascii_uppercase()).map(|end| &id[..end]).filter(|verb| !verb.is_empty())
+}
+
+/// The verbs of all operations.
+fn verbs() -> BTreeSet<&'static str> {
+    ops::all().iter().filter_map(|endpoint| verb(endpoint.id)).collect()
+}
+
 #[test]
 fn ids_are_found_in_scripts() {
     let script = "import { operations } from \"./operations.js\"; await call(\"a\", {}); useCall(\n  'b'); operations.c.path; \
-        operations["e"]; recall(\"no\"); call(id); showAs(call(`d`)); calls(\"no\")";
-    assert_eq!(ids(script), ["a", "b", "e", "d", "c"]);
+        operations[\"d\"]; recall(\"no\"); call(id); showAs(call(`e`)); calls(\"no\"); <${List} id=\"listMessages\" />; \
+        allowed(\"f\") && \"getNothing\"; \"list\"; \"lists\"; \"onClick\"; \"get a Thing\"";
+    assert_eq!(ids(script, &verbs()).into_iter().collect::<String>(), "abcdefgetNothinglistMessages");
 }
 
 #[test]
 fn every_id_is_that_of_an_operation() {
     let known: BTreeSet<_> = ops::all().iter().map(|endpoint| endpoint.id).collect();
+    let verbs = verbs();
     for (path, script) in own() {
-        for id in ids(&script) {
+        for id in ids(&script, &verbs) {
             assert!(known.contains(id), "console/{path} names {id:?}, and no operation has this id");
         }
     }
