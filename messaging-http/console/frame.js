@@ -1,0 +1,43 @@
+// Shows a mail that the page around sends. This document's policy lets no other script run and nothing be loaded;
+// the mail's own scripts are inert anyway, because a parsed document never runs them.
+(() => {
+  const ORIGIN = "*"; // Ours is opaque, so nobody can be named; what is told is no secret.
+
+  const show = (source) => {
+    const parsed = new DOMParser().parseFromString(source, "text/html");
+    // What could lead elsewhere or ask for something has no place in a preview. The pixel of ours is left out, so that
+    // a look is no open.
+    for (const element of parsed.querySelectorAll("script, base, meta, link, object, embed, iframe, frame, frameset")) element.remove();
+    for (const image of parsed.querySelectorAll("img[src*='/t/o/']")) image.remove();
+    for (const element of parsed.querySelectorAll("*")) {
+      for (const { name } of [...element.attributes]) {
+        if (name.startsWith("on")) element.removeAttribute(name);
+      }
+    }
+    const head = document.head;
+    for (const style of document.querySelectorAll("style")) style.remove();
+    for (const style of parsed.querySelectorAll("head style")) head.append(document.importNode(style, true));
+    const body = document.importNode(parsed.body, true);
+    document.body.replaceWith(body);
+    measure();
+    for (const image of body.querySelectorAll("img")) image.addEventListener("load", measure);
+  };
+
+  const measure = () => parent.postMessage({ height: document.documentElement.scrollHeight }, ORIGIN);
+
+  addEventListener("message", (event) => {
+    if (event.source === parent && typeof event.data?.source === "string") show(event.data.source);
+  });
+
+  // Links show where they lead, and lead nowhere.
+  const tell = (event) => {
+    const anchor = event.target.closest?.("a, area");
+    if (!anchor) return;
+    if (event.type === "click") event.preventDefault();
+    parent.postMessage({ link: anchor.getAttribute("href") ?? "" }, ORIGIN);
+  };
+  for (const type of ["click", "auxclick", "pointerover", "focusin"]) addEventListener(type, tell, true);
+  addEventListener("submit", (event) => event.preventDefault(), true);
+  addEventListener("resize", () => measure());
+  addEventListener("DOMContentLoaded", () => parent.postMessage({ ready: true }, ORIGIN));
+})();
