@@ -81,7 +81,7 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, submit = 
     }
   };
 
-  const context = { values, change, schema, violations, names: names.current };
+  const context = { values, change, schema, violations, error, names: names.current };
   const lacking = missing(id);
   return html`<${Context.Provider} value=${context}>
     <form ref=${form} class="form" novalidate onSubmit=${run} data-operation=${id}>
@@ -121,6 +121,16 @@ export function withoutEmpty(values) {
 export function useForm() {
   const { values, change } = useContext(Context);
   return [values, change];
+}
+
+/** The faults of a control that draws them itself, as the server told them: `[{ code, message, line, column }]`. */
+export function useFaults(name) {
+  const { error, names } = useContext(Context);
+  useEffect(() => {
+    names.add(name);
+    return () => names.delete(name);
+  }, [name]);
+  return (error?.violations ?? []).filter(({ pointer }) => pointer === pointerOf(name));
 }
 
 /**
