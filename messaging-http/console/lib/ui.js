@@ -142,7 +142,7 @@ export function Head({ title, text, back, backText, badge, children }) {
   }, [title]);
   return html`<header class="head">
     ${back && html`<p class="back"><a href=${back}>‹ ${backText}</a></p>`}
-    <div class="head-line"><h1 tabindex="-1">${title}</h1>${badge}<div class="actions">${children}</div></div>
+    <div class="head-line"><h1 tabindex="-1" dir="auto">${title}</h1>${badge}<div class="actions">${children}</div></div>
     ${text && html`<p class="muted">${text}</p>`}
   </header>`;
 }
@@ -298,12 +298,12 @@ function Dialog({ title, wide, onClose, children }) {
  * Asks before something that cannot be undone: its effect, and with `name` that the name is typed. Answers whether to
  * go on.
  */
-export function confirm({ title, text, action, name }) {
-  return dialog((close) => html`<${Confirm} text=${text} action=${action} name=${name} close=${close} />`, { title })
+export function confirm({ title, text, action, name, back }) {
+  return dialog((close) => html`<${Confirm} text=${text} action=${action} name=${name} back=${back} close=${close} />`, { title })
     .then(Boolean);
 }
 
-function Confirm({ text, action, name, close }) {
+function Confirm({ text, action, name, back = t("Cancel"), close }) {
   const [typed, setTyped] = useState("");
   const id = useId();
   return html`<form onSubmit=${(event) => { event.preventDefault(); close(true); }}>
@@ -311,7 +311,7 @@ function Confirm({ text, action, name, close }) {
     ${name && html`<div class="field"><label for=${id}>${t("Type {name} to go on", { name })}</label>
       <input id=${id} value=${typed} autocomplete="off" onInput=${(event) => setTyped(event.target.value)} /></div>`}
     <div class="actions"><button type="submit" class="danger" disabled=${Boolean(name) && typed.trim() !== name}>${action}</button>
-      <button type="button" onClick=${() => close(false)}>${t("Cancel")}</button></div>
+      <button type="button" onClick=${() => close(false)}>${back}</button></div>
   </form>`;
 }
 
