@@ -52,7 +52,8 @@ fn not_connected(error: PoolError) -> OpenError {
         PoolError::Backend(error) => match error.code() {
             // 08: connection; 53300: no connection is free; 57P03: it starts, stops or catches up.
             Some(code) => {
-                code.code().starts_with("08") || [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code)
+                code.code().starts_with("08")
+                    || [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code)
             }
             None => error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>()),
         },
