@@ -1,6 +1,6 @@
 // Forms of one operation. No rule stands here: lengths and choices come from the API's own schema, and what the server
 // refuses is shown at the control that its pointer names, or on top.
-import { announce, createContext, Failed, html, t, useContext, useEffect, useId, useMemo, useRef, useState } from "./ui.js";
+import { announce, createContext, Failed, html, t, useContext, useEffect, useId, useMemo, useReducer, useRef, useState } from "./ui.js";
 import { allowed, call, idempotencyKey, missing } from "./api.js";
 
 const Context = createContext(null);
@@ -93,6 +93,27 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, submit = 
         ${lacking && html`<span class="muted">${t("Needs {right}.", { right: lacking })}</span>`}
       </div>
     </form>
+  </${Context.Provider}>`;
+}
+
+/**
+ * Controls of a part of a larger input, which somebody else sends. `onChange(next)` hears all values after a change;
+ * `errors` are violations whose pointers begin at `values`. What no control shows stands on top.
+ */
+export function Fields({ values, onChange, schema = {}, errors = [], children }) {
+  const names = useRef(new Set());
+  const [, again] = useReducer((n) => n + 1, 0);
+  // The controls have told their names only after the first drawing.
+  useEffect(() => { if (errors.length) again(); }, [errors]);
+  const violations = {};
+  for (const { pointer = "", message } of errors) {
+    const name = [...names.current].filter((known) => `${pointer}/`.startsWith(`${pointerOf(known)}/`)).sort((one, other) => other.length - one.length)[0] ?? "";
+    (violations[name] ??= []).push(message);
+  }
+  const change = (name, value) => onChange(written(values, name, value));
+  return html`<${Context.Provider} value=${{ values, change, schema, violations, names: names.current }}>
+    ${violations[""] && html`<ul class="fault-text">${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
+    ${children}
   </${Context.Provider}>`;
 }
 
