@@ -84,7 +84,7 @@ export function Editor({ value = "", onInput, label, variables = [], faults = []
   return html`<div class="field">
     <label for=${id}>${label}</label>
     <div class="editor" style=${{ "--rows": rows }}>
-      <pre class="editor-lines" aria-hidden="true" ref=${numbers}>${Array.from({ length: lines }, (_, nth) => html`<span class=${wrong.has(nth + 1) ? "wrong" : ""}>${nth + 1}\n</span>`)}</pre>
+      <pre class="editor-lines" aria-hidden="true" ref=${numbers}>${Array.from({ length: lines }, (_, nth) => html`<span class=${wrong.has(nth + 1) ? "wrong" : ""}>${`${nth + 1}\n`}</span>`)}</pre>
       <div class="editor-body">
         <pre class="editor-layer" aria-hidden="true" ref=${layer}>${coloured.map(([kind, text]) => (kind ? html`<span class="code-${kind}">${text}</span>` : text))}${"\n"}</pre>
         <textarea ref=${area} id=${id} class="editor-text" spellcheck=${false} autocapitalize="off" wrap="off" value=${value}
