@@ -35,9 +35,14 @@ export function Sending({ contact, query }) {
         <option value="">${t("Any marketing message")}</option>
         ${(campaigns.data?.data ?? []).map(({ id, name }) => html`<option value=${id} selected=${id === campaign}>${name}</option>`)}</select></label>
     </div>
-    <${Loaded} of=${found} skeleton=${3}>${(answer) => html`
-      <${Verdict} title=${campaign ? t("This campaign") : t("Marketing")} of=${answer} contact=${contact} campaign=${campaign} />
-      <${Verdict} title=${t("Transactional")} of=${answer.transactional} contact=${contact} campaign=${campaign} />`}</${Loaded}>
+    <${Loaded} of=${found} skeleton=${3}>${(answer) => {
+      const marketing = campaign ? t("This campaign") : t("Marketing");
+      // The same for both kinds is said once.
+      const isSame = JSON.stringify(answer.reasons) === JSON.stringify(answer.transactional.reasons);
+      return html`
+        <${Verdict} title=${isSame ? t("{kind} and transactional", { kind: marketing }) : marketing} of=${answer} contact=${contact} campaign=${campaign} />
+        ${!isSame && html`<${Verdict} title=${t("Transactional")} of=${answer.transactional} contact=${contact} campaign=${campaign} />`}`;
+    }}</${Loaded}>
   </section>`;
 }
 
@@ -45,7 +50,7 @@ const sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!
 
 function Verdict({ title, of: { would_send: isSent, reasons }, contact, campaign }) {
   return html`<div><h3>${title} <${Badge} status=${isSent ? "ok" : "failed"}>${isSent ? t("Would be sent") : t("Would not be sent")}</${Badge}></h3>
-    ${reasons.length > 0 && html`<ul class="reasons">${reasons.map(({ code, text, since, cure }) => {
+    ${reasons.length > 0 && html`<ul>${reasons.map(({ code, text, since, cure }) => {
       const [label, link] = cureAt(code, contact, campaign);
       return html`<li key=${code}>${sentence(t(text))} ${since && html`<span class="muted">${t("Since")} <${Time} at=${since} />.</span>`} ${sentence(t(cure))}
         ${link && html` <a href=${link}>${t(label)}</a>`}</li>`;

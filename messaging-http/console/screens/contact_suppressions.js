@@ -2,7 +2,7 @@
 import { seesAddresses } from "../lib/api.js";
 import { Cause, liftText } from "../lib/cause.js";
 import { channelName, reasonName, REASONS } from "../lib/contacts.js";
-import { Action, confirm, Facts, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Action, confirm, Facts, Fragment, html, Loaded, t, useCall } from "../lib/ui.js";
 import { Time } from "../lib/time.js";
 
 const addressFor = (contact, channel) => {
@@ -23,7 +23,7 @@ function Channel({ contact, channel, reload }) {
   const isKnown = typeof address === "string" && seesAddresses();
   const found = useCall(isKnown && "listSuppressions", { query: { channel, address } });
   if (!isKnown) return html`<p><strong>${channelName(channel)}</strong> <span class="muted">${t("The reason is seen with the right pii:read.")}</span></p>`;
-  return html`<${Loaded} of=${found} skeleton=${2}>${(page) => page.data.map((one) => html`<div class="stack" key=${one.id}>
+  return html`<${Loaded} of=${found} skeleton=${2}>${(page) => page.data.map((one) => html`<${Fragment} key=${one.id}>
     <h3>${channelName(channel)}</h3>
     <p>${t(REASONS.find(([value]) => value === one.reason)?.[2] ?? "")}</p>
     <${Facts} pairs=${[
@@ -34,5 +34,5 @@ function Channel({ contact, channel, reload }) {
     ]} />
     <${Action} id="deleteSuppression" args=${{ path: { id: one.id } }} className="small" done=${t("The address is off the list")} onDone=${reload}
       before=${() => confirm({ title: t("Take the address off the list?"), text: liftText(one), action: t("Take off the list") })}>${t("Take off the list")}</${Action}>
-  </div>`)}</${Loaded}>`;
+  </${Fragment}>`)}</${Loaded}>`;
 }

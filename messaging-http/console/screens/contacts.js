@@ -38,8 +38,7 @@ function All({ query }) {
       { name: "tag", label: t("Tag") },
       { name: "list_id", label: t("List"), options: named(lists) },
       { name: "segment_id", label: t("Segment"), options: named(segments) },
-    ]} />
-    <p class="help">${t("Addresses, ids and tags are compared as a whole: type all of it.")}</p>
+    ]}><p class="help">${t("Addresses, ids and tags are compared as a whole: type all of it.")}</p></${Filters}>
     <${List} id="listContacts" args=${{ query: filters }} filtered=${isFiltered(query, FILTERS)} caption=${t("Contacts")}
       rowHref=${(row) => href(`contacts/${row.id}`)}
       columns=${[...contactColumns(), { label: t("Added"), cell: (row) => html`<${Time} at=${row.created_at} />` }]}
