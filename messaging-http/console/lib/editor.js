@@ -94,7 +94,7 @@ export function Editor({ value = "", onInput, label, variables = [], faults = []
       </div>
     </div>
     ${offered && html`<ul class="offered" role="listbox" aria-label=${t("Variables")}>${offered.names.map((name, nth) => html`
-      <li role="option" aria-selected=${nth === offered.at}><button type="button" tabindex="-1" onClick=${() => insert(name)}>${name}</button></li>`)}</ul>`}
+      <li role="option" aria-selected=${nth === offered.at} onMouseDown=${(event) => { event.preventDefault(); insert(name); }}>${name}</li>`)}</ul>`}
     <p class="help" id="${id}-help">${help ?? (variables.length ? t("Ctrl-Space offers variables.") : "")}</p>
     ${faults.length > 0 && html`<ul class="fault-text">${faults.map(({ line, message }) => html`<li>${line ? t("Line {line}: {message}", { line, message }) : message}</li>`)}</ul>`}
   </div>`;
