@@ -111,7 +111,7 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
     (violations[name] ??= []).push(message);
   }
   const change = (name, value) => onChange(written(values, name, value));
-  return html`<${Context.Provider} value=${{ values, change, schema, violations, names: names.current }}>
+  return html`<${Context.Provider} value=${{ values, change, schema, violations, error: { violations: errors }, names: names.current }}>
     ${violations[""] && html`<ul class="fault-text">${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
     ${children}
   </${Context.Provider}>`;
