@@ -151,7 +151,8 @@ export function useFaults(name) {
     names.add(name);
     return () => names.delete(name);
   }, [name]);
-  return (error?.violations ?? []).filter(({ pointer }) => pointer === pointerOf(name));
+  const place = pointerOf(name);
+  return (error?.violations ?? []).filter(({ pointer }) => pointer === place || pointer?.startsWith(`${place}/`));
 }
 
 /**
@@ -210,7 +211,7 @@ export function Field({ name, label, help, kind = "text", options, rows = 4, opt
   if (kind === "checkbox") {
     return html`<div class="field check"><label for=${id}>${control()} <span>${label}</span></label>${texts}</div>`;
   }
-  const needed = described.required && !optional;
+  const needed = (described.required || rest.required) && !optional;
   return html`<div class="field"><label for=${id}>${label}${!needed && described.type && html` <span class="muted">${t("optional")}</span>`}</label>
     ${control()}${texts}</div>`;
 }

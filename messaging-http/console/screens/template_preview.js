@@ -44,7 +44,7 @@ export default function TemplatePreview({ template, source, onSave, onFaults }) 
   const isMail = template.channel === "email";
   return html`<section class="stack sticky" aria-labelledby="${id}-title">
     <h2 id="${id}-title">${t("Preview")}</h2>
-    ${source && !takesSource && html`<div class="notice"><p>${t("This is version {version}, as saved.", { version: template.version })}
+    ${source && !takesSource && html`<div class="notice"><p>${t("This is version {version}, as saved.", { version: template.version })}${" "}
       <button type="button" class="link" onClick=${onSave}>${t("Save to see your changes")}</button></p></div>`}
     ${allowed("listContacts") && html`<${ContactChoice} onChange=${setContact} />`}
     ${template.variables.length > 0 && html`<${Values} names=${template.variables} values=${values} missing=${data?.missing_variables ?? []}

@@ -1,5 +1,5 @@
 // The versions of a template: what changed in each, and back to an earlier one.
-import { Action, Badge, confirm, html, Loaded, t, useCall, useState } from "../lib/ui.js";
+import { Action, Badge, confirm, dialog, html, Loaded, t, useCall } from "../lib/ui.js";
 import { contentOf } from "../lib/channels.js";
 import { Table } from "../lib/table.js";
 import { Time } from "../lib/time.js";
@@ -15,10 +15,11 @@ const LABELS = {
 export default function TemplateVersions({ template, onReverted }) {
   const { id, version: current } = template;
   const found = useCall("listTemplateVersions", { path: { id }, query: { limit: PAGE } });
-  const [opened, setOpened] = useState(null);
   return html`<${Loaded} of=${found}>${({ data: rows }) => {
     const before = (row) => rows.find(({ version }) => version === row.version - 1);
-    const shown = rows.find(({ version }) => version === opened);
+    const show = (row) => dialog(() => html`<${Changes} now=${row} before=${before(row)} channel=${template.channel} />`, {
+      title: t("From version {before} to version {now}", { before: row.version - 1, now: row.version }), wide: true,
+    });
     const done = (answer) => {
       onReverted(answer);
       found.reload();
@@ -36,24 +37,21 @@ export default function TemplateVersions({ template, onReverted }) {
         { label: t("Subject"), wide: true, cell: (row) => (row.subject ? html`<span dir="auto">${row.subject}</span>` : html`<span class="muted">–</span>`) },
         { label: t("What it is"), wide: true, cell: (row) => (row.reverted_from ? t("Copy of version {version}", { version: row.reverted_from }) : before(row) ? t("Edited") : row.version === 1 ? t("First version") : t("Edited")) },
       ]} actions=${(row) => html`<div class="actions">
-        ${before(row) && html`<button type="button" class="small" aria-expanded=${opened === row.version} onClick=${() => setOpened(opened === row.version ? null : row.version)}>
+        ${before(row) && html`<button type="button" class="small" onClick=${() => show(row)}>
           ${t("Changes")}<span class="sr"> ${t("of version {version}", { version: row.version })}</span></button>`}
         ${row.version !== current && html`<${Action} id="revertTemplate" className="small" args=${{ path: { id, version: row.version } }} before=${ask(row)} onDone=${done}
           done=${t("Version {version} is current again", { version: row.version })}>${t("Revert")}<span class="sr"> ${t("to version {version}", { version: row.version })}</span></${Action}>`}
-      </div>`} />
-      ${shown && before(shown) && html`<${Changes} now=${shown} before=${before(shown)} channel=${template.channel} />`}`;
+      </div>`} />`;
   }}</${Loaded}>`;
 }
 
 function Changes({ now, before, channel }) {
   const fields = ["name", ...contentOf(channel)].filter((name) => name in now && (now[name] ?? "") !== (before[name] ?? ""));
-  return html`<section class="card" aria-labelledby="changes">
-    <h2 id="changes">${t("From version {before} to version {now}", { before: before.version, now: now.version })}</h2>
+  return html`
     ${fields.map((name) => html`<div class="stack" key=${name}><h3>${t(LABELS[name])}</h3>
       <${Diff} before=${before[name]} after=${now[name]} label=${t(LABELS[name])} /></div>`)}
     ${!("html" in now) && html`<p class="muted">${fields.length
       ? t("Only names and subjects of earlier versions are compared here.")
       : t("Name and subject are the same; the content was changed.")}</p>`}
-    ${"html" in now && !fields.length && html`<p class="muted">${t("The same as before.")}</p>`}
-  </section>`;
+    ${"html" in now && !fields.length && html`<p class="muted">${t("The same as before.")}</p>`}`;
 }
