@@ -38,7 +38,8 @@ export const SCREENS = [
 
 const GROUPS = ["", "Audience", "Campaigns", "Setup"];
 const THEME = "messaging.theme";
-const SHORTCUTS_OFF = "messaging.shortcuts";
+export const SHORTCUTS_OFF = "messaging.shortcuts";
+export const THEMES = [["", "System"], ["light", "Light"], ["dark", "Dark"]];
 
 const modules = {};
 
@@ -52,8 +53,19 @@ function screenOf({ segments }) {
   return SCREENS.find(({ path }) => path === (segments[0] ?? ""));
 }
 
-/** Applies the theme: `light`, `dark`, or nothing for that of the system. */
-export function applyTheme(theme) {
+/** The theme that was chosen: `light`, `dark`, or nothing for that of the system. */
+export function chosenTheme() {
+  return localStorage.getItem(THEME) ?? "";
+}
+
+/** Keeps a theme and shows it; the event `theme` on the window tells those who show which one it is. */
+export function chooseTheme(theme) {
+  localStorage.setItem(THEME, theme);
+  applyTheme(theme);
+  dispatchEvent(new Event("theme"));
+}
+
+function applyTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
 }
@@ -126,12 +138,12 @@ function focusHeading() {
 
 function Bar() {
   const found = me();
-  const [theme, setTheme] = useState(localStorage.getItem(THEME) ?? "");
-  const change = (next) => {
-    localStorage.setItem(THEME, next);
-    setTheme(next);
-    applyTheme(next);
-  };
+  const [, again] = useReducer((n) => n + 1, 0);
+  const theme = chosenTheme();
+  useEffect(() => {
+    addEventListener("theme", again);
+    return () => removeEventListener("theme", again);
+  }, []);
   return html`<header class="bar">
     <a class="brand" href="#/"><svg viewBox="0 0 16 16" width="22" height="22" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M3 5l5 4 5-4" /></svg> messaging</a>
     ${found.workspaces.length > 0 && html`<label class="workspace"><span class="sr">${t("Workspace")}</span>
@@ -140,8 +152,8 @@ function Bar() {
     <span class="space"></span>
     <button type="button" class="quiet" onClick=${palette}>${t("Go to")} <kbd>Ctrl K</kbd></button>
     <button type="button" class="quiet" onClick=${show}>${t("Show as")} <kbd>.</kbd></button>
-    <label class="theme"><span class="sr">${t("Theme")}</span><select value=${theme} onChange=${(event) => change(event.target.value)}>
-      ${[["", "System"], ["light", "Light"], ["dark", "Dark"]].map(([value, text]) => html`<option value=${value} selected=${value === theme}>${t(text)}</option>`)}</select></label>
+    <label class="theme"><span class="sr">${t("Theme")}</span><select value=${theme} onChange=${(event) => chooseTheme(event.target.value)}>
+      ${THEMES.map(([value, text]) => html`<option value=${value} selected=${value === theme}>${t(text)}</option>`)}</select></label>
     <a class="account" href="#/account">${found.user.name || found.user.email}</a>
     <button type="button" class="quiet" onClick=${signOut}>${t("Sign out")}</button>
   </header>`;
@@ -223,6 +235,6 @@ onExpired(() => {
   return asking;
 });
 
-applyTheme(localStorage.getItem(THEME));
+applyTheme(chosenTheme());
 render(html`<${App} />`, document.getElementById("app"));
 

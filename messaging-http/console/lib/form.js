@@ -30,10 +30,10 @@ function written(values, name, value) {
  * A form that makes one call.
  *
  * `id`, `path`: the operation. `initial`: the values at the beginning. `body(values)` makes the body of them; without it
- * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onChange(values)` every
- * change. `submit` is the text of the button; `extra` stands beside it.
+ * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onFault(failure)` a failure
+ * (and null before the next try), `onChange(values)` every change. `submit` is the text of the button; `extra` stands beside it.
  */
-export function Form({ id, path, initial = {}, body, onDone, onChange, submit = t("Save"), extra, done, danger, children }) {
+export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, submit = t("Save"), extra, done, danger, children }) {
   const [values, setValues] = useState(initial);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -67,6 +67,7 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, submit = 
     if (sent.current.text !== text) sent.current = { text, key: idempotencyKey() };
     setBusy(true);
     setError(null);
+    onFault?.(null);
     try {
       const answer = await call(id, { path, body: input, key: sent.current.key });
       sent.current = {};
@@ -74,6 +75,7 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, submit = 
       onDone?.(answer, values);
     } catch (failure) {
       setError(failure);
+      onFault?.(failure);
       announce(failure.message, { fault: true });
       requestAnimationFrame(() => form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus());
     } finally {
