@@ -1,0 +1,70 @@
+// The answer to "where is my message?": one sentence of the server, the words of the other side, and what helps.
+import { allowed } from "../lib/api.js";
+import { Action, confirm, html, t, useCall, useState } from "../lib/ui.js";
+import { href } from "../lib/route.js";
+import { Time } from "../lib/time.js";
+import { cureOf } from "../lib/cure.js";
+
+const TONES = { delivered: "good", sent: "good", deferred: "warning", complained: "warning", bounced: "fault", failed: "fault" };
+const TELLING = { deferred: "deferred", bounced: "bounce", failed: "failed", complained: "complaint" };
+
+export function Answer({ message, to, attempts, onDone }) {
+  const { explanation, status } = message;
+  const [after, setAfter] = useState(null);
+  const held = message.hold && message.hold.reason !== "scheduled";
+  const tone = held ? "warning" : TONES[status] ?? "";
+  return html`<section class="notice answer ${tone}" aria-label=${t("Where it is and why")}>
+    <p class="lead">${explanation.text}</p>
+    <${Words} message=${message} to=${to} attempts=${attempts} />
+    <p class="muted">${t("Since")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${next(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
+    ${status === "suppressed" && html`<${Cause} message=${message} to=${to} />`}
+    ${after
+      ? html`<p>${after} ${allowed("sendMessage") && html`<a href=${href("send", { like: message.message_id })}>${t("Send again")}</a>`}</p>`
+      : html`<${Cure} cure=${cureOf(message, to)} onDone=${(said) => { setAfter(said); onDone(); }} />`}
+  </section>`;
+}
+
+function next(message) {
+  if (message.status !== "deferred" || message.hold) return message.scheduled_for ? t("Sent") : t("Looked at again");
+  const tries = message.events.filter(({ kind, meta }) => kind === "deferred" && meta.attempt).map(({ meta }) => meta.attempt);
+  return t("Try {number}", { number: Math.max(0, ...tries) + 1 });
+}
+
+// The server's sentence quotes nobody; what the other side wrote stands below it, as theirs.
+function Words({ message, to, attempts }) {
+  const kind = TELLING[message.status];
+  const event = message.events.findLast((one) => one.kind === kind && (!one.meta.recipient || !to || one.meta.recipient === to));
+  const { response, message: said, mx } = event?.meta ?? {};
+  const words = response ?? said;
+  if (!words) return null;
+  const who = mx ?? attempts?.[0]?.mx ?? (message.channel === "email" ? t("The other side") : t("The provider"));
+  return html`<p class="words"><span>${said && !response ? t("In detail:") : t("{who} says:", { who })}</span> <q dir="auto">${words}</q></p>`;
+}
+
+// Since when the address is on the list, and after which message.
+function Cause({ message, to }) {
+  const { meta = {} } = message.events.findLast(({ kind }) => kind === "suppressed") ?? {};
+  const { channel } = message;
+  const isListed = message.explanation.code === "suppressed";
+  const listed = useCall(isListed && to && allowed("listSuppressions") && "listSuppressions", { query: { address: to, channel } }, { quiet: true });
+  const status = { bounce: "bounced", complaint: "complained" }[meta.reason];
+  const causes = useCall(status && to && allowed("listMessages") && "listMessages", { query: { to, channel, status, limit: 1 } }, { quiet: true });
+  const [entry] = listed.data?.data ?? [];
+  const [cause] = causes.data?.data ?? [];
+  if (listed.data && isListed && !entry) return html`<p>${t("By now the address is no longer on the list.")}</p>`;
+  if (!entry && !cause) return null;
+  return html`<p>${entry && html`${t("On the list since")} <${Time} at=${entry.created_at} />${entry.source === "api" ? t(", put there by a person or program") : ""}${entry.detail ? ` (${entry.detail})` : ""}`}${entry && cause && ", "}
+    ${cause && html`<a href=${href(`messages/${cause.message_id}`)}>${meta.reason === "bounce" ? t("after this bounce") : t("after this complaint")}</a>`}.</p>`;
+}
+
+function Cure({ cure, onDone }) {
+  if (!cure) return null;
+  const { text, button, link, operation, path, body, title, asks, action, done, after } = cure;
+  const mayCall = operation && allowed(operation);
+  const before = asks && (() => confirm({ title, text: asks, action, back: t("Leave it") }));
+  return html`
+    ${(text || (operation && !mayCall)) && html`<p>${text ?? button}</p>`}
+    ${mayCall && html`<${Action} id=${operation} args=${{ path, body }} before=${before} done=${done} className="primary" onDone=${() => onDone(after)}>${button}</${Action}>`}
+    ${link && html`<p><a class="button" href=${link}>${button}</a></p>`}
+    ${operation && !mayCall && html`<p class="muted">${t("An editor or admin of the workspace can do that.")}</p>`}`;
+}
