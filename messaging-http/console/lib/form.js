@@ -31,9 +31,9 @@ function written(values, name, value) {
  *
  * `id`, `path`: the operation. `initial`: the values at the beginning. `body(values)` makes the body of them; without it
  * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onFault(failure)` a failure
- * (and null before the next try), `onChange(values)` every change. `submit` is the text of the button; `extra` stands beside it.
+ * (and null before the next try), `onChange(values)` every change. `submit` is the text of the button; `extra` stands beside it; `wide` lets it take the whole width.
  */
-export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, submit = t("Save"), extra, done, danger, children }) {
+export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, submit = t("Save"), extra, done, danger, wide, children }) {
   const [values, setValues] = useState(initial);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -86,7 +86,7 @@ export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, 
   const context = { values, change, schema, violations, error, names: names.current };
   const lacking = missing(id);
   return html`<${Context.Provider} value=${context}>
-    <form ref=${form} class="form" novalidate onSubmit=${run} data-operation=${id}>
+    <form ref=${form} class=${wide ? "form wide" : "form"} novalidate onSubmit=${run} data-operation=${id}>
       ${error && html`<${Summary} error=${error} violations=${violations} />`}
       ${children}
       <div class="actions">
