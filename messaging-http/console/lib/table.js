@@ -62,7 +62,9 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
     </tr></thead>
     <tbody>${rows.map((row, at) => html`<tr key=${rowKey?.(row) ?? row.id ?? at}>
       ${columns.map((column, nth) => {
-        const cell = column.cell(row);
+        const drawn = column.cell(row);
+        // What has several parts stays together where rows are cards.
+        const cell = Array.isArray(drawn) ? html`<span class="cell">${drawn}</span>` : drawn;
         const content = nth === 0 && rowHref?.(row) ? html`<a href=${rowHref(row)} class="row-link">${cell}</a>` : cell;
         return nth === 0
           ? html`<th scope="row" data-label=${column.label}>${content}</th>`

@@ -14,7 +14,7 @@ export default function Account() {
     <${Facts} pairs=${[
       [t("Name"), user.name && html`<bdi>${user.name}</bdi>`],
       [t("Email"), html`<bdi>${user.email}</bdi>`],
-      [t("Workspaces"), html`<ul class="plain">${workspaces.map((one) => html`<li key=${one.workspace_id}><bdi>${one.name}</bdi> <span class="muted">${t(one.role)}</span></li>`)}</ul>`],
+      [t("Workspaces"), html`${workspaces.map((one) => html`<div key=${one.workspace_id}><bdi>${one.name}</bdi> <span class="muted">${t(one.role)}</span></div>`)}`],
     ]} />
     <${Password} />
     <${Sessions} />
@@ -34,7 +34,7 @@ function Password() {
   return html`<section class="stack" aria-labelledby="password"><h2 id="password">${t("Password")}</h2>
     <${Form} key=${round} id="setPassword" body=${({ current, password = "" }) => ({ current: current || null, password })} submit=${t("Change password")}
       done=${t("Changed. Your other sessions have ended.")} onDone=${again}>
-      <${Field} name="current" kind="password" label=${t("Password until now")} autocomplete="current-password" help=${t("Empty if you have none yet.")} />
+      <${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" help=${t("Empty if you have none yet.")} />
       <${Field} name="password" kind="password" label=${t("New password")} autocomplete="new-password"
         help=${t("12 characters or more, and none of the common ones. Your other sessions end.")} />
     </${Form}></section>`;
@@ -99,8 +99,8 @@ function Browser() {
     setOff(!on);
   };
   return html`<section class="stack" aria-labelledby="browser"><h2 id="browser">${t("This browser")}</h2>
-    <fieldset><legend>${t("Theme")}</legend>${THEMES.map(([value, text]) => html`<div class="field check"><label>
+    <div class="form"><fieldset><legend>${t("Theme")}</legend>${THEMES.map(([value, text]) => html`<div class="field check"><label>
       <input type="radio" name="theme" value=${value} checked=${value === theme} onChange=${() => chooseTheme(value)} /> <span>${value ? t(text) : t("As the system has it")}</span></label></div>`)}</fieldset>
     <div class="field check"><label><input type="checkbox" checked=${!isOff} onChange=${toggle} /> <span>${t("Single keys")}</span></label>
-      <p class="help">${t("“.” shows the calls of a screen, “?” the list of keys. Switch them off if you control the computer by voice.")}</p></div></section>`;
+      <p class="help">${t("“.” shows the calls of a screen, “?” the list of keys. Switch them off if you control the computer by voice.")}</p></div></div></section>`;
 }

@@ -1,8 +1,9 @@
 // System, for owners: whether messages leave, what waits and why, what the server's checks say.
-import { Badge, Copy, Facts, Figure, Head, html, Loaded, t, useCall, words } from "../lib/ui.js";
+import { Badge, Copy, count, Facts, Figure, Head, html, Loaded, t, useCall, words } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
 import { bytes, duration, number, Time } from "../lib/time.js";
 import { channelTitle } from "./channel_providers.js";
+import { Checks, Cure } from "./system_checks.js";
 
 const AGAIN_MILLISECONDS = 10000;
 
@@ -19,27 +20,29 @@ export default function System() {
       <${Nodes} system=${system} />`}</${Loaded}>`;
 }
 
-// A cure begins in the middle of a sentence; its commands stand between backquotes.
-const sentence = (text) => (text.charAt(0).toUpperCase() + text.slice(1)).replaceAll("`", "");
-const commandsOf = (text) => [...text.matchAll(/`([^`]+)`/g)].map(([, command]) => command);
-
-function Fence({ system: { fenced } }) {
+function Fence({ system: { fenced, channels } }) {
   if (!fenced) return null;
-  const commands = commandsOf(fenced.cure).filter((command) => command.startsWith("messaging "));
+  const waiting = count(waitingOf(channels), t("message"), t("messages"));
+  const isHeld = fenced.cure.includes("admin resume");
   return html`<section class="notice fault" aria-labelledby="fence"><h2 id="fence">${t("Nothing is sent")}</h2>
     <p>${fenced.reason === "restored" ? t("This is a restored copy of an installation. Messages are accepted and kept; nothing leaves.") : words(fenced.reason)} ${t("Since")} <${Time} at=${fenced.since} />.</p>
-    <p>${sentence(fenced.cure)}.</p>
-    <div class="actions">${commands.map((command) => html`<${Copy} text=${command} label=${html`${t("Copy")} <code>${command}</code>`} />`)}</div></section>`;
+    <p><${Cure} text=${fenced.cure} />.</p>
+    ${isHeld && html`<${Facts} pairs=${["cancel", "send"].map((what) => {
+      const command = `messaging admin resume --queued ${what}`;
+      return [what === "cancel" ? t("Cancels {waiting}", { waiting }) : t("Sends {waiting}", { waiting }), html`<code>${command}</code> <${Copy} text=${command} label=${html`${t("Copy")}<span class="sr"> ${command}</span>`} />`];
+    })} />`}</section>`;
 }
+
+const waitingOf = (channels) => channels.reduce((sum, { queued }) => sum + queued, 0);
 
 function Overview({ system }) {
   const { disk, channels, checks, held, version, name, database, places, oldest_due_job: job, event_log_lag_ms: lag } = system;
-  const waiting = channels.reduce((sum, { queued }) => sum + queued, 0);
+  const waiting = waitingOf(channels);
   const faults = checks.filter(({ status }) => status === "fault").length;
   const [oldest] = channels.map(({ oldest_at: at }) => at).filter(Boolean).sort();
   return html`<div class="grid">
       <${Figure} name=${t("Waiting")} value=${waiting} note=${oldest ? html`${t("the oldest since")} <${Time} at=${oldest} />` : t("nothing waits")} />
-      ${held.map(({ reason, count }) => html`<${Figure} name=${t("Of these held: {reason}", { reason: t(HOLDS[reason] ?? words(reason)) })} value=${count} />`)}
+      ${held.map((one) => html`<${Figure} name=${t("Of these held: {reason}", { reason: t(HOLDS[one.reason] ?? words(one.reason)) })} value=${one.count} />`)}
       <${Figure} name=${t("Free disk space")} value=${disk.free_bytes === null ? "–" : bytes(disk.free_bytes)} />
       <${Figure} name=${t("Checks")} value=${checks.length ? (faults ? t("{number} wrong", { number: faults }) : t("none wrong")) : "–"} note=${checks.length ? t("of {number}", { number: checks.length }) : t("not looked at yet")} />
     </div>
@@ -95,44 +98,3 @@ function Nodes({ system: { nodes } }) {
 }
 
 const STATES = { working: "working", idle: "answers requests only", draining: "stopping", fenced: "not heard of; others took its work", clock: "wrong clock; does no work" };
-
-// ---- checks ----
-
-const ORDER = ["fault", "warning", "skipped", "ok"];
-
-const CHECKS = {
-  name: "Name", address: "Address", ptr: "Reverse name", spf: "SPF of this server", port25_out: "Port 25 outwards", inbound: "Inbound mail", tls: "TLS", clock: "Clock",
-  disk: "Disk", files: "Files", secret_key: "Secret key", resolver: "DNS resolver", blocklist: "Blocklists",
-  dkim: "Signing keys", return_path: "Return path", dmarc: "DMARC", alignment: "Alignment", one_click: "One-click unsubscribe",
-};
-
-function Checks({ checks }) {
-  const sorted = checks.toSorted((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
-  const open = sorted.filter(({ status }) => status === "fault" || status === "warning");
-  const rest = sorted.filter(({ status }) => status !== "fault" && status !== "warning");
-  return html`<section class="stack" aria-labelledby="checks"><h2 id="checks">${t("Checks")}</h2>
-    <p class="muted">${t("What “messaging doctor” says, some minutes old at most.")}</p>
-    ${checks.length === 0 && html`<p>${t("Nothing was looked at yet. Come back in a minute.")}</p>`}
-    ${checks.length > 0 && open.length === 0 && html`<p><${Badge} status="ok" /> ${t("Nothing is wrong.")}</p>`}
-    ${open.map((check) => html`<${Check} key=${check.id + check.subject} check=${check} />`)}
-    ${rest.length > 0 && html`<details><summary>${t("{ok} fine, {skipped} not looked at", {
-      ok: number(rest.filter(({ status }) => status === "ok").length), skipped: number(rest.filter(({ status }) => status === "skipped").length),
-    })}</summary><${Table} caption=${t("Checks")} rows=${rest} rowKey=${(row) => row.id + row.subject} columns=${[
-      { label: t("Check"), cell: (row) => t(CHECKS[row.id] ?? words(row.id)) },
-      { label: t("Status"), cell: (row) => html`<${Badge} status=${row.status} />` },
-      { label: t("Of"), cell: (row) => (row.subject === "-" ? "–" : html`<bdi>${row.subject}</bdi>`) },
-      { label: t("Found"), wide: true, cell: (row) => html`${row.text}${row.cure && html` <span class="muted">${t("To have it looked at:")} ${sentence(row.cure)}</span>`}` },
-    ]} /></details>`}</section>`;
-}
-
-function Check({ check: { id, subject, status, text, cure, found, wanted } }) {
-  return html`<article class="notice ${status === "fault" ? "fault" : "warning"}">
-    <div class="head-line"><h3>${t(CHECKS[id] ?? words(id))}</h3><${Badge} status=${status} />${subject !== "-" && html`<bdi class="muted">${subject}</bdi>`}</div>
-    <p>${text}</p>
-    <${Facts} pairs=${[
-      [t("Wanted"), wanted],
-      [t("Found"), found || t("nothing")],
-      [t("What to do"), cure && html`<strong>${sentence(cure)}</strong>`],
-    ]} />
-  </article>`;
-}

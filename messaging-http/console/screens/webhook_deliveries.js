@@ -53,7 +53,7 @@ function mayReplay({ status }) {
 function answerOf({ response_status: status, error, duration_ms: took }) {
   if (!status && !error) return html`<span class="muted">–</span>`;
   const text = status ? String(status) : t(words(error));
-  return html`${error ? html`<strong class="bad">${text}</strong>` : text}${took !== null && html` <span class="muted nowrap">${duration(took)}</span>`}`;
+  return html`${error ? html`<strong class="fault-text">${text}</strong>` : text}${took !== null && html` <span class="muted nowrap">${duration(took)}</span>`}`;
 }
 
 // ---- one delivery ----
