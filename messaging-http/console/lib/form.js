@@ -213,7 +213,8 @@ export function Field({ name, label, help, kind = "text", options, rows = 4, opt
   if (kind === "checkbox") {
     return html`<div class="field check"><label for=${id}>${control()} <span>${label}</span></label>${texts}</div>`;
   }
-  const needed = (described.required || rest.required) && !optional;
+  // A choice that is made already needs no word about it.
+  const needed = ((described.required || rest.required) && !optional) || (kind === "select" && value);
   return html`<div class="field"><label for=${id}>${label}${!needed && described.type && html` <span class="muted">${t("optional")}</span>`}</label>
     ${control()}${texts}</div>`;
 }
