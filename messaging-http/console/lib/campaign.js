@@ -9,7 +9,7 @@ const SHORTEST_MS = 4000;
 
 /** The state of a campaign as a badge. */
 export function State({ campaign: { status, phase } }) {
-  return html`<${Badge} status=${status}>${t(status)}${phase && status !== "sent" && ` · ${t(PHASES[phase])}`}</${Badge}>`;
+  return html`<${Badge} status=${status}>${t((status === "sending" && PHASES[phase]) || status)}</${Badge}>`;
 }
 
 /** How many of the recipients have been handed to sending, and of how many; null before that is known. */

@@ -1,6 +1,6 @@
 // Campaigns: where each stands, how fast it sends, and how it does; pause in one click.
 import { allowed } from "../lib/api.js";
-import { Empty, Head, html, Progress, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { count, Empty, Head, html, Progress, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
@@ -49,7 +49,7 @@ function CampaignList({ query }) {
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
         { label: t("Status"), cell: (row) => html`<${State} campaign=${row} />` },
-        { label: t("Progress"), wide: true, cell: (row) => html`<${Sent} row=${row} pace=${pace(row)} />` },
+        { label: t("Progress"), wide: true, cell: (row) => html`<${Sent} row=${row} pace=${pace(row)} stats=${stats.get(row.id)} />` },
         ...(figures.data ? [
           { label: t("Opened"), numeric: true, cell: rate("open_rate") },
           { label: t("Clicked"), numeric: true, cell: rate("click_rate") },
@@ -62,11 +62,14 @@ function CampaignList({ query }) {
         example=${`messaging campaign create --json-body - <<'JSON'\n${JSON.stringify({ name: "Spring", channel: "email", template_id: "tpl_…", audience: { list_ids: ["lst_…"] } }, null, 2)}\nJSON`} />`} />`;
 }
 
-function Sent({ row, pace }) {
+function Sent({ row, pace, stats }) {
   const state = done(row);
   if (row.status === "scheduled") return html`<span>${t("starts")} <${Time} at=${row.scheduled_at} /></span>`;
   if (!state) return html`<span class="muted">–</span>`;
-  if (row.status === "sent") return html`<span>${t("{number} recipients", { number: number(state.of) })} · <${Time} at=${row.completed_at} /></span>`;
+  if (row.status === "cancelled" || row.status === "failed") {
+    return stats ? t("{sent} of {of} sent", { sent: number(stats.sent), of: number(state.of) }) : count(state.of, t("recipient"), t("recipients"));
+  }
+  if (row.status === "sent") return html`<span>${count(state.of, t("recipient"), t("recipients"))} · <${Time} at=${row.completed_at} /></span>`;
   return html`<div><${Progress} value=${state.value} max=${state.of} label=${t("Progress of {name}", { name: row.name })} />
     <span class="muted">${[t("{value} of {of}", { value: number(state.value), of: number(state.of) }), paceWords(pace)].filter(Boolean).join(" · ")}</span></div>`;
 }

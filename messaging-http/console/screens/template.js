@@ -1,6 +1,6 @@
 // A template: its source with a preview beside it, and its versions.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, confirm, dialog, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
+import { Action, confirm, dialog, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
 import { go, href } from "../lib/route.js";
 import { channelName } from "../lib/channels.js";
 import { Later } from "../lib/later.js";
@@ -44,10 +44,4 @@ function Buttons({ template }) {
     ${allowed("createCampaign") && html`<a class="button" href=${href("campaigns", { new: 1, channel, template_id: id })}>${t("Use in a campaign")}</a>`}
     <${Action} id="deleteTemplate" args=${{ path: { id } }} before=${before} done=${t("{name} is deleted", { name })}
       onDone=${() => go("templates")}>${t("Delete")}</${Action}>`;
-}
-
-/** What the server remarks about a template. */
-export function Warnings({ warnings }) {
-  if (!warnings.length) return null;
-  return html`<ul class="plain">${warnings.map(({ code, message }) => html`<li key=${code}><${Badge} status="warning">${t("Note")}</${Badge}> ${message}</li>`)}</ul>`;
 }

@@ -1,11 +1,10 @@
 // The source of a template in a form, and its preview beside it.
 import { allowed } from "../lib/api.js";
-import { html, t, useEffect, useId, useMemo, useRef, useState } from "../lib/ui.js";
+import { Badge, html, t, useEffect, useId, useMemo, useRef, useState } from "../lib/ui.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { Editor } from "../lib/editor.js";
 import { contentOf } from "../lib/channels.js";
 import TemplatePreview from "./template_preview.js";
-import { Warnings } from "./template.js";
 
 // What was typed and not saved, by template: it is there again when somebody comes back.
 const drafts = new Map();
@@ -127,3 +126,9 @@ const LABELS = {
   subject: "Subject", preheader: "Preview text", from_name: "Sender's name", from_email: "Sender's address", reply_to: "Reply to",
   html: "HTML", mjml: "MJML", text: "Text",
 };
+
+// What the server remarks about a template.
+function Warnings({ warnings }) {
+  if (!warnings.length) return null;
+  return html`<ul class="plain">${warnings.map(({ code, message }) => html`<li key=${code}><${Badge} status="warning">${t("Note")}</${Badge}> ${message}</li>`)}</ul>`;
+}
