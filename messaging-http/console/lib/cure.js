@@ -103,7 +103,7 @@ function advice(message, to) {
       ? [t("Nobody has to do anything: later campaigns reach this contact again."), message.campaign_id && { button: t("Open the campaign"), link: href(`campaigns/${message.campaign_id}`), needs: "getCampaign" }]
       : [t("Nobody has to do anything: it is sent as soon as a place is free.")],
     // Waiting.
-    queued: [t("Nobody has to do anything: it is sent within seconds.")],
+    queued: [message.campaign_id ? t("Nobody has to do anything: it is sent when its turn comes, at the pace of the campaign.") : t("Nobody has to do anything: it is sent within seconds.")],
     scheduled: [t("Nobody has to do anything. To send it at another time, cancel it and send it anew.")],
     by_timezone: [t("Nobody has to do anything: it is sent when that time has come there.")],
     quiet_hours: [t("Nobody has to do anything: it is sent when the quiet hours are over.")],

@@ -146,7 +146,7 @@ export function useForm() {
   return [values, change];
 }
 
-/** The faults of a control that draws them itself, as the server told them: `[{ code, message, line, column }]`. */
+/** The faults of a control that draws them itself, and of what is in it: `[{ pointer, code, message, line, column }]`. */
 export function useFaults(name) {
   const { error, names } = useContext(Context);
   useEffect(() => {

@@ -309,7 +309,7 @@ function Confirm({ text, action, name, back = t("Cancel"), close }) {
   return html`<form onSubmit=${(event) => { event.preventDefault(); close(true); }}>
     <p>${text}</p>
     ${name && html`<div class="field"><label for=${id}>${t("Type {name} to go on", { name })}</label>
-      <input id=${id} value=${typed} autocomplete="off" onInput=${(event) => setTyped(event.target.value)} /></div>`}
+      <input id=${id} value=${typed} autocomplete="off" autofocus onInput=${(event) => setTyped(event.target.value)} /></div>`}
     <div class="actions"><button type="submit" class="danger" disabled=${Boolean(name) && typed.trim() !== name}>${action}</button>
       <button type="button" onClick=${() => close(false)}>${back}</button></div>
   </form>`;

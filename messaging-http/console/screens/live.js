@@ -32,7 +32,7 @@ export default function Live({ query }) {
     call("listWebhookEvents", { query: { since, wait: 0, limit: 200 } }).then(({ data }) => add(data.length < 200 ? data : []), () => add([]));
   }, []);
   const pause = () => {
-    if (paused) add(held.current);
+    if (paused) add(held.current.toReversed());
     held.current = [];
     setWaiting(0);
     setPaused(!paused);
@@ -51,13 +51,13 @@ export default function Live({ query }) {
       ? t("Paused. {waiting} since then.", { waiting: count(waiting, t("event"), t("events")) })
       : html`<span class="pulse" aria-hidden="true">●</span> ${t("Listening")}${shown.length > 0 ? `, ${t("{shown} shown", { shown: count(shown.length, t("event"), t("events")) })}` : ""}`}</p>
     ${events && !shown.length && html`<${Nothing} filtered=${isFiltered(query, ["type", "channel", "text"])} />`}
-    ${shown.length > 0 && html`<ol class="tail" aria-label=${t("Events")}>${shown.map((event) => html`<${Line} key=${event.id} event=${event} />`)}</ol>`}`;
+    ${shown.length > 0 && html`<ol class="tail events" aria-label=${t("Events")}>${shown.map((event) => html`<${Line} key=${event.id} event=${event} />`)}</ol>`}`;
 }
 
 // Newest first, each once: another tab may tell what this one has asked for itself.
 function merged(fresh, old) {
   const known = new Set(old.map(({ id }) => id));
-  const all = [...fresh.filter(({ id }) => !known.has(id)), ...old];
+  const all = [...fresh.filter(({ id }) => !known.has(id)).toReversed(), ...old];
   return all.sort((one, other) => other.timestamp.localeCompare(one.timestamp)).slice(0, KEPT);
 }
 
@@ -73,7 +73,7 @@ function Line({ event }) {
   const [open, setOpen] = useState(false);
   return html`<li class=${data.meta?.machine ? "machine" : ""}>
     <time class="mono" datetime=${timestamp} title=${absolute(at)}>${new Intl.DateTimeFormat(undefined, { timeStyle: "medium" }).format(at)}</time>
-    <${Badge} status=${type} /> <a dir="auto" href=${href(`messages/${data.message_id}`)}>${data.meta?.recipient ?? data.to ?? data.message_id}</a>
+    <span><${Badge} status=${type} /></span> <a dir="auto" href=${href(`messages/${data.message_id}`)}>${data.meta?.recipient ?? data.to ?? data.message_id}</a>
     <span class="muted">${channelName(data.channel)}</span> <span class="muted told" dir="auto">${told(event)}</span>
     <button type="button" class="quiet small" aria-expanded=${open} aria-label=${t("Payload of {type} at {time}", { type: words(type), time: absolute(at, { timeStyle: "medium" }) })} onClick=${() => setOpen(!open)}>{ }</button>
     ${open && html`<${Code} text=${JSON.stringify(event, null, 2)} label=${t("Payload")} />`}

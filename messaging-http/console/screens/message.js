@@ -10,6 +10,7 @@ import { Timeline } from "./message_timeline.js";
 import { Later } from "../lib/later.js";
 
 const UNSETTLED = ["queued", "sending", "deferred"];
+const UNSENT = ["queued", "suppressed", "cancelled", "failed"];
 const LOOK_MS = 5000;
 
 export default function Message({ id, query }) {
@@ -44,7 +45,7 @@ export default function Message({ id, query }) {
         <section class="stack" aria-labelledby="about"><h2 id="about">${t("About it")}</h2>
           <${About} message=${found} content=${content.data} /></section>
       </div>
-      <section class="stack" aria-labelledby="sent"><h2 id="sent">${t("What was sent")}</h2>
+      <section class="stack" aria-labelledby="sent"><h2 id="sent">${UNSENT.includes(found.status) ? t("What was to be sent") : t("What was sent")}</h2>
         <${Later} load=${() => import("./message_content.js")} message=${found} content=${content} attempts=${attempts.data?.data} query=${query} /></section>
       ${allowed("listWebhooks") && allowed("listWebhookEvents") && html`<section class="stack" aria-labelledby="told"><h2 id="told">${t("Webhooks that were told")}</h2>
         <${Later} load=${() => import("./message_webhooks.js")} message=${found} /></section>`}`}

@@ -4,6 +4,7 @@ import { Action, confirm, html, t, useCall, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
 import { cureOf } from "../lib/cure.js";
+import { nextStep } from "./message_timeline.js";
 
 const TONES = { delivered: "good", sent: "good", deferred: "warning", complained: "warning", bounced: "fault", failed: "fault" };
 const TELLING = { deferred: "deferred", bounced: "bounce", failed: "failed", complained: "complaint" };
@@ -16,18 +17,12 @@ export function Answer({ message, to, attempts, onDone }) {
   return html`<section class="notice answer ${tone}" aria-label=${t("Where it is and why")}>
     <p class="lead">${explanation.text}</p>
     <${Words} message=${message} to=${to} attempts=${attempts} />
-    <p class="muted">${t("Since")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${next(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
+    <p class="muted">${t("As of")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${nextStep(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
     ${status === "suppressed" && html`<${Cause} message=${message} to=${to} />`}
     ${after
       ? html`<p>${after} ${allowed("sendMessage") && html`<a href=${href("send", { like: message.message_id })}>${t("Send again")}</a>`}</p>`
       : html`<${Cure} cure=${cureOf(message, to)} onDone=${(said) => { setAfter(said); onDone(); }} />`}
   </section>`;
-}
-
-function next(message) {
-  if (message.status !== "deferred" || message.hold) return message.scheduled_for ? t("Sent") : t("Looked at again");
-  const tries = message.events.filter(({ kind, meta }) => kind === "deferred" && meta.attempt).map(({ meta }) => meta.attempt);
-  return t("Try {number}", { number: Math.max(0, ...tries) + 1 });
 }
 
 // The server's sentence quotes nobody; what the other side wrote stands below it, as theirs.

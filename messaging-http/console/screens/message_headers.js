@@ -28,7 +28,10 @@ function Alignment({ headers, attempts }) {
   const domains = useCall(!signed.length && allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } }, { quiet: true });
   const [covering] = (domains.data?.data ?? []).filter(({ domain }) => from && isWithin(from, domain)).sort((one, other) => other.domain.length - one.domain.length);
   if (!from) return null;
-  const aligned = (domain) => (isWithin(domain, from) || isWithin(from, domain) ? ["ok", t("same domain as From")] : ["fault", t("another domain than From")]);
+  const aligned = (domain) => {
+    if (domain === from) return ["ok", t("the domain of From")];
+    return isWithin(domain, from) || isWithin(from, domain) ? ["ok", t("belongs to the domain of From")] : ["fault", t("another domain than From")];
+  };
   const rows = [
     [t("From"), from, null],
     ...(signed.length

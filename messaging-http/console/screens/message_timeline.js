@@ -5,14 +5,23 @@ import { absolute, duration, Time } from "../lib/time.js";
 // An attempt and what it led to are written down within this time.
 const TOGETHER_MS = 3000;
 const OUTCOMES = ["sent", "delivered", "deferred", "bounce", "failed"];
-const TONES = { delivered: "good", sent: "good", bounce: "bad", failed: "bad", deferred: "warn", complaint: "warn", unsubscribe: "warn", open: "good", click: "good" };
+const TONES = { queued: "wait", delivered: "good", sent: "good", bounce: "bad", failed: "bad", deferred: "warn", complaint: "warn", unsubscribe: "warn", open: "good", click: "good" };
 
 export function Timeline({ message, attempts }) {
   return html`
     ${attempts.error && html`<${Loaded} of=${{ ...attempts, data: undefined }} />`}
     <ol class="timeline">${steps(message, attempts.data?.data ?? []).map((step, at, all) => html`
-      <${Step} key=${step.key} step=${step} before=${all[at - 1]} events=${message.events} several=${severalRecipients(message)} />`)}</ol>
-    ${message.explanation.next_attempt_at && ["queued", "deferred"].includes(message.status) && html`<p class="muted">${t("Next:")} <${Time} at=${message.explanation.next_attempt_at} /></p>`}`;
+      <${Step} key=${step.key} step=${step} before=${all[at - 1]} events=${message.events} several=${severalRecipients(message)} />`)}
+      ${message.explanation.next_attempt_at && html`<li class="machine"><span class="dot" aria-hidden="true">○</span>
+        <div class="line"><strong>${nextStep(message)}</strong> <${Time} at=${message.explanation.next_attempt_at} /></div></li>`}</ol>`;
+}
+
+/** What is planned for a message that waits. */
+export function nextStep(message) {
+  if (message.scheduled_for) return t("Sent");
+  if (message.status !== "deferred" || message.hold) return t("Looked at again");
+  const tries = message.events.filter(({ kind, meta }) => kind === "deferred" && meta.attempt).map(({ meta }) => meta.attempt);
+  return t("Try {number}", { number: Math.max(0, ...tries) + 1 });
 }
 
 function severalRecipients({ events }) {
@@ -44,7 +53,7 @@ export function steps(message, attempts) {
 function Step({ step, before, events, several }) {
   const between = before ? step.at - before.at : 0;
   const gap = between > 0 && html`<span class="between">${t("{time} later", { time: duration(between) })}</span>`;
-  return step.attempt ? html`<${Attempt} attempt=${step.attempt} gap=${gap} /> ` : html`<${Event} event=${step.event} gap=${gap} events=${events} several=${several} />`;
+  return step.attempt ? html`<${Attempt} attempt=${step.attempt} gap=${gap} />` : html`<${Event} event=${step.event} gap=${gap} events=${events} several=${several} />`;
 }
 
 function Event({ event, gap, events, several }) {
@@ -122,5 +131,6 @@ function Attempt({ attempt, gap }) {
 
 function Said({ line }) {
   const [side, sign, who] = SIDES[line[0]] ?? SIDES["*"];
-  return html`<li class=${side}><span aria-hidden="true">${sign}</span><span class="at">${t(who)}</span><span>${SIDES[line[0]] ? line.slice(2) : line}</span></li>`;
+  const isRefusal = side === "theirs" && /^[45]/.test(line.slice(2));
+  return html`<li class="${side} ${isRefusal ? "refusal" : ""}"><span aria-hidden="true">${sign}</span><span class="at">${t(who)}</span><span>${SIDES[line[0]] ? line.slice(2) : line}</span></li>`;
 }

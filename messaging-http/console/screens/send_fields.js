@@ -66,7 +66,7 @@ export function Fields({ verified }) {
   return html`
     <div class="row-of-fields">
       <${Field} name="channel" label=${t("Channel")} kind="select" options=${CHANNELS.map((one) => [one, channelName(one)])} />
-      <${Field} name="to" label=${t("To")} help=${t(ADDRESSES[channel] ?? "")} kind=${isEmail ? "email" : "text"} dir="auto" autocomplete="off" />
+      <${Field} name="to" required=${!values.contact_id} label=${t("To")} help=${t(ADDRESSES[channel] ?? "")} kind=${isEmail ? "email" : "text"} dir="auto" autocomplete="off" />
     </div>
     ${values.contact_id && html`<p class="muted">${t("To a contact, whose address is used when To is empty.")} <a href=${href(`contacts/${values.contact_id}`)}>${t("Open the contact")}</a></p>`}
     ${isEmail && html`<div class="row-of-fields">
@@ -78,8 +78,8 @@ export function Fields({ verified }) {
     ${template
       ? html`<${Field} name="variables" key=${filled} label=${t("Variables")} kind="json" rows=${5} help=${t("Values that the template asks for, as JSON.")} />`
       : html`
-        ${hasSubject(channel) && html`<${Field} name="subject" label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" />`}
-        <${Field} name="text" label=${t("Text")} kind="textarea" rows=${6} dir="auto" />
+        ${hasSubject(channel) && html`<${Field} name="subject" required=${isEmail} label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" />`}
+        <${Field} name="text" label=${t("Text")} kind="textarea" rows=${6} dir="auto" required=${!isEmail} />
         ${hasHtml(channel) && html`<${Field} name="html" label="HTML" kind="textarea" rows=${8} class="mono" spellcheck=${false}
           help=${isEmail ? t("One of text and HTML is enough; a missing text is made of the HTML.") : ""} />`}`}
     ${isEmail && html`<${Attachments} files=${values.attachments ?? []} onFiles=${(files) => change("attachments", files)} />`}
