@@ -3,6 +3,8 @@ import { html, t, useEffect, useState } from "./ui.js";
 import { causeOf, hasCause, Written } from "./contacts.js";
 import { href } from "./route.js";
 
+const SOURCES = { api: "By hand or by a program", system: "What became of a message", recipient: "The recipient" };
+
 /** The message that put an address on the list; with `now` it is looked for at once, else on a click. */
 export function Cause({ suppression, now }) {
   const [state, setState] = useState({});
@@ -17,13 +19,13 @@ export function Cause({ suppression, now }) {
   const known = hasCause(suppression);
   useEffect(() => { if (now && known) look(); }, [suppression.id]);
   if (!known) {
-    return html`<span class="muted">${suppression.source === "api" ? t("Put on the list by hand or by a program") : "–"}</span>`;
+    return html`<span class="muted">${t(SOURCES[suppression.source] ?? "–")}</span>`;
   }
   const { message, error, busy } = state;
   if (error) return html`<span>${error.message} <button type="button" class="link" onClick=${look}>${t("Try again")}</button></span>`;
   if (message === null) return html`<span class="muted">${t("The message is no longer kept.")}</span>`;
   if (message) return html`<a class="row-link" href=${href(`messages/${message.message_id}`)}><${Written}>${message.subject || t("The message")}</${Written}></a>`;
-  return html`<button type="button" class="link" disabled=${busy} onClick=${look}>${busy ? t("One moment") : t("Find the message")}</button>`;
+  return html`<button type="button" class="link" disabled=${busy} onClick=${look}>${busy ? t("One moment") : t("Find the message")}<span class="sr"> ${suppression.address}</span></button>`;
 }
 
 /** Asks before an address may be written to again; says what that means for the reason. */

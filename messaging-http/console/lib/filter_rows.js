@@ -97,7 +97,7 @@ function Within({ condition, onChange, isAutomation }) {
       <${DateInput} ...${day(1)} onChange=${(one) => change({ between: [value[0], asTime(one)] })} />`}`;
 }
 
-function ProductEvent({ condition, onChange, isAutomation }) {
+function ProductEvent({ condition, onChange, isAutomation, readOnly }) {
   const tests = condition.where ?? [];
   const change = (where) => onChange(set(condition, "where", where.length ? where : undefined));
   return html`<${Text} label=${t("Name of the event")} placeholder=${t("Name of the event")} value=${condition.name} onChange=${(name) => onChange({ ...condition, name })} />
@@ -105,8 +105,8 @@ function ProductEvent({ condition, onChange, isAutomation }) {
     ${tests.map((test, nth) => html`<div class="actions" key=${nth}><span>${t("where")}</span>
       <${Text} label=${t("Property")} placeholder=${t("Property")} value=${test.property} onChange=${(property) => change(tests.map((one, at) => (at === nth ? { ...one, property } : one)))} />
       <${Test} test=${test} onChange=${(next) => change(tests.map((one, at) => (at === nth ? next : one)))} />
-      <button type="button" class="quiet" aria-label=${t("Remove the property")} onClick=${() => change(tests.filter((_, at) => at !== nth))}>✕</button></div>`)}
-    <button type="button" class="link" onClick=${() => change([...tests, { property: "", op: "eq", value: "" }])}>${t("where a property …")}</button>`;
+      ${!readOnly && html`<button type="button" class="quiet" aria-label=${t("Remove the property")} onClick=${() => change(tests.filter((_, at) => at !== nth))}>✕</button>`}</div>`)}
+    ${!readOnly && html`<button type="button" class="link" onClick=${() => change([...tests, { property: "", op: "eq", value: "" }])}>${t("where a property …")}</button>`}`;
 }
 
 function Message({ condition, onChange, isAutomation }) {
@@ -131,8 +131,8 @@ const KNOWN = {
 };
 
 /** The controls of one condition. */
-export function Condition({ condition, onChange, fields, isAutomation }) {
+export function Condition({ condition, onChange, fields, isAutomation, readOnly }) {
   const Known = KNOWN[condition.type];
   if (!Known) return html`<code>${JSON.stringify(condition)}</code>`;
-  return html`<${Known} condition=${condition} onChange=${onChange} fields=${fields} isAutomation=${isAutomation} />`;
+  return html`<${Known} condition=${condition} onChange=${onChange} fields=${fields} isAutomation=${isAutomation} readOnly=${readOnly} />`;
 }

@@ -32,7 +32,7 @@ export function Sending({ contact, query }) {
         ${campaign && !query.channel && html`<option value="" selected>${t("Of the campaign")}</option>`}
         ${CHANNELS.map(([value, text]) => html`<option value=${value} selected=${!campaign && value === channel}>${t(text)}</option>`)}</select></label>
       <label><span>${t("Campaign")}</span><select value=${campaign ?? ""} onChange=${(event) => changeQuery({ campaign_id: event.target.value, channel: event.target.value ? null : query.channel })}>
-        <option value="">${t("Any marketing message")}</option>
+        <option value="">${t("Any campaign")}</option>
         ${(campaigns.data?.data ?? []).map(({ id, name }) => html`<option value=${id} selected=${id === campaign}>${name}</option>`)}</select></label>
     </div>
     <${Loaded} of=${found} skeleton=${3}>${(answer) => {

@@ -7,9 +7,7 @@ import { bytes, number, Time } from "../lib/time.js";
 import { Badge, Empty, Head, html, t, useState, words } from "../lib/ui.js";
 import { Written } from "../lib/contacts.js";
 import { Mapping } from "./import_mapping.js";
-import { OneImport } from "./import_progress.js";
-
-export const STATES = { awaiting_upload: "waiting", processing: "processing", completed: "completed", failed: "failed", expired: "cancelled" };
+import { OneImport, STATES } from "./import_progress.js";
 
 export default function Import({ segments, query }) {
   const id = query.id ?? segments[0];
@@ -44,10 +42,10 @@ function FileChoice({ onChosen }) {
   const [fault, setFault] = useState(null);
   const [isOver, setOver] = useState(false);
   const [shown, setShown] = useState(null);
-  const take = async (file) => {
+  const take = async (file, isInInput = false) => {
     if (!file) return;
     setFault(null);
-    setShown(file);
+    setShown({ file, isInInput });
     onChosen(null);
     try {
       const sample = await sampleOf(file);
@@ -67,10 +65,10 @@ function FileChoice({ onChosen }) {
     <div class="field"><label for="file">${t("CSV file")}</label>
       <p class="help" id="file-help">${t("The first row names the columns. Comma, semicolon or tab; up to 100 MB and a million rows. Nothing is sent before you have seen the columns.")}</p>
       <input id="file" type="file" accept=".csv,.tsv,.txt,text/csv,text/plain" aria-describedby="file-help file-fault" aria-invalid=${fault ? "true" : undefined}
-        onChange=${(event) => take(event.target.files[0])} /></div>
+        onChange=${(event) => take(event.target.files[0], true)} /></div>
     <div id="file-fault" role="status">${fault
       ? html`<p class="fault-text">${fault}</p>`
-      : shown && html`<p><span dir="auto">${shown.name}</span>, ${bytes(shown.size)}</p>`}</div>
+      : shown && html`<p>${!shown.isInInput && html`<span dir="auto">${shown.file.name}</span>, `}${bytes(shown.file.size)}</p>`}</div>
     <p class="help">${t("A file can be dropped here as well.")} <button type="button" class="link" onClick=${() => take(example())}>${t("Try it with an example")}</button></p>
   </div>`;
 }

@@ -29,6 +29,8 @@ function guess(header, fields, taken) {
   return header ? `attributes.${field?.key ?? keyOf(header)}` : SKIP;
 }
 
+const nameOf = (target) => t(TARGETS.find(([one]) => one === target)[1]);
+
 export function Mapping(props) {
   const fields = useCall(allowed("listCustomFields") && "listCustomFields", { query: { limit: 200 } }, { quiet: true });
   if (fields.loading) return null;
@@ -43,7 +45,8 @@ function Drawn({ file, sample: { header, rows, total }, fields }) {
   const identifiers = IDENTIFIERS.filter((name) => targets.includes(name));
   const twice = targets.filter((target, at) => target && targets.indexOf(target) !== at);
   const used = targets.filter(Boolean).length;
-  const matched = keys.filter((key) => identifiers.includes(key));
+  // With one there is nothing to choose.
+  const matched = identifiers.length === 1 ? identifiers : keys.filter((key) => identifiers.includes(key));
   const run = async () => {
     setState({ busy: t("Reading the file") });
     try {
@@ -67,12 +70,12 @@ function Drawn({ file, sample: { header, rows, total }, fields }) {
         <td class="wide" data-label=${t("First values")}><${Values} rows=${rows} nth=${nth} /></td>
         <td data-label=${t("Becomes")}><${Target} column=${name} value=${targets[nth]} fields=${fields} onChange=${(target) => change(nth, target)} /></td></tr>`)}</tbody></table>
     <fieldset><legend>${t("Who is the same person")}</legend>
-      <p class="help">${t("A row updates the contact that has the same of these, tried in this order. Otherwise it adds a new one.")}</p>
-      ${identifiers.length
-        ? html`<div class="actions">${identifiers.map((name) => html`<label class="choice" key=${name}><input type="checkbox" checked=${keys.includes(name)}
-            onChange=${(event) => setKeys(IDENTIFIERS.filter((one) => (one === name ? event.target.checked : keys.includes(one))))} /> ${t(TARGETS.find(([one]) => one === name)[1])}</label>`)}</div>`
-        : html`<p class="fault-text">${t("Choose a column above for the email, phone or external id: a contact needs one of them.")}</p>`}
-      ${identifiers.length > 0 && !matched.length && html`<p class="fault-text">${t("Choose at least one.")}</p>`}
+      ${identifiers.length === 0 && html`<p class="fault-text">${t("Choose a column above for the email, phone or external id: a contact needs one of them.")}</p>`}
+      ${identifiers.length === 1 && html`<p>${t("A row updates the contact with the same {name}, or adds a new one.", { name: nameOf(identifiers[0]) })}</p>`}
+      ${identifiers.length > 1 && html`<p>${t("A row updates the contact that has the same of these, tried in this order, or adds a new one.")}</p>
+        <div class="actions">${identifiers.map((name) => html`<div class="field check" key=${name}><label><input type="checkbox" checked=${keys.includes(name)}
+          onChange=${(event) => setKeys(IDENTIFIERS.filter((one) => (one === name ? event.target.checked : keys.includes(one))))} /> <span>${nameOf(name)}</span></label></div>`)}</div>`}
+      ${identifiers.length > 0 && !matched.length && html`<p class="fault-text" role="status">${t("Choose at least one.")}</p>`}
     </fieldset>
     ${twice.length > 0 && html`<div class="notice fault" role="alert"><p>${t("Two columns become the same thing: {names}. Skip one of them.", { names: [...new Set(twice)].join(", ") })}</p></div>`}
     <details><summary>${t("What values look like")}</summary><ul>

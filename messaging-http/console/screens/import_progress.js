@@ -6,7 +6,9 @@ import { href } from "../lib/route.js";
 import { absolute, bytes, duration, number, Time } from "../lib/time.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";
 import { Badge, Copy, Facts, Figure, Head, html, Loaded, Progress, t, useCall, useEffect, useState, words } from "../lib/ui.js";
-import { STATES } from "./import.js";
+
+/** How states look; their words are the server's. */
+export const STATES = { awaiting_upload: "waiting", processing: "processing", completed: "completed", failed: "failed", expired: "cancelled" };
 
 const EVERY = 1000;
 const SHOWN = 100;
@@ -68,11 +70,9 @@ const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}.` :
 
 // The tab was closed in the middle, or the connection broke: the same file can be sent until its hour is over.
 function Missing({ one, sent, reload }) {
-  const [, setFile] = useState(null);
   if (!allowed("createImport")) return html`<div class="notice"><p>${t("The file has not arrived yet. Who began this import sends it until {time}.", { time: absolute(one.expires_at) })}</p></div>`;
   const take = (file) => {
     if (!file) return;
-    setFile(file);
     beginUpload(one, file);
     reload();
   };

@@ -19,6 +19,7 @@ function Drawn({ list, query, reload }) {
   const [changes, setChanges] = useState(0);
   const { id, name } = list;
   const isRenamed = query.rename && allowed("updateList");
+  const isAdding = query.add && allowed("addListContacts");
   const changed = () => {
     setChanges((n) => n + 1);
     reload();
@@ -26,6 +27,7 @@ function Drawn({ list, query, reload }) {
   const stop = () => changeQuery({ rename: null });
   return html`
     <${Head} title=${name} back=${href("lists")} backText=${t("Lists")} text=${count(list.contact_count, t("contact"), t("contacts"))}>
+      ${allowed("addListContacts") && !isAdding && html`<button type="button" class="primary" onClick=${() => changeQuery({ add: 1 })}>${t("Add contacts")}</button>`}
       ${allowed("updateList") && !isRenamed && html`<button type="button" onClick=${() => changeQuery({ rename: 1 })}>${t("Rename")}</button>`}
       <${Delete} id="deleteList" path=${{ id }} onDone=${() => go("lists")} ask=${{
         title: t("Delete this list?"),
@@ -38,8 +40,8 @@ function Drawn({ list, query, reload }) {
     ${isRenamed && html`<section class="card" aria-labelledby="rename"><h2 id="rename">${t("Rename")}</h2>
       <${Form} id="updateList" path=${{ id }} initial=${{ name }} done=${t("Saved")} onDone=${() => { stop(); reload(); }}
         extra=${html`<button type="button" onClick=${stop}>${t("Cancel")}</button>`}>
-        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" /></${Form}></section>`}
-    ${allowed("addListContacts") && html`<${Add} id=${id} onDone=${changed} />`}
+        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required /></${Form}></section>`}
+    ${isAdding && html`<${Add} id=${id} onDone=${changed} />`}
     <section class="stack" aria-labelledby="members"><h2 id="members">${t("Contacts on this list")}</h2>
       <${List} id="listListContacts" args=${{ path: { id } }} reloads=${changes} caption=${t("Contacts on this list")}
         rowHref=${(row) => href(`contacts/${row.id}`)} columns=${contactColumns()}
@@ -47,7 +49,8 @@ function Drawn({ list, query, reload }) {
           args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${changed}>
           ${t("Remove")}<span class="sr"> ${addressOf(row)}</span></${Action}>`)}
         empty=${html`<${Empty} title=${t("Nobody is on this list")}
-          text=${allowed("addListContacts") ? t("Add contacts above, or import a file with a column that holds the id of this list.") : t("Contacts that are put on it appear here.")}
+          text=${allowed("addListContacts") ? t("Add contacts by their addresses, or import a file with a column that holds the id of this list.") : t("Contacts that are put on it appear here.")}
+          action=${allowed("addListContacts") && !isAdding && t("Add contacts")} onClick=${() => changeQuery({ add: 1 })}
           example=${allowed("addListContacts") && `messaging list add ${id} --json-body '{"contact_ids":["con_…"]}'`} />`} />
     </section>
     <p class="muted actions">${t("Id of this list")} <code>${id}</code> <${Copy} text=${id} /></p>`;
@@ -93,13 +96,14 @@ function Add({ id, onDone }) {
         <textarea id="who" rows="2" dir="auto" value=${text} aria-describedby="who-help" onInput=${(event) => setText(event.target.value)}></textarea>
         <p class="help" id="who-help">${t("Of contacts that are there already, separated by spaces or lines.")}</p></div>
       ${error && html`<${Failed} error=${error} />`}
-      <div role="status">
+      <div role="status" hidden=${!fault && !said && !unknown.length}>
         ${fault && html`<p class="fault-text">${fault}</p>`}
         ${said && html`<p>${said}.</p>`}
         ${unknown.length > 0 && html`<p class="fault-text">${t("No contact has these:")} <span dir="auto">${unknown.join(", ")}</span>.
           ${allowed("upsertContact") && html` <a href=${href("contacts", { new: 1 })}>${t("New contact")}</a>`}</p>`}
       </div>
-      <div class="actions"><button type="submit" disabled=${busy || !text.trim()} data-operation="addListContacts">${busy ? t("One moment") : t("Add")}</button></div>
+      <div class="actions"><button type="submit" class="primary" disabled=${busy || !text.trim()} data-operation="addListContacts">${busy ? t("One moment") : t("Add")}</button>
+        <button type="button" onClick=${() => changeQuery({ add: null })}>${t("Close")}</button></div>
     </form></section>`;
 }
 

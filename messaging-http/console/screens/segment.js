@@ -8,9 +8,9 @@ import { go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { addressOf, contactColumns, nameOf, Written } from "../lib/contacts.js";
 import { absolute, number, Time } from "../lib/time.js";
-import { Action, announce, Badge, Code, Copy, count, Empty, Facts, Failed, Figure, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
+import { Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
 
-const KINDS = [["dynamic", "Follows: who meets the conditions later is in, who does not is out"], ["static", "Fixed: who meets them now, until it is recalculated"]];
+const KINDS = [["dynamic", "Keeps itself up to date"], ["static", "Stays as it is until recalculated"]];
 const SHOWN = 8;
 
 /** A form for a new segment, filled with an example when one was chosen. */
@@ -41,10 +41,11 @@ export default function Segment({ id, query }) {
 function Drawn({ segment, query, reload }) {
   const { id, name } = segment;
   const tab = query.tab === "contacts" ? "contacts" : "conditions";
+  const kind = t(KINDS.find(([one]) => one === segment.kind)?.[1] ?? segment.kind);
   const size = segment.size === null ? t("Not counted yet") : count(segment.size, t("contact"), t("contacts"));
   return html`
     <${Head} title=${name} back=${href("segments")} backText=${t("Segments")} badge=${html`<${Badge} status=${segment.status} />`}
-      text=${segment.calculated_at ? t("{size}, counted {time}", { size, time: absolute(segment.calculated_at, { dateStyle: "medium", timeStyle: "short" }) }) : size}>
+      text=${[segment.calculated_at ? t("{size}, counted {time}", { size, time: absolute(segment.calculated_at, { dateStyle: "medium", timeStyle: "short" }) }) : size, kind].join(" · ")}>
       <${Action} id="recalculateSegment" args=${{ path: { id } }} done=${t("It is counted anew")} onDone=${reload}>${t("Recalculate")}</${Action}>
       <${Delete} id="deleteSegment" path=${{ id }} onDone=${() => go("segments")} ask=${{
         title: t("Delete this segment?"), action: t("Delete"), name,
@@ -71,10 +72,8 @@ function Builder({ id, path, initial, segment, onDone }) {
   const body = ({ name, kind, filter }) => (segment ? { name, filter } : { name, kind, filter });
   return html`<${Form} wide id=${id} path=${path} initial=${initial} body=${body} onDone=${onDone} submit=${t("Save")}>
     <div class="row-of-fields">
-      <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" />
-      ${segment
-        ? html`<${Facts} pairs=${[[t("Kind"), t(KINDS.find(([kind]) => kind === segment.kind)?.[1] ?? segment.kind)]]} />`
-        : html`<${Field} name="kind" label=${t("Kind")} kind="select" options=${KINDS.map(([kind, text]) => [kind, t(text)])} />`}
+      <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required />
+      ${!segment && html`<${Field} name="kind" label=${t("Kind")} kind="select" options=${KINDS.map(([kind, text]) => [kind, t(text)])} />`}
     </div>
     <${Conditions} />
   </${Form}>`;

@@ -28,7 +28,7 @@ function All() {
       columns=${[
         { label: t("Name"), cell: (row) => html`<${Written}>${row.name}</${Written}>` },
         { label: t("Contacts"), numeric: true, cell: (row) => (row.size === null ? "–" : number(row.size)) },
-        { label: t("Kind"), cell: (row) => (row.kind === "static" ? t("Fixed") : t("Follows")) },
+        { label: t("Kind"), cell: (row) => (row.kind === "static" ? t("Fixed") : t("Up to date")) },
         { label: t("Status"), cell: (row) => html`<${Badge} status=${row.status} />` },
         { label: t("Counted"), cell: (row) => html`<${Time} at=${row.calculated_at} />` },
       ]}

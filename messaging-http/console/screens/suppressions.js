@@ -32,7 +32,7 @@ export default function Suppressions({ query }) {
       { name: "address", label: t("Address") },
       { name: "channel", label: t("Channel"), options: choices(CHANNELS) },
       { name: "reason", label: t("Reason"), options: choices(REASONS) },
-    ]} />
+    ]}><p class="help">${t("Type the whole address.")}</p></${Filters}>
     <${List} id="listSuppressions" args=${{ query: filters }} reloads=${changes} filtered=${isFiltered(query, FILTERS)} caption=${t("Suppressions")}
       columns=${columns}
       actions=${allowed("deleteSuppression") && ((row) => html`<${Action} id="deleteSuppression" className="small" args=${{ path: { id: row.id } }}
