@@ -34,37 +34,49 @@ function tell(events) {
 }
 
 function begin() {
-  const abort = new AbortController();
+  const ended = new AbortController();
   const id = workspace().workspace_id;
   const channel = new BroadcastChannel(`messaging.events.${id}`);
-  channel.onmessage = (message) => tell(message.data);
-  const run = () => poll(abort.signal, (events) => {
+  // Where to go on: after the last event that this tab saw, whoever asked for it.
+  const place = { after: undefined };
+  channel.onmessage = ({ data }) => {
+    place.after = data.after;
+    tell(data.events);
+  };
+  const onEvents = (events) => {
     tell(events);
-    channel.postMessage(events);
-  });
-  // Locks exist only over https and on localhost; elsewhere each tab asks for itself.
-  if (navigator.locks) {
-    navigator.locks.request(`messaging.events.${id}`, { signal: abort.signal }, run).catch(() => {});
-  } else {
-    run();
-  }
+    channel.postMessage({ events, after: place.after });
+  };
+  // A tab that nobody sees neither polls nor keeps others from polling.
+  let shown;
+  const look = () => {
+    shown?.abort();
+    if (document.visibilityState !== "visible") return;
+    shown = new AbortController();
+    const { signal } = shown;
+    const run = () => poll(signal, place, onEvents);
+    // Locks exist only over https and on localhost; elsewhere each tab asks for itself.
+    if (navigator.locks) navigator.locks.request(`messaging.events.${id}`, { signal }, run).catch(() => {});
+    else run();
+  };
+  document.addEventListener("visibilitychange", look, { signal: ended.signal });
+  look();
   return () => {
-    abort.abort();
+    ended.abort();
+    shown?.abort();
     channel.close();
   };
 }
 
-async function poll(signal, onEvents) {
-  let after;
-  let since = new Date().toISOString();
+async function poll(signal, place, onEvents) {
+  let since = place.after ? undefined : new Date().toISOString();
   let pause = PAUSE_MS;
   while (!signal.aborted) {
-    await visible(signal);
     try {
-      const page = await call("listWebhookEvents", { query: { after, since, wait: WAIT_SECONDS, limit: 100 }, quiet: true, signal });
+      const page = await call("listWebhookEvents", { query: { after: place.after, since, wait: WAIT_SECONDS, limit: 100 }, quiet: true, signal });
       pause = PAUSE_MS;
       if (page.next_cursor) {
-        after = page.next_cursor;
+        place.after = page.next_cursor;
         since = undefined;
       }
       if (page.data.length) onEvents(page.data);
@@ -82,18 +94,5 @@ function sleep(milliseconds, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
-  });
-}
-
-function visible(signal) {
-  if (document.visibilityState === "visible") return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      if (document.visibilityState !== "visible" && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", done);
-      resolve();
-    };
-    document.addEventListener("visibilitychange", done);
-    signal.addEventListener("abort", done, { once: true });
   });
 }
