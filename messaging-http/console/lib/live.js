@@ -38,7 +38,7 @@ function begin() {
   const id = workspace().workspace_id;
   const channel = new BroadcastChannel(`messaging.events.${id}`);
   // Where to go on: after the last event that this tab saw, whoever asked for it.
-  const place = { after: undefined };
+  const place = { after: undefined, since: new Date().toISOString() };
   channel.onmessage = ({ data }) => {
     place.after = data.after;
     tell(data.events);
@@ -69,16 +69,13 @@ function begin() {
 }
 
 async function poll(signal, place, onEvents) {
-  let since = place.after ? undefined : new Date().toISOString();
   let pause = PAUSE_MS;
   while (!signal.aborted) {
+    const { after, since } = place;
     try {
-      const page = await call("listWebhookEvents", { query: { after: place.after, since, wait: WAIT_SECONDS, limit: 100 }, quiet: true, signal });
+      const page = await call("listWebhookEvents", { query: { after, since: after ? undefined : since, wait: WAIT_SECONDS, limit: 100 }, quiet: true, signal });
       pause = PAUSE_MS;
-      if (page.next_cursor) {
-        place.after = page.next_cursor;
-        since = undefined;
-      }
+      place.after = page.next_cursor ?? after;
       if (page.data.length) onEvents(page.data);
     } catch (error) {
       if (signal.aborted) return;
