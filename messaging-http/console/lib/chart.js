@@ -39,7 +39,7 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-labelledby=${id} onPointerMove=${nearest} onPointerLeave=${() => setAt(null)}>
       ${[0, 0.5, 1].map((share) => html`<g class="grid"><line x1=${LEFT} x2=${WIDTH} y1=${y(top * share)} y2=${y(top * share)} />
         <text x=${LEFT - 6} y=${y(top * share) + 4} text-anchor="end">${number(top * share)}</text></g>`)}
-      ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : "middle"}>${day.format(new Date(point.at))}</text>`)}
+      ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : nth === points.length - 1 ? "end" : "middle"}>${day.format(new Date(point.at))}</text>`)}
       ${series.map(({ name }, nth) => html`<g class="series-${nth}">
         ${points.length > 1 && html`<polyline points=${points.map((point, of) => `${x(of).toFixed(1)},${y(point[name] ?? 0).toFixed(1)}`).join(" ")} />`}
         ${(points.length === 1 || at !== null) && html`<circle cx=${x(at ?? 0)} cy=${y(points[at ?? 0][name] ?? 0)} r="3.5" />`}</g>`)}

@@ -1,10 +1,12 @@
 // Who gets a campaign: lists and segments, those who are left out, and how many remain, with the reasons of the others.
-import { Failed, html, Loading, t, useCall, useId, useState } from "../lib/ui.js";
+import { call } from "../lib/api.js";
+import { Failed, html, Loading, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
 import { useFaults, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
 import { number } from "../lib/time.js";
 
 const FEW = 8;
+const PAUSE_MS = 400;
 
 export default function Audience() {
   const lists = useCall("listLists", { query: { limit: 200 } });
@@ -55,19 +57,52 @@ const STEPS = [
   ["duplicates", "Same address as another"],
 ];
 
+const isEmpty = ({ list_ids: lists, segment_ids: segments }) => !lists.length && !segments.length;
+
+/** How many get it: counted anew a moment after the last change; a count that nobody waits for is given up. */
+export function useAudience(channel, audience) {
+  const [state, setState] = useState({ loading: true });
+  const [round, setRound] = useState(0);
+  const asked = JSON.stringify(audience);
+  useEffect(() => {
+    if (isEmpty(audience)) {
+      setState({ isEmpty: true });
+      return undefined;
+    }
+    const abort = new AbortController();
+    setState((old) => ({ data: old.data, loading: true }));
+    const timer = setTimeout(() => {
+      call("previewAudience", { body: { channel, audience }, signal: abort.signal }).then(
+        (data) => setState({ data }),
+        (error) => !abort.signal.aborted && setState({ error }),
+      );
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [asked, round]);
+  return { ...state, reload: () => setRound(round + 1) };
+}
+
 /** How many of those who match get the campaign. */
-export function AudienceSum({ of, isEmpty }) {
-  const { data, error, loading } = of;
+export function AudienceSum({ of }) {
+  const { data, error, loading, isEmpty: none } = of;
   return html`<section class="card" aria-labelledby="sum">
     <h2 id="sum">${t("Recipients")}</h2>
-    ${isEmpty && html`<p class="muted">${t("Choose a list or a segment, and see how many people that is.")}</p>`}
+    ${none && html`<p class="muted">${t("Choose a list or a segment, and see how many people that is.")}</p>`}
     ${error && html`<${Failed} error=${error} retry=${of.reload} />`}
     ${!data && loading && html`<${Loading} lines=${4} />`}
-    ${data && !isEmpty && html`<table class="sum" aria-busy=${loading ? "true" : undefined}><tbody>
+    ${data && html`<table class="sum" aria-busy=${loading ? "true" : undefined}><tbody>
       <tr><th scope="row">${t("In these lists and segments")}</th><td class="numeric">${number(data.breakdown.matched)}</td></tr>
       ${STEPS.filter(([name]) => data.breakdown[name] > 0).map(([name, label]) => html`<tr class="muted"><th scope="row">${t(label)}</th><td class="numeric">− ${number(data.breakdown[name])}</td></tr>`)}
       <tr class="total"><th scope="row">${t("Get it")}</th><td class="numeric">${number(data.audience_estimate)}</td></tr>
     </tbody></table>
     <p class="help">${t("As of now. It is counted again when the campaign starts.")}</p>`}
   </section>`;
+}
+
+/** The same for a campaign that is not being changed. */
+export function Estimate({ campaign }) {
+  return html`<${AudienceSum} of=${useAudience(campaign.channel, campaign.audience)} />`;
 }

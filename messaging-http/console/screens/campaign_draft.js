@@ -1,12 +1,10 @@
 // A campaign that is being made, on one page: who gets it, what, when, and what stands in the way.
-import { allowed, call } from "../lib/api.js";
+import { allowed } from "../lib/api.js";
 import { html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
-import Audience, { AudienceSum } from "./campaign_audience.js";
+import Audience, { AudienceSum, useAudience } from "./campaign_audience.js";
 import { Content, Delivery, Test } from "./campaign_content.js";
 import { Checks, Timing } from "./campaign_timing.js";
-
-const PAUSE_MS = 400;
 
 export default function CampaignDraft({ campaign, onDone }) {
   const [values, setValues] = useState(() => valuesOf(campaign));
@@ -16,7 +14,7 @@ export default function CampaignDraft({ campaign, onDone }) {
   // What is to happen once everything is saved.
   const next = useRef(null);
   const templates = useCall("listTemplates", { query: { channel: campaign.channel, limit: 200 } });
-  const audience = usePreview(campaign.channel, values.audience);
+  const audience = useAudience(campaign.channel, values.audience);
   const mayWrite = allowed("updateCampaign");
   const isChanged = JSON.stringify(bodyOf(values)) !== savedText;
   useEffect(() => {
@@ -56,39 +54,11 @@ export default function CampaignDraft({ campaign, onDone }) {
         : html`<p class="notice">${t("This campaign is a draft. Your role may look at it, not change it.")}</p>`}
     </div>
     <div class="stack sticky">
-      <${AudienceSum} of=${audience} isEmpty=${isEmpty(values.audience)} />
+      <${AudienceSum} of=${audience} />
       <${Checks} values=${values} campaign=${saved} templates=${rows} audience=${audience} />
       ${allowed("scheduleCampaign") && html`<${Timing} campaign=${campaign} estimate=${audience.data?.audience_estimate} afterSaving=${afterSaving} onDone=${onDone} />`}
     </div>
   </div>`;
-}
-
-const isEmpty = ({ list_ids: lists, segment_ids: segments }) => !lists.length && !segments.length;
-
-// Counted anew a moment after the last change; a count that nobody waits for is given up.
-function usePreview(channel, audience) {
-  const [state, setState] = useState({ loading: true });
-  const [round, setRound] = useState(0);
-  const asked = JSON.stringify(audience);
-  useEffect(() => {
-    if (isEmpty(audience)) {
-      setState({});
-      return undefined;
-    }
-    const abort = new AbortController();
-    setState((old) => ({ data: old.data, loading: true }));
-    const timer = setTimeout(() => {
-      call("previewAudience", { body: { channel, audience }, signal: abort.signal }).then(
-        (data) => setState({ data }),
-        (error) => !abort.signal.aborted && setState({ error }),
-      );
-    }, PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [asked, round]);
-  return { ...state, reload: () => setRound(round + 1) };
 }
 
 // ---- the campaign as values of a form, and back ----

@@ -11,6 +11,7 @@ import { Activity } from "./campaign_activity.js";
 
 const LOOK_MS = 3000;
 const CALM_MS = 15000;
+const TIME = { dateStyle: "medium", timeStyle: "short" };
 
 export default function CampaignRunning({ campaign, query, onDone }) {
   const { id, status, started_at: started } = campaign;
@@ -35,6 +36,7 @@ export default function CampaignRunning({ campaign, query, onDone }) {
           ${figures.variants.length > 0 && html`<${Later} load=${() => import("./campaign_variants.js")} campaign=${campaign} figures=${figures} onDone=${onDone} />`}
           <${NonSends} campaign=${campaign} figures=${figures} />`}</${Loaded}>
         ${allowed("getAnalyticsCampaign") && html`<${Activity} campaign=${campaign} />`}`}
+        ${!started && allowed("previewAudience") && html`<${Later} key="estimate" load=${() => import("./campaign_audience.js").then(({ Estimate }) => ({ default: Estimate }))} campaign=${campaign} />`}
         <${Later} key="facts" load=${() => import("./campaign_facts.js")} campaign=${campaign} />`}`;
 }
 
@@ -55,8 +57,8 @@ const FAILED = {
 function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings } }) {
   if (status === "scheduled") {
     return html`<div class="notice"><p>${byZone
-      ? t("Starts {time}, in the first time zone that comes to that hour; each recipient gets it when it is that time of day there.", { time: absolute(at) })
-      : t("Starts {time}.", { time: absolute(at) })} <${Time} at=${at} /></p></div>`;
+      ? t("Scheduled for {time}, where each recipient lives: those furthest east get it up to 26 hours before those furthest west.", { time: absolute(at, TIME) })
+      : t("Starts {time}.", { time: absolute(at) })} <span class="muted"><${Time} at=${at} /></span></p></div>`;
   }
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
   if (status === "failed") {
@@ -129,14 +131,18 @@ function NonSends({ campaign, figures }) {
   const { id, audience } = campaign;
   const rows = REASONS.map(([name, label, text, outcome, path, where]) => ({ name, label, text, outcome, path, where, value: figures.skipped[name] ?? figures[name] ?? 0 }))
     .filter(({ value }) => value > 0);
-  if (audience.exclude_list_ids.length) rows.unshift({ name: "excluded", label: "Left out", text: "A list that is left out names the contact.", outcome: "excluded", value: null });
-  const sum = rows.reduce((total, { value }) => total + (value ?? 0), 0);
+  // The figures do not name them, so they are counted from their list, as far as one page goes.
+  const excluded = useCall(audience.exclude_list_ids.length > 0 && "listCampaignRecipients", { path: { id }, query: { outcome: "excluded", limit: 200 } }, { quiet: true }).data;
+  if (excluded?.data.length) {
+    rows.unshift({ name: "excluded", label: "Left out", text: "A list that is left out names the contact.", outcome: "excluded", value: excluded.data.length, isMore: Boolean(excluded.next_cursor) });
+  }
+  const sum = rows.reduce((total, { value }) => total + value, 0);
   return html`<section class="stack" aria-labelledby="non-sends"><h2 id="non-sends">${t("Not sent")}</h2>
     ${rows.length
-      ? html`${sum > 0 && html`<p class="muted">${count(sum, t("contact did not get it, for this reason:"), t("contacts did not get it, for these reasons:"))}</p>`}
+      ? html`<p class="muted">${count(sum, t("contact did not get it. Follow the reason to the person."), t("contacts did not get it. Follow a reason to the people."))}</p>
         <${Table} caption=${t("Not sent, by reason")} rows=${rows} rowKey=${(row) => row.name} rowHref=${(row) => href(`campaigns/${id}`, { tab: "recipients", outcome: row.outcome })} columns=${[
           { label: t("Reason"), cell: (row) => t(row.label) },
-          { label: t("Contacts"), numeric: true, cell: (row) => (row.value === null ? html`<span class="muted">–</span>` : number(row.value)) },
+          { label: t("Contacts"), numeric: true, cell: (row) => `${number(row.value)}${row.isMore ? "+" : ""}` },
           { label: t("What it means"), wide: true, cell: (row) => html`<span>${t(row.text)} ${row.path && html`<a href=${href(row.path)}>${t(row.where)}</a>`}</span>` },
         ]} />`
       : html`<p class="muted">${t("Everybody in the audience was sent to, or will be.")}</p>`}</section>`;
