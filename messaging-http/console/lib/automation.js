@@ -1,8 +1,8 @@
 // What is said about automations: kinds of steps and triggers, a sentence for each step, for each line of a run's
 // history, and the names behind the ids.
 import { allowed, call } from "./api.js";
-import { html, t, useEffect, useState, words } from "./ui.js";
-import { absolute, percent, Time } from "./time.js";
+import { t, useEffect, useState, words } from "./ui.js";
+import { absolute, percent } from "./time.js";
 
 /** The kinds of steps: `[kind, name, what it does, group]`. */
 export const KINDS = [
@@ -73,8 +73,8 @@ export function filterText(filter, names = {}) {
     case "list": case "segment": return t("{op} of {name}", { op: words(filter.op), name: names[filter.id] ?? filter.id });
     case "consent": return t("consent {channel} {value}", { channel: words(filter.channel), value });
     case "suppression": return t("suppressed {channel} {value}", { channel: filter.channel, value });
-    case "event": return t("event {name}{count}", { name: filter.name ?? "…", count: countText(filter.count) });
-    case "message": return t("message {event}{count}", { event: filter.event ?? "…", count: countText(filter.count) });
+    case "event": return t("{name} came{count}{when}", { name: filter.name || "…", count: countText(filter.count), when: whenText(filter.within) });
+    case "message": return t("a message {event}{count}{when}", { event: t(MESSAGE_EVENTS.find(([id]) => id === filter.event)?.[1] ?? filter.event ?? "…"), count: countText(filter.count), when: whenText(filter.within) });
     default: return Object.keys(filter).length ? JSON.stringify(filter) : t("every contact");
   }
 }
@@ -82,7 +82,14 @@ export function filterText(filter, names = {}) {
 function countText(count) {
   if (!count) return "";
   const sign = { gte: "≥", lte: "≤", eq: "=" }[count.op] ?? "";
-  return ` ${sign} ${count.value}`;
+  return t(" ({sign} {number} times)", { sign, number: count.value });
+}
+
+function whenText(within) {
+  if (!within) return "";
+  if (within.since_entry) return ` ${t("since the start")}`;
+  if (within.last) return ` ${t("in the last {time}", { time: durationText(within.last) })}`;
+  return "";
 }
 
 /** What an event or message leaf waits for. */
@@ -94,9 +101,9 @@ export function happening(on, names = {}) {
 
 /** What a step does, in a few words. */
 export function nodeText({ kind, config = {} }, names = {}) {
-  const named = (id) => (id ? names[id] ?? id : "…");
+  const named = (id, what) => (id ? names[id] ?? id : what);
   switch (kind) {
-    case "send": return named(config.template_id);
+    case "send": return named(config.template_id, t("no template yet"));
     case "wait":
       if (config.until) return t("until {time}{days}", { time: config.until.time || "…", days: config.until.weekdays?.length ? ` (${config.until.weekdays.map(weekday).join(", ")})` : "" });
       if (config.until_attribute) {
@@ -110,7 +117,7 @@ export function nodeText({ kind, config = {} }, names = {}) {
     case "update_contact": return [...Object.keys(config.attributes ?? {}), config.locale && t("language"), config.timezone && t("time zone"),
       ...(config.tags_add ?? []).map((tag) => `+${tag}`), ...(config.tags_remove ?? []).map((tag) => `−${tag}`)].filter(Boolean).join(", ") || "…";
     case "add_tag": case "remove_tag": return config.tag || "…";
-    case "add_to_list": case "remove_from_list": return named(config.list_id);
+    case "add_to_list": case "remove_from_list": return named(config.list_id, t("no list yet"));
     case "webhook": return `${config.method ?? "POST"} ${config.url || "…"}`;
     case "exit": return config.reason ?? "";
     default: return "";
@@ -180,6 +187,9 @@ export function useNames() {
 
 // ---- history ----
 
+/** A time as people write it, to the minute. */
+export const moment = (time) => absolute(time, { dateStyle: "medium", timeStyle: "short" });
+
 const REASONS = {
   no_consent: "the contact did not agree to marketing", suppressed: "the address is on the suppression list", frequency_cap: "the contact got enough messages lately",
   no_address: "the contact has no address for the channel", goal: "the goal was reached", exit_condition: "an exit condition was met", manual: "somebody ended it",
@@ -207,13 +217,13 @@ export function stepText(step, node, names) {
   switch (outcome) {
     case "entered": return { title: t("Entered") };
     case "refused": return { title: t("Not let in"), text: why };
-    case "sent": return { title: t("Sent {what}", { what }) };
+    case "sent": return { title: t("Sent: {what}", { what }) };
     case "skipped": return { title: t("Not sent: {what}", { what }), text: why };
     case "waiting": return { title: node?.kind === "wait_event" ? t("Waits for {what}", { what: happening(node.config?.on) }) : node?.kind === "send" ? t("Waits to send {what}", { what }) : t("Waits"),
-      text: detail.until && html`${t("until")} <${Time} at=${detail.until} /> <span class="muted">(${absolute(detail.until, { dateStyle: "medium", timeStyle: "short" })})</span>` };
+      text: detail.until && t("until {time}", { time: moment(detail.until) }) };
     case "continued": return { title: branch === "event" ? t("It happened") : branch === "timeout" ? t("It did not happen in time") : t("Went on"), text: why };
     case "branched": return { title: node?.kind === "split" ? t("Drawn: {branch}", { branch }) : branch === "yes" ? t("Condition: yes") : branch === "no" ? t("Condition: no") : t("Went {branch}", { branch }), text: why ?? (node?.kind === "condition" ? what : "") };
-    case "changed": return { title: t("{kind} {what}", { kind: kindName(node?.kind), what }), text: why };
+    case "changed": return { title: t("{kind}: {what}", { kind: kindName(node?.kind), what }), text: why };
     case "called": return { title: t("Called {what}", { what: node?.config?.url ?? t("the webhook") }), text: branch === "error" ? t("It failed; the run went the way for that.") : why };
     case "completed": return { title: t("Came to the end"), text: why };
     case "exited": return { title: t("Left"), text: why };

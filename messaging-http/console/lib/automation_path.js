@@ -2,23 +2,27 @@
 import { html, SIGNS, t, useMemo } from "./ui.js";
 import { duration, Time } from "./time.js";
 import { href } from "./route.js";
-import { filterText, kindName, stepText, toneOf } from "./automation.js";
+import { filterText, moment, stepText, toneOf } from "./automation.js";
 
-/** `steps` in their order; `nodes` are those of the automation as it is now; `messages` makes links of sent messages. */
-export function Path({ steps, nodes, names, messages }) {
+/**
+ * `steps` in their order; `nodes` are those of the automation as it is now; `messages` makes links of sent messages;
+ * `exact` shows whole times, which a simulation of other days needs.
+ */
+export function Path({ steps, nodes, names, messages, exact }) {
   const byId = useMemo(() => new Map((nodes ?? []).map((node) => [node.id, node])), [nodes]);
-  return html`<ol class="timeline">${steps.map((step, at) => html`<${Step} key=${at} step=${step} node=${byId.get(step.node_id)} names=${names} messages=${messages} before=${steps[at - 1]} />`)}</ol>`;
+  return html`<ol class="timeline">${steps.map((step, at) => html`<${Step} key=${at} step=${step} node=${byId.get(step.node_id)} names=${names} messages=${messages} exact=${exact} before=${steps[at - 1]} />`)}</ol>`;
 }
 
-function Step({ step, node, names, messages, before }) {
+function Step({ step, node, names, messages, exact, before }) {
   const tone = toneOf(step.outcome);
   const { title, text } = stepText(step, node, names);
   const apart = before && new Date(step.at) - new Date(before.at);
   return html`<li><span class="dot ${tone}" aria-hidden="true">${SIGNS[tone]}</span>
     ${apart >= 1000 && html`<p class="between">${t("{time} later", { time: duration(apart) })}</p>`}
     <div class="line"><strong dir="auto">${title}</strong>
-      ${step.node_id && html`<span class="muted">${node ? kindName(node.kind) : t("a step of another version")} <code>${step.node_id}</code></span>`}<${Time} at=${step.at} /></div>
-    ${text && html`<p>${text}</p>`}
+      ${exact ? html`<time datetime=${step.at}>${moment(step.at)}</time>` : html`<${Time} at=${step.at} />`}
+      ${step.node_id && html`<span class="muted">${!node && t("a step of another version")} <code>${step.node_id}</code></span>`}</div>
+    ${text && !step.detail?.leaves && html`<p>${text}</p>`}
     <${Detail} step=${step} node=${node} names=${names} messages=${messages} /></li>`;
 }
 

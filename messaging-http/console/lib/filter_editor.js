@@ -62,7 +62,7 @@ function Group({ row, edit, parent }) {
             options=${MODES.map(([mode, text]) => [mode, t(text)])} onChange=${(mode) => edit.alter(row.id, (one) => ({ ...one, mode }))} />`}
       ${parent && html`<span class="end"><${Remove} row=${row} parent=${parent} edit=${edit} /></span>`}
     </div>
-    <${Faults} texts=${edit.found.faults[row.id]} />
+    ${!edit.isAutomation && html`<${Faults} texts=${edit.found.faults[row.id]} />`}
     ${row.items.length > 0 && html`<ul class="outline">${row.items.map((item) => html`<li key=${item.id} class="card">
       ${item.items ? html`<${Group} row=${item} edit=${edit} parent=${row.id} />` : html`<${Leaf} row=${item} edit=${edit} parent=${row.id} />`}</li>`)}</ul>`}
     ${!edit.readOnly && html`<div class="actions">
@@ -79,16 +79,18 @@ function Leaf({ row, edit, parent }) {
   return html`<div data-row=${row.id}>
     <div class="condition">
       <${Choice} label=${t("About")} value=${condition.type} options=${options} onChange=${(type) => edit.alter(row.id, (one) => ({ ...one, condition: begun(type) }))} />
-      <${Condition} key=${condition.type} condition=${condition} fields=${edit.fields} isAutomation=${edit.isAutomation}
+      <${Condition} key=${condition.type} condition=${condition} fields=${edit.fields} isAutomation=${edit.isAutomation} readOnly=${edit.readOnly}
         onChange=${(next) => edit.alter(row.id, (one) => ({ ...one, condition: next }))} />
-      <span class="end"><${Size} found=${edit.found} id=${row.id} /> <${Remove} row=${row} parent=${parent} edit=${edit} /></span>
+      <span class="end"><${Size} found=${edit.found} id=${row.id} isAutomation=${edit.isAutomation} /> <${Remove} row=${row} parent=${parent} edit=${edit} /></span>
     </div>
-    <${Faults} texts=${edit.found.faults[row.id]} />
+    ${!edit.isAutomation && html`<${Faults} texts=${edit.found.faults[row.id]} />`}
   </div>`;
 }
 
-function Size({ found, id }) {
+// What counts from the entry on cannot be counted before it; the automation's own checks say what is wrong.
+function Size({ found, id, isAutomation }) {
   const size = found.sizes[id];
+  if (isAutomation && size === undefined) return null;
   if (size === undefined) return html`<span class="muted">${found.loading ? "…" : "–"}</span>`;
   return html`<span class="numeric ${found.loading ? "muted" : ""}">${count(size, t("contact"), t("contacts"))}</span>`;
 }

@@ -1,6 +1,7 @@
 // One automation: its state, its steps as an outline beside a drawing, its runs, and trying it out.
-import { Action, announce, Badge, confirm, count, Figure, Head, html, Loaded, t, Tabs, useCall, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
+import { Action, announce, Badge, confirm, count, dialog, Figure, Head, html, Loaded, t, Tabs, useCall, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
 import { allowed, call } from "../lib/api.js";
+import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
 import { number, Time } from "../lib/time.js";
 import { flowOf, graphOf } from "../lib/flow.js";
@@ -16,14 +17,14 @@ export default function Automation({ id, query }) {
     <${Loaded} of=${found}>${(automation) => html`<${Shown} key=${id} loaded=${automation} query=${query} />`}</${Loaded}>`;
 }
 
-/** An automation in the shape in which it is edited. */
-export function draftOf({ name, trigger, re_entry: rule, re_entry_key: key, graph }) {
+// An automation in the shape in which it is edited, without its name, which is changed by itself.
+function draftOf({ trigger, re_entry: rule, re_entry_key: key, graph }) {
   const { entry: _entry, nodes: _nodes, edges: _edges, ...ends } = graph;
-  return { name, trigger, re_entry: rule, re_entry_key: key ?? "", flow: flowOf(graph), ends };
+  return { trigger, re_entry: rule, re_entry_key: key ?? "", flow: flowOf(graph), ends };
 }
 
-/** What the API takes of a draft. */
-export function bodyOf({ name, trigger, re_entry: rule, re_entry_key: key, flow, ends }) {
+// What the API takes of a draft.
+function bodyOf({ trigger, re_entry: rule, re_entry_key: key, flow, ends }) {
   const tidyTrigger = trigger.kind ? { ...trigger, config: tidy(trigger.config ?? {}) } : trigger;
   const graph = graphOf(flow, ends);
   const nodes = graph.nodes?.map((node) => {
@@ -31,7 +32,7 @@ export function bodyOf({ name, trigger, re_entry: rule, re_entry_key: key, flow,
     const { config: _before, name: note, ...rest } = node;
     return { ...rest, ...(note && { name: note }), ...((node.config || Object.keys(config).length > 0) && { config }) };
   });
-  return { name, trigger: tidyTrigger, re_entry: rule, re_entry_key: key || null, graph: nodes ? { ...graph, nodes } : graph };
+  return { trigger: tidyTrigger, re_entry: rule, re_entry_key: key || null, graph: nodes ? { ...graph, nodes } : graph };
 }
 
 // Controls that were emptied are left out; filters stay as they are.
@@ -99,7 +100,7 @@ function Shown({ loaded, query }) {
   const path = `automations/${encodeURIComponent(id)}`;
   return html`
     <${Head} title=${automation.name} back=${href("automations")} backText=${t("Automations")} badge=${html`<${Badge} status=${automation.status} />`}>
-      <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered ?? 0} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} names=${lists.names} />
+      <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered ?? 0} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} trigger=${draft.trigger} names=${lists.names} />
     </${Head}>
     <p class="muted">${triggerText(automation.trigger, lists.names)} · ${t("version {version}", { version: automation.version })} ·${" "}
       ${automation.activated_at ? html`${t("activated")} <${Time} at=${automation.activated_at} />` : t("never active yet")}</p>
@@ -115,34 +116,41 @@ function Shown({ loaded, query }) {
 
 function Counts({ stats, path }) {
   const link = (status) => href(path, { tab: "runs", status });
-  return html`<div class="grid">
+  return html`<div class="grid" style=${{ gridTemplateColumns: "repeat(auto-fit, minmax(min(8rem, 100%), 1fr))" }}>
     <${Figure} name=${t("Entered")} value=${stats.entered} href=${href(path, { tab: "runs" })} />
     <${Figure} name=${t("Under way")} value=${stats.active} href=${link("waiting")} />
-    <${Figure} name=${t("Completed")} value=${stats.completed} href=${link("completed")} note=${t("the end or the goal")} />
-    <${Figure} name=${t("Exited")} value=${stats.exited} href=${link("exited")} note=${t("an exit step or condition")} />
+    <${Figure} name=${t("Completed")} value=${stats.completed} href=${link("completed")} />
+    <${Figure} name=${t("Exited")} value=${stats.exited} href=${link("exited")} />
     <${Figure} name=${t("Failed")} value=${stats.failed} href=${link("failed")} /></div>`;
 }
 
 function Unsaved({ automation, under, busy, save, discard }) {
   const people = count(under, t("contact"), t("contacts"));
   const note = automation.status === "active" ? t("Saving makes a new version for all who enter from then on; {people} under way stay on theirs.", { people }) : "";
-  return html`<div class="notice warning" role="status"><p><strong>${t("Not saved yet.")}</strong> ${note}</p>
+  return html`<div class="notice warning save-bar" role="status"><p><strong>${t("Not saved yet.")}</strong> ${note}</p>
     <div class="actions"><button type="button" class="primary" data-operation="updateAutomation" disabled=${busy} onClick=${save}>${busy ? t("One moment") : t("Save")}</button>
       <button type="button" onClick=${discard}>${t("Discard changes")}</button></div></div>`;
 }
 
 // ---- activate, pause, delete ----
 
-function Buttons({ automation, under, entered, faults, isDirty, save, onDone, names }) {
+function Rename({ automation, onDone }) {
+  if (!allowed("updateAutomation")) return null;
+  const open = () => dialog((close) => html`<${Form} id="updateAutomation" path=${{ id: automation.id }} initial=${{ name: automation.name }} body=${({ name }) => ({ name })}
+    done=${t("The name is changed")} onDone=${(answer) => { close(); onDone(answer); }}><${Field} name="name" label=${t("Name")} /></${Form}>`, { title: t("Rename the automation") });
+  return html`<button type="button" onClick=${open}>${t("Rename")}</button>`;
+}
+
+function Buttons({ automation, trigger, under, entered, faults, isDirty, save, onDone, names }) {
   const args = { path: { id: automation.id } };
   if (automation.status === "active") {
-    return html`<${Action} id="pauseAutomation" args=${args} onDone=${onDone}
+    return html`<${Rename} automation=${automation} onDone=${onDone} /><${Action} id="pauseAutomation" args=${args} onDone=${onDone}
       done=${under ? t("Paused: nobody enters, and {people} wait until you activate it again", { people: count(under, t("contact"), t("contacts")) }) : t("Paused: nobody enters until you activate it again")}>${t("Pause")}</${Action}>`;
   }
   const activate = async () => {
     if (isDirty && !(await save())) return false;
     const waiting = under ? t("{people} under way go on where they are.", { people: count(under, t("contact"), t("contacts")) }) : "";
-    return confirm({ title: t("Activate {name}?", { name: automation.name }), text: `${triggerText(automation.trigger, names)}: ${t("from now on each such contact goes through the steps.")} ${automation.trigger.config?.include_existing ? t("Everybody who is in the segment now enters at once.") : ""} ${waiting}`, action: t("Activate") });
+    return confirm({ title: t("Activate {name}?", { name: automation.name }), text: `${triggerText(trigger, names)}: ${t("from now on each such contact goes through the steps.")} ${trigger.config?.include_existing ? t("Everybody who is in the segment now enters at once.") : ""} ${waiting}`, action: t("Activate") });
   };
   const remove = () => confirm({
     title: t("Delete {name}?", { name: automation.name }),
@@ -150,6 +158,7 @@ function Buttons({ automation, under, entered, faults, isDirty, save, onDone, na
     action: t("Delete"), name: entered ? automation.name : undefined,
   });
   return html`
+    <${Rename} automation=${automation} onDone=${onDone} />
     <${Action} id="deleteAutomation" args=${args} before=${remove} done=${t("Deleted")} onDone=${() => { drafts.delete(automation.id); go("automations"); }}>${t("Delete")}</${Action}>
     ${faults.all.length
       ? allowed("activateAutomation") && html`<a class="button" href=${href(`automations/${automation.id}`)} onClick=${(event) => { event.preventDefault(); document.getElementById("checks")?.focus(); }}>${count(faults.all.length, t("thing to do before activating"), t("things to do before activating"))}</a>`
@@ -168,10 +177,9 @@ function useChecks(id, body) {
   const isFirst = useRef(true);
   useEffect(() => {
     const abort = new AbortController();
-    const { name: _name, ...rest } = body;
-    const check = () => call("simulateAutomation", {
+      const check = () => call("simulateAutomation", {
       path: { id }, quiet: true, signal: abort.signal,
-      body: { ...rest, contact: { external_id: "check" }, until: new Date(Date.now() + MINUTE).toISOString() },
+      body: { ...body, contact: { external_id: "check" }, until: new Date(Date.now() + MINUTE).toISOString() },
     }).then(() => setErrors([]), (error) => {
       if (!abort.signal.aborted && error.status === 422) setErrors(error.violations.filter(({ pointer }) => /^\/(graph|trigger|re_entry)/.test(pointer ?? "")));
     });
@@ -192,7 +200,7 @@ function faultsOf(errors, body) {
     const [, member, at, rest = ""] = /^\/graph\/(nodes|edges)\/(\d+)(\/.*)?$/.exec(one.pointer) ?? [];
     const node = member === "nodes" ? body.graph.nodes?.[at]?.id : body.graph.edges?.[at]?.from;
     if (member && node) (found.nodes[node] ??= []).push({ ...one, pointer: member === "nodes" ? rest : "", original: one.pointer });
-    else if (/^\/(trigger|re_entry|name)/.test(one.pointer)) found.start.push(one);
+    else if (/^\/(trigger|re_entry)/.test(one.pointer)) found.start.push(one);
     else if (/^\/graph\/(goal|exit_conditions)/.test(one.pointer)) found.ends.push(one);
     else found.other.push(one);
   }

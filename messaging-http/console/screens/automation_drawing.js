@@ -8,6 +8,8 @@ import { number } from "../lib/time.js";
 const WIDTH = 190;
 const HEIGHT = 48;
 const LETTERS = 26;
+// Smaller than this nobody reads it; then it is scrolled.
+const LEAST_SCALE = 0.7;
 const START = "$start";
 
 export default function Drawing({ graph, trigger, names, counts, numbers, faults, onChoose }) {
@@ -15,7 +17,7 @@ export default function Drawing({ graph, trigger, names, counts, numbers, faults
   const byId = new Map(graph.nodes.map((node) => [node.id, node]));
   const { width, height } = placed;
   return html`<div class="drawing" tabindex="0" role="group" aria-label=${t("Drawing, can be scrolled")}>
-    <svg viewBox="0 0 ${width} ${height}" width=${width} height=${height} role="img" aria-label=${t("The steps of the outline as a drawing")}>
+    <svg viewBox="0 0 ${width} ${height}" width=${width} height=${height} style=${{ minWidth: `${Math.round(width * LEAST_SCALE)}px` }} role="img" aria-label=${t("The steps of the outline as a drawing")}>
       <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z" /></marker></defs>
       ${placed.edges.map(({ from, branch, points, x, y }) => html`<g key=${`${from}/${branch}`}>
         <path class="edge" d=${curve(points)} marker-end="url(#arrow)" />
@@ -30,7 +32,7 @@ export default function Drawing({ graph, trigger, names, counts, numbers, faults
         return html`<g key=${id} class="node ${tone}" transform="translate(${x - WIDTH / 2} ${y - HEIGHT / 2})" onClick=${() => onChoose(node ? id : "start")}>
           <title>${`${title}: ${text}`}</title>
           <rect width=${WIDTH} height=${HEIGHT} rx="8" />
-          <text class="name" x="12" y="20">${short(title, entered ? 18 : LETTERS - 4)}</text><text class="text" x="12" y="37">${short(text, LETTERS)}</text>
+          <text class="name" x="12" y="20">${short(title, entered ? LETTERS - 10 : LETTERS - 4)}</text><text class="text" x="12" y="37">${short(text, LETTERS)}</text>
           ${entered > 0 && html`<text class="text" x=${WIDTH - 12} y="20" text-anchor="end">${waiting ? `${number(waiting)} / ${number(entered)}` : number(entered)}</text>`}</g>`;
       })}
     </svg></div>

@@ -1,29 +1,50 @@
-// Conditions inside of automations: a filter as the API writes it with what it means below, and the conditions on the
-// properties of an event as rows.
-import { Field, useForm } from "../lib/form.js";
-import { html, t } from "../lib/ui.js";
-import { filterText } from "../lib/automation.js";
+// Conditions inside of automations: a filter as rows, and the conditions on the properties of an event.
+import { useFaults, useForm } from "../lib/form.js";
+import { FilterEditor } from "../lib/filter_editor.js";
+import { dialog, html, t, useState } from "../lib/ui.js";
 
 const read = (values, name) => name.split(".").reduce((found, part) => found?.[part], values);
 
-const STARTS = [
-  ["An attribute", { type: "attribute", key: "plan", op: "eq", value: "pro" }],
-  ["A tag", { type: "tag", op: "has_any", values: ["vip"] }],
-  ["An event since the start", { type: "event", name: "order_placed", within: { since_entry: true } }],
-  ["A message opened since the start", { type: "message", event: "open", within: { since_entry: true } }],
-];
+const isEmpty = (filter) => !filter || !Object.keys(filter).length;
 
-/** A filter at `name`. */
-export function FilterField({ name, label, help }) {
+/** A filter at `name`; `begin` is the condition with which a new one begins, `add` the text of the button for it. */
+export function FilterField({ name, label, help, add, begin = { type: "attribute", key: "", op: "eq", value: "" } }) {
   const [values, change] = useForm();
+  const faults = useFaults(name);
   const value = read(values, name);
-  return html`<div class="stack">
-    ${value === undefined
-      ? html`<p><strong>${label}</strong></p><div class="actions">${STARTS.map(([text, filter]) => html`<button type="button" class="small" onClick=${() => change(name, filter)}>${t(text)}</button>`)}</div>
-        ${help && html`<p class="help">${help}</p>`}`
-      : html`<${Field} name=${name} label=${label} kind="json" rows=${6} help=${help} /><p class="help">${t("Means: {text}", { text: filterText(value) })}</p>
-        <button type="button" class="small" onClick=${() => change(name, undefined)}>${t("Remove the condition")}</button>`}
+  const set = (filter) => change(name, isEmpty(filter) ? undefined : filter);
+  return html`<div class="stack" role="group" aria-label=${label}>
+    <p><strong>${label}</strong></p>
+    ${help && html`<p class="help">${help}</p>`}
+    ${isEmpty(value)
+      ? html`<div><button type="button" class="small" onClick=${() => set({ and: [begin] })}>${add ?? t("Add condition")}</button></div>`
+      : html`<${FilterEditor} value=${value} onChange=${set} isAutomation />
+          <div class="actions"><button type="button" class="small" onClick=${() => editJson(label, value).then((next) => next && set(next))}>${t("Edit as JSON")}</button>
+            <button type="button" class="small" onClick=${() => set(undefined)}>${t("Remove all conditions")}</button></div>`}
+    ${faults.length > 0 && html`<p class="fault-text">${faults.map(({ message }) => message).join(" ")}</p>`}
   </div>`;
+}
+
+// Some things only JSON says, for instance that a value comes from the event (`value_from`).
+function editJson(label, value) {
+  return dialog((close) => html`<${Json} value=${value} close=${close} />`, { title: label, wide: true });
+}
+
+function Json({ value, close }) {
+  const [text, setText] = useState(JSON.stringify(value, null, 2));
+  const [fault, setFault] = useState(null);
+  const run = (event) => {
+    event.preventDefault();
+    try {
+      close(JSON.parse(text));
+    } catch (error) {
+      setFault(t("Not JSON yet: {message}", { message: error.message }));
+    }
+  };
+  return html`<form onSubmit=${run}><textarea class="mono" rows="14" spellcheck=${false} aria-label=${t("Condition as JSON")} aria-invalid=${fault ? "true" : undefined}
+      value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
+    ${fault && html`<p class="fault-text" role="alert">${fault}</p>`}
+    <div class="actions"><button type="submit" class="primary">${t("Take over")}</button><button type="button" onClick=${() => close()}>${t("Cancel")}</button></div></form>`;
 }
 
 const OPERATORS = [["eq", "is"], ["neq", "is not"], ["gt", "is over"], ["gte", "is at least"], ["lt", "is under"], ["lte", "is at most"], ["contains", "contains"], ["starts_with", "starts with"], ["exists", "is there"], ["not_exists", "is not there"]];

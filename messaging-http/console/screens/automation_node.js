@@ -45,7 +45,7 @@ export function Duration({ name, label }) {
 
 const FORMS = {
   send: Send, wait: Wait, wait_event: WaitEvent, split: Split, update_contact: UpdateContact, webhook: Webhook,
-  condition: () => html`<${FilterField} name="config.filter" label=${t("The contact fits if")} inAutomation />`,
+  condition: () => html`<${FilterField} name="config.filter" label=${t("The contact fits if")} />`,
   add_to_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} />`,
   remove_from_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} />`,
   add_tag: () => html`<${Field} name="config.tag" label=${t("Tag")} />`,
@@ -135,7 +135,7 @@ function Split({ node, onChange, errors }) {
   return html`<fieldset><legend>${t("Ways")}</legend>
     ${ways.map((way, at) => html`<div class="actions" key=${at}>
       <input aria-label=${t("Name of way {number}", { number: at + 1 })} value=${way.name} onChange=${(event) => change(at, "name", event.target.value)} />
-      <input type="number" min="0" step="any" aria-label=${t("Weight of way {number}", { number: at + 1 })} value=${way.weight} onInput=${(event) => change(at, "weight", Number(event.target.value))} />
+      <input type="number" min="0" step="any" class="short" aria-label=${t("Weight of way {number}", { number: at + 1 })} value=${way.weight} onInput=${(event) => change(at, "weight", Number(event.target.value))} />
       ${ways.length > 2 && html`<button type="button" class="small" onClick=${() => set(ways.filter((_, nth) => nth !== at), { without: at })}>${t("Remove")}<span class="sr"> ${way.name}</span></button>`}
     </div>`)}
     <p class="help">${t("Name and weight: 1 and 1 are halves, 9 and 1 are 90 % and 10 %. A contact always takes the same way.")}</p>

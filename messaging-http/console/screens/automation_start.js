@@ -35,7 +35,7 @@ function Trigger({ lists }) {
     ${trigger.kind === "message_event" && html`<div class="row-of-fields"><${Field} name="trigger.config.event" label=${t("The message")} kind="select" options=${MESSAGE_EVENTS.map(([id, text]) => [id, t(text)])} />
       <${Choice} name="trigger.config.template_id" label=${t("Of the template")} rows=${lists.templates} optional /><${Choice} name="trigger.config.campaign_id" label=${t("Of the campaign")} rows=${lists.campaigns} optional /></div>`}
     ${trigger.kind && html`<details open=${Boolean(config.filter)}><summary>${t("Only contacts that fit a condition")}</summary>
-      <${FilterField} name="trigger.config.filter" label=${t("The contact enters only if")} inAutomation /></details>`}`;
+      <${FilterField} name="trigger.config.filter" label=${t("The contact enters only if")} /></details>`}`;
 }
 
 function DateTrigger() {
@@ -53,6 +53,8 @@ function ReEntry() {
     ${isEvent && rule !== "always" && html`<${Field} name="re_entry_key" label=${t("Separately for each")} placeholder="event.cart_id" help=${t("A path in the event: each value has a run of its own, for instance one for each cart.")} />`}`;
 }
 
+const EVENT = { type: "event", name: "" };
+
 /** Goal and exit conditions, which are looked at all the time. */
 export function Ends({ graph, onChange, errors }) {
   const exits = graph.exit_conditions ?? [];
@@ -63,8 +65,8 @@ export function Ends({ graph, onChange, errors }) {
   };
   return html`<div class="form"><${Fields} values=${{ ...graph, exit_conditions: Object.fromEntries(exits.map((one, at) => [at, one])) }} errors=${own}
       onChange=${(next) => set({ ...next, exit_conditions: Object.values(next.exit_conditions) })}>
-    <${FilterField} name="goal" label=${t("Goal")} help=${t("Whoever meets it leaves as completed, wherever they are. For instance: an order.")} inAutomation />
-    ${exits.map((_, at) => html`<${FilterField} key=${at} name="exit_conditions.${at}" label=${t("Exit condition {number}", { number: at + 1 })} inAutomation />`)}
-    <${FilterField} key=${exits.length} name="exit_conditions.${exits.length}" label=${exits.length ? t("Another exit condition") : t("Exit condition")} help=${t("Whoever meets it leaves as exited.")} inAutomation />
+    <${FilterField} name="goal" label=${t("Goal")} help=${t("Whoever meets it leaves as completed, wherever they are. For instance: an order.")} add=${t("Set a goal")} begin=${EVENT} />
+    ${exits.map((_, at) => html`<${FilterField} key=${at} name="exit_conditions.${at}" label=${t("Exit condition {number}", { number: at + 1 })} />`)}
+    <${FilterField} key=${exits.length} name="exit_conditions.${exits.length}" add=${t("Add an exit condition")} begin=${EVENT} label=${exits.length ? t("Another exit condition") : t("Exit condition")} help=${t("Whoever meets it leaves as exited.")} />
   </${Fields}></div>`;
 }

@@ -64,7 +64,7 @@ export default function Steps({ draft, onChange, faults, lists, stats, editable,
         <p class="muted">${t("Let a step go on with them, or remove them.")}</p>
         ${draft.flow.loose.map((chain, at) => html`<ol class="outline" key=${chain.items[0].node.id}><${Chain} chain=${chain} place=${{ loose: at }} tools=${tools} /></ol>`)}`}
     </section>
-    ${isWide && graph.nodes?.length > 0 && html`<section class="stack" aria-labelledby="drawing"><h2 id="drawing">${t("Drawing")}</h2>
+    ${isWide && graph.nodes?.length > 0 && html`<section class="stack sticky" aria-labelledby="drawing"><h2 id="drawing">${t("Drawing")}</h2>
       <${Later} load=${() => import("./automation_drawing.js")} graph=${graph} trigger=${triggerText(draft.trigger, lists.names)} names=${lists.names} counts=${tools.counts} numbers=${numbers} faults=${faults.nodes}
         onChoose=${(id) => document.getElementById(domId(id))?.scrollIntoView({ block: "center" })} /></section>`}
   </div>`;
@@ -106,8 +106,9 @@ function Checks({ faults, tools }) {
 
 // The last names of the pointer say which setting it is.
 function faultText({ pointer, message }) {
-  const setting = pointer.split("/").filter((part) => part && !/^\d+$/.test(part) && !["config", "graph", "trigger"].includes(part)).slice(0, 2).join(" ");
-  return `${words(setting)} ${message}`.trim();
+  const parts = pointer.split("/").filter((part) => part && !/^\d+$/.test(part) && !["config", "graph", "trigger"].includes(part)).slice(0, 2);
+  const setting = words(parts.join(" ").replace(/_id\b/, "") || (pointer.startsWith("/trigger") ? "trigger" : ""));
+  return `${setting} ${message}`.trim();
 }
 
 /** A part of the outline with a form that opens: the start, the ends. */
@@ -131,7 +132,9 @@ function Toggle({ id, name, tools }) {
 function Chain({ chain, place, after, tools }) {
   const { items } = chain;
   const ends = items.at(-1)?.node.kind === "exit";
-  return html`${items.map((item, at) => html`<${Step} key=${item.node.id} item=${item} place=${{ ...place, at: at + 1 }} tools=${tools} isLast=${at === items.length - 1}
+  const isOutermost = place.owner === undefined && place.loose === undefined;
+  return html`${isOutermost && items.length > 0 && tools.editable && html`<li key="first"><${Add} text=${t("Add a step at the beginning")} onClick=${() => tools.add({ ...place, at: 0 })} /></li>`}
+    ${items.map((item, at) => html`<${Step} key=${item.node.id} item=${item} place=${{ ...place, at: at + 1 }} tools=${tools} isLast=${at === items.length - 1}
       after=${items[at + 1]?.node.id ?? (chain.then === null ? after : chain.then === "end" ? undefined : chain.then)} />`)}
     ${!ends && html`<${End} key="end" chain=${chain} place=${place} after=${after} tools=${tools} />`}`;
 }
@@ -158,7 +161,8 @@ function Step({ item, place, after, isLast, tools }) {
       ${isOpen && html`<fieldset class="bare" disabled=${!tools.editable}><${NodeForm} node=${node} lists=${tools.lists} errors=${faults} onChange=${(next, options) => tools.setNode(id, next, options)} /></fieldset>`}
     </div>
     ${branches.map(({ name: branch, chain }, nth) => html`<div class="branch" key=${nth}>
-      <p><strong dir="auto">${branchText(node, branch)}</strong>${counts?.branches[branch] > 0 && html` <span class="muted">${t("{number} went here", { number: number(counts.branches[branch]) })}</span>`}</p>
+      <div class="head-line"><p><strong dir="auto">${branchText(node, branch)}</strong>${counts?.branches[branch] > 0 && html` <span class="muted">${t("{number} went here", { number: number(counts.branches[branch]) })}</span>`}</p>
+        ${tools.editable && chain.items.length > 0 && html`<${Add} text=${t("Add a step at the beginning of {branch}", { branch: branchText(node, branch) })} onClick=${() => tools.add({ owner: id, branch: nth, at: 0 })} />`}</div>
       <ol class="outline"><${Chain} chain=${chain} place=${{ owner: id, branch: nth }} after=${after} tools=${tools} /></ol></div>`)}
     ${tools.editable && !isLast && html`<${Add} text=${branches.length ? t("Add a step after these ways") : t("Add a step after {step}", { step: name })} onClick=${() => tools.add(place)} />`}
   </li>`;

@@ -3,9 +3,8 @@
 import { Empty, html, t, useState } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { itemsOf } from "../lib/flow.js";
-import { kindName, MESSAGE_EVENTS, nodeText, reasonText } from "../lib/automation.js";
+import { kindName, MESSAGE_EVENTS, moment, nodeText, reasonText } from "../lib/automation.js";
 import { Path } from "../lib/automation_path.js";
-import { absolute } from "../lib/time.js";
 import { href } from "../lib/route.js";
 
 const MS = { minutes: 60000, hours: 3600000, days: 86400000 };
@@ -92,7 +91,7 @@ function Events({ nodes, names }) {
           ? html`<label class="field"><span>${t("Event")}</span><input value=${one.name} onInput=${(event) => set(at, { name: event.target.value })} /></label>`
           : html`<label class="field"><span>${t("Message of")}</span><select value=${one.node_id} onChange=${(event) => set(at, { node_id: event.target.value })}>
               ${sends.map((node) => html`<option value=${node.id} selected=${node.id === one.node_id}>${kindName(node.kind)} ${nodeText(node, names)}</option>`)}</select></label>`}</div>
-        <div class="actions"><label><span>${t("After")}</span> <input type="number" min="0" size="5" value=${one.after} onInput=${(event) => set(at, { after: Number(event.target.value) })} /></label>
+        <div class="actions"><label><span>${t("After")}</span> <input type="number" min="0" class="short" value=${one.after} onInput=${(event) => set(at, { after: Number(event.target.value) })} /></label>
           <select aria-label=${t("Unit of event {number}", nth)} value=${one.unit} onChange=${(event) => set(at, { unit: event.target.value })}>${Object.keys(MS).map((unit) => html`<option value=${unit} selected=${unit === one.unit}>${t(unit)}</option>`)}</select>
           <button type="button" class="small" onClick=${() => change("events", events.filter((_, other) => other !== at))}>${t("Remove")}<span class="sr"> ${t("event {number}", nth)}</span></button></div>
         ${one.what === "event" && html`<label class="field"><span>${t("Its properties, as JSON")} <span class="muted">${t("optional")}</span></span><input class="mono" value=${one.properties} placeholder=${'{"cart_id": "17"}'} onInput=${(event) => set(at, { properties: event.target.value })} /></label>`}
@@ -104,9 +103,8 @@ function Events({ nodes, names }) {
 function Result({ answer: { steps, ended }, nodes, names }) {
   if (!steps.length) return html`<div class="notice warning"><p>${t("The contact does not enter: the trigger did not happen, or its condition was not met.")}</p></div>`;
   const runs = [...new Set(steps.map(({ run }) => run))];
-  const moment = (time) => absolute(time, { dateStyle: "medium", timeStyle: "short" });
   return html`${runs.map((run) => html`<div class="stack" key=${run}>${runs.length > 1 && html`<h3>${t("Run {number}", { number: run })}</h3>`}
-      <${Path} steps=${steps.filter((step) => step.run === run)} nodes=${nodes} names=${names} /></div>`)}
+      <${Path} steps=${steps.filter((step) => step.run === run)} nodes=${nodes} names=${names} exact /></div>`)}
     <div class="notice ${ended ? "good" : ""}"><p>${ended
       ? t("Ended {time}: {status} {reason}", { time: moment(ended.at), status: t(ended.status), reason: ended.reason ? `(${reasonText(ended.reason)})` : "" })
       : t("Not at the end yet in that time.")}</p></div>`;

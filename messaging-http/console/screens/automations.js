@@ -1,7 +1,7 @@
 // Automations: the list, a new one from an example or from nothing; one of them and its runs are modules of their own.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, Code, Head, html, t, useState } from "../lib/ui.js";
-import { Field, Form } from "../lib/form.js";
+import { Action, Badge, Code, Head, html, t } from "../lib/ui.js";
+import { Field, Form, useForm } from "../lib/form.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
@@ -15,10 +15,10 @@ export default function Automations({ segments, query }) {
   const [id, part, runId] = segments;
   if (id && part === "runs" && runId) return html`<${Later} key="run" load=${() => import("./run.js")} id=${id} runId=${runId} />`;
   if (id) return html`<${Later} key="one" load=${() => import("./automation.js")} id=${id} query=${query} />`;
-  return html`<${All} query=${query} />`;
+  return html`<${Overview} query=${query} />`;
 }
 
-function All({ query }) {
+function Overview({ query }) {
   const { names } = useNames();
   const isNew = query.new && allowed("createAutomation");
   const columns = [
@@ -49,18 +49,25 @@ function NoAutomations() {
     ${allowed("createAutomation") && html`<${Code} text=${"messaging create automation --json-body automation.json"} label=${t("Command")} />`}</section>`;
 }
 
-const NOTHING = { id: "", name: "Empty", text: "Begin with nothing and add the steps yourself.", body: { trigger: {}, graph: {} } };
-
 function NewAutomation() {
-  const [chosen, setChosen] = useState("");
-  const all = [NOTHING, ...EXAMPLES];
-  const { body } = all.find(({ id }) => id === chosen);
   return html`<section class="card" aria-labelledby="new"><h2 id="new">${t("New automation")}</h2>
-    <${Form} id="createAutomation" initial=${{ name: "" }} body=${({ name }) => ({ name, ...body })} onDone=${opened} done=${t("A draft is created")} submit=${t("Create draft")}
-        extra=${html`<a class="button" href=${href("automations")}>${t("Cancel")}</a>`}>
+    <${Form} id="createAutomation" initial=${{ name: "", example: "" }} body=${({ name, example }) => ({ name, ...ALL.find(({ id }) => id === example).body })} onDone=${opened}
+        done=${t("A draft is created")} submit=${t("Create draft")} extra=${html`<a class="button" href=${href("automations")}>${t("Cancel")}</a>`}>
       <${Field} name="name" label=${t("Name")} autocomplete="off" />
-      <fieldset><legend>${t("Begin with")}</legend>${all.map((one) => html`<div class="field check" key=${one.id}><label>
-        <input type="radio" name="example" value=${one.id} checked=${one.id === chosen} onChange=${() => setChosen(one.id)} /> <span><strong>${t(one.name)}</strong><br /><span class="help">${t(one.text)}</span></span></label></div>`)}</fieldset>
+      <${Choices} />
       <p class="help">${t("It stays a draft, and nothing is sent, until you activate it.")}</p>
     </${Form}></section>`;
+}
+
+const ALL = [{ id: "", name: "Empty", text: "Begin with nothing and add the steps yourself.", body: { trigger: {}, graph: {} } }, ...EXAMPLES];
+
+// An example also names the automation, as long as nobody has typed a name.
+function Choices() {
+  const [{ name, example }, change] = useForm();
+  const choose = (one) => {
+    if (!name || EXAMPLES.some((other) => t(other.name) === name)) change("name", one.id ? t(one.name) : "");
+    change("example", one.id);
+  };
+  return html`<fieldset><legend>${t("Begin with")}</legend>${ALL.map((one) => html`<div class="field check" key=${one.id}><label>
+    <input type="radio" name="example" value=${one.id} checked=${one.id === example} onChange=${() => choose(one)} /> <span><strong>${t(one.name)}</strong><br /><span class="help">${t(one.text)}</span></span></label></div>`)}</fieldset>`;
 }

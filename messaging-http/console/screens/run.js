@@ -2,8 +2,8 @@
 import { allowed } from "../lib/api.js";
 import { Action, Badge, confirm, Facts, Head, html, Loaded, t, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute, Time } from "../lib/time.js";
-import { kindName, nodeText, reasonText, useNames } from "../lib/automation.js";
+import { Time } from "../lib/time.js";
+import { kindName, moment, nodeText, reasonText, useNames } from "../lib/automation.js";
 import { Path } from "../lib/automation_path.js";
 import { addressOf } from "../lib/contacts.js";
 
@@ -57,6 +57,6 @@ function Now({ run, nodes, names, isPaused }) {
     return html`<div class="notice ${run.status === "failed" ? "fault" : ""}"><p><strong>${status}</strong> ${run.exit_reason && reasonText(run.exit_reason)} <${Time} at=${run.ended_at} /></p></div>`;
   }
   return html`<div class="notice ${isPaused ? "warning" : ""}"><p><strong dir="auto">${t("Is at: {step}.", { step: where })}</strong>${" "}
-    ${until?.outcome === "waiting" && until.detail?.until && html`${t("Goes on by itself")} <${Time} at=${until.detail.until} /> <span class="muted">(${absolute(until.detail.until, { dateStyle: "medium", timeStyle: "short" })})</span>.`}
+    ${until?.outcome === "waiting" && until.detail?.until && html`${t("Goes on by itself")} <${Time} at=${until.detail.until} /> <span class="muted">(${moment(until.detail.until)})</span>.`}
     ${isPaused && t("The automation is paused: nothing happens until it is activated.")}</p></div>`;
 }
