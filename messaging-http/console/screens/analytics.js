@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Head, html, t, Tabs } from "../lib/ui.js";
 import { changeQuery, href } from "../lib/route.js";
+import { CHANNELS, channelName } from "../lib/channels.js";
 import { Later } from "../lib/later.js";
 import { spanOf, SPANS } from "../lib/span.js";
 
@@ -20,14 +21,14 @@ export default function Analytics({ query }) {
   return html`
     <${Head} title=${t("Analytics")} />
     <${Tabs} current=${tab} tabs=${TABS.map(([id, label]) => ({ id, label: t(label), href: href("analytics", { tab: id === "overview" ? null : id, days, from, to }) }))} />
-    ${tab !== "campaigns" && html`<${Span} query=${query} />`}
+    ${tab !== "campaigns" && html`<${Span} query=${query} withChannel=${tab === "overview"} />`}
     ${span.fault && tab !== "campaigns"
       ? html`<p class="fault-text" role="alert">${span.fault}</p>`
       : allowed("getAnalyticsOverview") && html`<${Later} key=${tab} load=${PARTS[tab]} query=${query} span=${span} />`}`;
 }
 
 // Whole days of the reader: the last so many, or from one to another.
-function Span({ query }) {
+function Span({ query, withChannel }) {
   const shown = query.from || query.to ? "own" : query.days ?? SPANS[1][0];
   const choose = (event) => {
     const { value } = event.target;
@@ -42,6 +43,9 @@ function Span({ query }) {
     ${shown === "own" && html`
       <label><span>${t("From")}</span><input type="date" value=${query.from ?? ""} onChange=${(event) => changeQuery({ from: event.target.value })} /></label>
       <label><span>${t("To")}</span><input type="date" value=${query.to ?? ""} onChange=${(event) => changeQuery({ to: event.target.value })} /></label>`}
+    ${withChannel && html`<label><span>${t("Channel")}</span><select value=${query.channel ?? ""} onChange=${(event) => changeQuery({ channel: event.target.value })}>
+      <option value="">${t("All")}</option>
+      ${CHANNELS.map((channel) => html`<option value=${channel} selected=${channel === query.channel}>${channelName(channel)}</option>`)}</select></label>`}
   </form>`;
 }
 

@@ -8,15 +8,14 @@ import { number, percent, Time } from "../lib/time.js";
 export default function AnalyticsCampaigns() {
   const share = (part, rate) => (row) => html`<span>${number(row[part])} <span class="muted">${row.delivered > 0 ? percent(row[rate]) : ""}</span></span>`;
   return html`
-    <p class="muted">${t("Every campaign that has started, whenever that was. Machines are scanners of links and programs that load pictures before anybody reads.")}</p>
+    <p class="muted">${t("Every campaign that has started, whenever that was. Opened and clicked are people; opens by machines, such as scanners and programs that load pictures beforehand, stand beside them.")}</p>
     <${List} id="listAnalyticsCampaigns" caption=${t("Campaigns")} rowKey=${(row) => row.campaign_id} rowHref=${(row) => href(`campaigns/${row.campaign_id}`)} columns=${[
       { label: t("Campaign"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
-      { label: t("Status"), cell: (row) => html`<${Badge} status=${row.status} />` },
-      { label: t("Started"), cell: (row) => html`<${Time} at=${row.started_at} />` },
+      { label: t("Started"), cell: (row) => html`<span><${Badge} status=${row.status} /> <${Time} at=${row.started_at} /></span>` },
       { label: t("Sent"), numeric: true, cell: (row) => number(row.sent) },
       { label: t("Delivered"), numeric: true, cell: (row) => number(row.delivered) },
-      { label: t("Opened by people"), numeric: true, cell: share("unique_opens", "open_rate") },
-      { label: t("Opens by machines"), numeric: true, cell: (row) => number(row.machine_opens) },
+      { label: t("Opened"), numeric: true, cell: share("unique_opens", "open_rate") },
+      { label: t("By machines"), numeric: true, cell: (row) => number(row.machine_opens) },
       { label: t("Clicked"), numeric: true, cell: share("unique_clicks", "click_rate") },
       { label: t("Bounced"), numeric: true, cell: (row) => number(row.bounces) },
       { label: t("Unsubscribed"), numeric: true, cell: (row) => number(row.unsubscribes) },

@@ -1,7 +1,7 @@
 // What was sent and what became of it, for all channels or one, beside the same time before.
 import { html, Figure, Loaded, t, useCall } from "../lib/ui.js";
 import { Chart } from "../lib/chart.js";
-import { Filters, Table } from "../lib/table.js";
+import { Table } from "../lib/table.js";
 import { changeQuery } from "../lib/route.js";
 import { number, percent } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
@@ -18,11 +18,11 @@ export default function AnalyticsOverview({ query, span }) {
   const now = useCall("getAnalyticsOverview", { query: { ...asked, from: span.from, to: span.to } });
   const before = useCall("getAnalyticsOverview", { query: { ...asked, from: span.before, to: span.from } });
   return html`
-    <${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((word) => [word, channelName(word)]) }]} />
     <${Loaded} of=${now} skeleton=${10}>${({ totals, series }) => html`
       ${totals.sent === 0 && html`<p class="notice">${t("Nothing was sent in this time.")} <button type="button" class="link" onClick=${() => changeQuery({ days: 365, from: null, to: null, channel: null })}>${t("Look at a whole year")}</button></p>`}
+      <p class="muted">${span.days === 1 ? t("Compared with the day before.") : t("Compared with the {days} days before.", { days: span.days })}</p>
       <div class="grid">${FIGURES.map(([name, label, whole]) => html`<${Figure} key=${name} name=${t(label)} value=${totals[name]}
-        note=${note(totals, before.data?.totals, name, whole, span.days)} />`)}</div>
+        note=${note(totals, before.data?.totals, name, whole)} />`)}</div>
       <p class="help">${t("Opened and clicked count people, once for each message. Machines, such as scanners of links and programs that load pictures beforehand, are left out; each campaign tells them apart.")}</p>
       <${Chart} points=${series} label=${span.interval === "hour" ? t("Messages by hour") : t("Messages by day")}
         dateStyle=${span.interval === "hour" ? { weekday: "short", hour: "numeric" } : undefined}
@@ -31,20 +31,19 @@ export default function AnalyticsOverview({ query, span }) {
     ${!channel && html`<${ByChannel} span=${span} />`}`;
 }
 
-function note(totals, earlier, name, whole, days) {
+function note(totals, earlier, name, whole) {
   const texts = [];
   if (whole && totals[whole]) texts.push(percent(totals[name] / totals[whole]));
-  if (earlier) texts.push(change(totals[name], earlier[name], days));
-  return texts.join(" · ");
+  if (earlier) texts.push(change(totals[name], earlier[name]));
+  return texts.filter(Boolean).join(" · ");
 }
 
 // How it differs from the same time before, as a share.
-function change(now, before, days) {
-  const time = days === 1 ? t("the day before") : t("the {days} days before", { days });
-  if (!before) return now ? t("none in {time}", { time }) : "";
-  const share = (now - before) / before;
-  if (!share) return t("as in {time}", { time });
-  return share > 0 ? t("{share} more than in {time}", { share: percent(share), time }) : t("{share} less than in {time}", { share: percent(-share), time });
+function change(now, before) {
+  if (now === before) return now ? t("as before") : "";
+  if (!before) return t("none before");
+  const share = percent(Math.abs(now - before) / before);
+  return now > before ? t("{share} more", { share }) : t("{share} less", { share });
 }
 
 function ByChannel({ span }) {
