@@ -69,6 +69,12 @@ const CALLS = {
   }),
 };
 
+// The server offers to take an address off the list as long as it may be taken off.
+function hasLeft({ events, explanation }) {
+  const { meta } = events.findLast(({ kind }) => kind === "suppressed") ?? {};
+  return explanation.code === "suppressed" && ["bounce", "manual", "invalid"].includes(meta?.reason);
+}
+
 function advice(message, to) {
   const { explanation: { code }, status, channel } = message;
   const again = { button: t("Send again"), link: href("send", { like: message.message_id }), needs: "sendMessage" };
@@ -97,7 +103,7 @@ function advice(message, to) {
     channel_not_configured: [t("Set up a provider for the channel, then send again."), channels],
     attachment_error: [t("Send again with the file attached anew."), again],
     // Suppressed.
-    suppressed: [t("Leave this address alone, unless the person asks for your messages again. Who may change the list finds it there."), listed],
+    suppressed: hasLeft(message) ? [t("The address is no longer on the list: send it again."), again] : [t("Leave this address alone, unless the person asks for your messages again. Who may change the list finds it there."), listed],
     no_consent: [t("Ask for consent first. Once it is given, record it at the contact."), contact],
     frequency_cap: status === "suppressed"
       ? [t("Nobody has to do anything: later campaigns reach this contact again."), message.campaign_id && { button: t("Open the campaign"), link: href(`campaigns/${message.campaign_id}`), needs: "getCampaign" }]

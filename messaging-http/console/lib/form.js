@@ -30,10 +30,10 @@ function written(values, name, value) {
  * A form that makes one call.
  *
  * `id`, `path`: the operation. `initial`: the values at the beginning. `body(values)` makes the body of them; without it
- * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onFault(failure)` a failure
- * (and null before the next try), `onChange(values)` every change. `submit` is the text of the button; `extra` stands beside it; `wide` lets it take the whole width.
+ * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onChange(values)` every
+ * change. `refusal(failure, values)` may tell a refusal in other words than the server's, as `{ text, help }`. `submit` is the text of the button; `extra` stands beside it; `wide` lets it take the whole width.
  */
-export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, submit = t("Save"), extra, done, danger, wide, children }) {
+export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, submit = t("Save"), extra, done, danger, wide, children }) {
   const [values, setValues] = useState(initial);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -67,7 +67,6 @@ export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, 
     if (sent.current.text !== text) sent.current = { text, key: idempotencyKey() };
     setBusy(true);
     setError(null);
-    onFault?.(null);
     try {
       const answer = await call(id, { path, body: input, key: sent.current.key });
       sent.current = {};
@@ -75,8 +74,7 @@ export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, 
       onDone?.(answer, values);
     } catch (failure) {
       setError(failure);
-      onFault?.(failure);
-      announce(failure.message, { fault: true });
+      announce(refusal?.(failure, values)?.text ?? failure.message, { fault: true });
       requestAnimationFrame(() => form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus());
     } finally {
       setBusy(false);
@@ -87,7 +85,7 @@ export function Form({ id, path, initial = {}, body, onDone, onFault, onChange, 
   const lacking = missing(id);
   return html`<${Context.Provider} value=${context}>
     <form ref=${form} class=${wide ? "form wide" : "form"} novalidate onSubmit=${run} data-operation=${id}>
-      ${error && html`<${Summary} error=${error} violations=${violations} />`}
+      ${error && html`<${Summary} error=${error} violations=${violations} told=${refusal?.(error, values)} />`}
       ${children}
       <div class="actions">
         <button type="submit" class=${danger ? "danger" : "primary"} disabled=${busy || !allowed(id)}>${busy ? t("One moment") : submit}</button>
@@ -115,16 +113,18 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
   const change = (name, value) => onChange(written(values, name, value));
   return html`<${Context.Provider} value=${{ values, change, schema, violations, error: { violations: errors }, names: names.current }}>
     ${violations[""] && html`<ul class="fault-text">${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
+    ${told?.help}
     ${children}
   </${Context.Provider}>`;
 }
 
 /** What is wrong, above the form: everything that no control shows, or a failure that is not about the input. */
-function Summary({ error, violations }) {
+function Summary({ error, violations, told }) {
   if (!error.violations.length && error.status !== 409 && error.status !== 422) return html`<${Failed} error=${error} />`;
   return html`<div class="notice fault" role="alert" tabindex="-1">
-    <p><strong>${error.message}</strong> <span class="muted">${error.code}</span></p>
+    <p><strong>${told?.text ?? error.message}</strong> <span class="muted">${error.code}</span></p>
     ${violations[""] && html`<ul>${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
+    ${told?.help}
   </div>`;
 }
 

@@ -37,7 +37,7 @@ export default function Message({ id, query }) {
       ${message.data && html`<${Actions} message=${message.data} content=${content.data} onDone=${again} />`}
     </${Head}>
     <${Loaded} of=${message} skeleton=${8}>${(found) => html`
-      ${found.subject && html`<p class="subject" dir="auto">${found.subject}</p>`}
+      ${found.subject && html`<p class="subject"><bdi>${found.subject}</bdi></p>`}
       <${Answer} message=${found} to=${recipientOf(found, content.data)} attempts=${attempts.data?.data} onDone=${again} />
       <div class="columns">
         <section class="stack" aria-labelledby="happened"><h2 id="happened">${t("What happened")}</h2>

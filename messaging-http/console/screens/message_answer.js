@@ -1,5 +1,5 @@
 // The answer to "where is my message?": one sentence of the server, the words of the other side, and what helps.
-import { allowed } from "../lib/api.js";
+import { allowed, seesAddresses } from "../lib/api.js";
 import { Action, confirm, html, t, useCall, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
@@ -40,13 +40,13 @@ function Words({ message, to, attempts }) {
 function Cause({ message, to }) {
   const { meta = {} } = message.events.findLast(({ kind }) => kind === "suppressed") ?? {};
   const { channel } = message;
-  const isListed = message.explanation.code === "suppressed";
+  // A masked address finds nothing.
+  const isListed = message.explanation.code === "suppressed" && seesAddresses();
   const listed = useCall(isListed && to && allowed("listSuppressions") && "listSuppressions", { query: { address: to, channel } }, { quiet: true });
   const status = { bounce: "bounced", complaint: "complained" }[meta.reason];
-  const causes = useCall(status && to && allowed("listMessages") && "listMessages", { query: { to, channel, status, limit: 1 } }, { quiet: true });
+  const causes = useCall(isListed && status && to && allowed("listMessages") && "listMessages", { query: { to, channel, status, limit: 1 } }, { quiet: true });
   const [entry] = listed.data?.data ?? [];
   const [cause] = causes.data?.data ?? [];
-  if (listed.data && isListed && !entry) return html`<p>${t("By now the address is no longer on the list.")}</p>`;
   if (!entry && !cause) return null;
   return html`<p>${entry && html`${t("On the list since")} <${Time} at=${entry.created_at} />${entry.source === "api" ? t(", put there by a person or program") : ""}${entry.detail ? ` (${entry.detail})` : ""}`}${entry && cause && ", "}
     ${cause && html`<a href=${href(`messages/${cause.message_id}`)}>${meta.reason === "bounce" ? t("after this bounce") : t("after this complaint")}</a>`}.</p>`;
@@ -58,8 +58,8 @@ function Cure({ cure, onDone }) {
   const mayCall = operation && allowed(operation);
   const before = asks && (() => confirm({ title, text: asks, action, back: t("Leave it") }));
   return html`
-    ${(text || (operation && !mayCall)) && html`<p>${text ?? button}</p>`}
+    ${text && html`<p>${text}</p>`}
+    ${operation && !mayCall && html`<p>${t("{cure}: an editor or admin of the workspace can do that.", { cure: button })}</p>`}
     ${mayCall && html`<${Action} id=${operation} args=${{ path, body }} before=${before} done=${done} className="primary" onDone=${() => onDone(after)}>${button}</${Action}>`}
-    ${link && html`<p><a class="button" href=${link}>${button}</a></p>`}
-    ${operation && !mayCall && html`<p class="muted">${t("An editor or admin of the workspace can do that.")}</p>`}`;
+    ${link && html`<p><a class="button" href=${link}>${button}</a></p>`}`;
 }

@@ -1,5 +1,5 @@
 // What was sent: the mail as it looks, its text, its source, its headers with who vouches for them, and what was asked.
-import { allowed, missing } from "../lib/api.js";
+import { allowed, needs } from "../lib/api.js";
 import { Code, html, Loaded, Refused, t, Tabs, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { bytes } from "../lib/time.js";
@@ -8,7 +8,7 @@ import { parseMail } from "../lib/mime.js";
 import { Headers } from "./message_headers.js";
 
 export default function Content({ message, content, attempts, query }) {
-  if (!allowed("getMessageContent")) return html`<${Refused} needs=${missing("getMessageContent")} />`;
+  if (!allowed("getMessageContent")) return html`<${Refused} needs=${needs("getMessageContent")} />`;
   if (content.error?.status === 404) {
     return html`<div class="empty"><p class="empty-title">${t("The content is no longer kept")}</p>
       <p>${t("It was forgotten with its contact, or because its time was over. What happened stays.")}</p></div>`;

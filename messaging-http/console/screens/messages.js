@@ -53,8 +53,8 @@ function dayTime(text, days) {
 }
 
 const columns = (now) => [
-  { label: t("To"), cell: (row) => html`<span dir="auto">${row.to || t("forgotten")}</span>` },
-  { label: t("Subject"), cell: (row) => (row.subject ? html`<span class="clipped" dir="auto">${row.subject}</span>` : html`<span class="muted">–</span>`) },
+  { label: t("To"), cell: (row) => html`<span class="address" dir="auto">${row.to || t("no address")}</span>` },
+  { label: t("Subject"), cell: (row) => (row.subject ? html`<span class="clipped"><bdi>${row.subject}</bdi></span>` : html`<span class="muted">–</span>`) },
   { label: t("Status"), cell: (row) => html`<${State} row=${now(row)} />` },
   { label: t("Channel"), cell: (row) => channelName(row.channel) },
   { label: t("Time"), cell: (row) => html`<${Time} at=${row.created_at} />` },

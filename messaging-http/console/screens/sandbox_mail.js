@@ -1,5 +1,5 @@
 // A captured message: as it looks at three widths, its text, source, headers, links and files.
-import { allowed, missing } from "../lib/api.js";
+import { allowed, needs } from "../lib/api.js";
 import { Code, count, Facts, Head, html, Loaded, Refused, t, Tabs, useCall, useMemo } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { bytes } from "../lib/time.js";
@@ -18,7 +18,7 @@ export default function Captured({ id, query }) {
       ? html`<${Loaded} of=${found} skeleton=${8}>${(source) => (typeof source === "string"
           ? html`<${Mail} id=${id} source=${source} query=${query} />`
           : html`<${Other} message=${source} />`)}</${Loaded}>`
-      : html`<${Refused} needs=${missing("getSandboxMessage")} />`}`;
+      : html`<${Refused} needs=${needs("getSandboxMessage")} />`}`;
 }
 
 function Mail({ id, source, query }) {
@@ -36,7 +36,7 @@ function Mail({ id, source, query }) {
   const current = tabs.some(([tab]) => tab === query.show) ? query.show : tabs[0][0];
   const to = (change) => href(`sandbox/${id}`, { ...query, ...change });
   return html`
-    <p class="subject" dir="auto">${header("subject")}</p>
+    <p class="subject"><bdi>${header("subject")}</bdi></p>
     <${Facts} pairs=${["from", "to", "cc", "reply-to", "date"].map((name) => [LABELS()[name], header(name) && html`<span dir="auto">${header(name)}</span>`])} />
     <${Tabs} label=${t("The mail")} current=${current} tabs=${tabs.map(([tab, label]) => ({ id: tab, label, href: to({ show: tab }) }))} />
     ${{

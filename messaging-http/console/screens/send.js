@@ -5,7 +5,7 @@ import { go, href } from "../lib/route.js";
 import { Form } from "../lib/form.js";
 import { MailFrame } from "../lib/frame.js";
 import { bodyOf, Fields, valuesOf } from "./send_fields.js";
-import { Refusal } from "./send_refusal.js";
+import { refusalOf } from "./send_refusal.js";
 
 export default function Send({ query }) {
   const domains = useCall(allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } });
@@ -21,7 +21,6 @@ export default function Send({ query }) {
 function SendForm({ query, domains, request, likeFailed }) {
   const verified = (domains ?? []).filter(({ status }) => status === "verified");
   const [initial] = useState(() => valuesOf(query, request, verified));
-  const [failure, setFailure] = useState(null);
   const [values, setValues] = useState(initial);
   const show = async (current) => {
     const { showAs } = await import("../lib/show_as.js");
@@ -32,10 +31,9 @@ function SendForm({ query, domains, request, likeFailed }) {
     ${request?.attachments?.length > 0 && html`<p class="notice">${t("The form is filled as that message was. Attach its files again: {files}.", { files: request.attachments.map(({ filename }) => filename).join(", ") })}</p>`}
     ${domains && !verified.length && values.channel === "email" && html`<p class="notice warning">${t("No domain of this workspace is verified, so email is refused.")} <a href=${href("domains", domains.length ? {} : { new: 1 })}>${domains.length ? t("Publish the records of a domain") : t("Add a domain")}</a></p>`}
     <div class="columns">
-      <${Form} id="sendMessage" initial=${initial} body=${bodyOf} submit=${t("Send")} done=${t("The message is accepted")} onFault=${setFailure} onChange=${setValues}
+      <${Form} id="sendMessage" initial=${initial} body=${bodyOf} submit=${t("Send")} done=${t("The message is accepted")} refusal=${(failure, sent) => refusalOf(failure, sent, domains)} onChange=${setValues}
         onDone=${(answer) => go(`messages/${answer.message_id}`)}
         extra=${(current) => html`<button type="button" onClick=${() => show(current)}>${t("Show as")}</button>`}>
-        ${failure && html`<${Refusal} failure=${failure} values=${values} domains=${domains} />`}
         <${Fields} verified=${verified} />
       </${Form}>
       <section class="stack preview" aria-labelledby="preview"><h2 id="preview">${t("Preview")}</h2><${Preview} values=${values} /></section>
@@ -48,7 +46,7 @@ function Preview({ values }) {
   if (!source && !text && !subject) return html`<p class="muted">${t("What you write appears here.")}</p>`;
   const hasHtml = source && ["email", "telegram"].includes(channel);
   return html`<div class="card">
-    ${subject && ["email", "push"].includes(channel) && html`<p class="subject" dir="auto">${subject}</p>`}
+    ${subject && ["email", "push"].includes(channel) && html`<p class="subject"><bdi>${subject}</bdi></p>`}
     ${to && html`<p class="muted" dir="auto">${to}</p>`}
     ${hasHtml ? html`<${MailFrame} source=${source} title=${t("Preview of the HTML")} />` : text && html`<p class="letter" dir="auto">${text}</p>`}
   </div>`;

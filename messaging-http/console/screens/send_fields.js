@@ -50,10 +50,10 @@ const hasSubject = (channel) => channel === "email" || channel === "push";
 // ---- controls ----
 
 const ADDRESSES = {
-  email: "An email address, such as ann@example.com",
-  sms: "A phone number with its country, such as +14155550123",
-  whatsapp: "A phone number with its country, such as +14155550123",
-  viber: "A phone number with its country, such as +14155550123",
+  email: "Such as ann@example.com",
+  sms: "With its country, such as +14155550123",
+  whatsapp: "With its country, such as +14155550123",
+  viber: "With its country, such as +14155550123",
   telegram: "The number of a chat, or @ and its name",
   push: "The token of a device",
 };
@@ -71,7 +71,7 @@ export function Fields({ verified }) {
     ${values.contact_id && html`<p class="muted">${t("To a contact, whose address is used when To is empty.")} <a href=${href(`contacts/${values.contact_id}`)}>${t("Open the contact")}</a></p>`}
     ${isEmail && html`<div class="row-of-fields">
       <${Field} name="from_email" label=${t("From")} kind="email" autocomplete="off"
-        help=${verified.length ? t("At {domains}", { domains: verified.slice(0, 4).map(({ domain }) => domain).join(", ") }) : ""} />
+        help=${verified.length ? t("Verified: {domains}", { domains: verified.slice(0, 4).map(({ domain }) => domain).join(", ") }) : ""} />
       <${Field} name="from_name" label=${t("From name")} dir="auto" autocomplete="off" />
     </div>`}
     ${allowed("listTemplates") && html`<${TemplateField} channel=${channel} onFilled=${() => setFilled(filled + 1)} />`}
@@ -98,7 +98,7 @@ function More({ values, isEmail }) {
     <${Field} name="tags" label=${t("Tags")} kind="list" help=${t("With commas between; messages are found by them")} />
     <${Field} name="contact_id" label=${t("Contact id")} help=${t("Whose data fills a template; an address alone finds its contact by itself")} />
     <${Field} name="metadata" label=${t("Metadata")} kind="json" rows=${3} help=${t("Data of yours, as JSON; it comes back in webhooks")} />
-    <${Field} name="more" label=${t("Other members")} kind="json" rows=${4} help=${isEmail ? t("Such as options or fallback, as JSON") : t("Such as buttons, media, data, options or fallback, as JSON")} />
+    <${Field} name="more" label=${t("Other members of the request")} kind="json" rows=${4} help=${isEmail ? t("Such as options or fallback, as JSON with the names of the API") : t("Such as buttons, media, data, options or fallback, as JSON with the names of the API")} />
   </div></details>`;
 }
 

@@ -4,37 +4,51 @@ import { Action, Badge, Code, html, Loaded, t, useCall, useState } from "../lib/
 import { href } from "../lib/route.js";
 import { channelName } from "../lib/channels.js";
 
-export function Refusal({ failure, values, domains }) {
-  const notice = (children) => html`<section class="notice warning" aria-label=${t("What helps")}>${children}</section>`;
+/** A refusal in the words of this screen: `{ text, help }`, or null where the server's words do. */
+export function refusalOf(failure, values, domains) {
   switch (failure.code) {
     case "sender_domain_not_verified":
+      return unverified(values, domains);
     case "sender_missing":
-      return notice(html`<${Domain} values=${values} domains=${domains} code=${failure.code} />`);
+      return { text: t("Say in From who sends it."), help: html`<${Usable} domains=${domains} />` };
     case "channel_not_configured":
-      return notice(html`<p>${t("Nothing carries {channel} yet: set up a provider, or the sandbox to try it out.", { channel: channelName(values.channel) })} <a href=${href("channels")}>${t("Open Channels")}</a></p>`);
+      return {
+        text: t("Nothing carries {channel} yet.", { channel: channelName(values.channel) }),
+        help: html`<p>${t("Set up a provider for it, or the sandbox to try it out.")} <a href=${href("channels")}>${t("Open Channels")}</a></p>`,
+      };
     case "contact_address_missing":
-      return notice(html`<p>${t("The contact has no address on this channel. Enter it in To, or at the contact.")} ${values.contact_id && html`<a href=${href(`contacts/${values.contact_id}`)}>${t("Open the contact")}</a>`}</p>`);
+      return {
+        text: t("The contact has no address on this channel."),
+        help: html`<p>${t("Enter it in To, or at the contact.")} ${values.contact_id && html`<a href=${href(`contacts/${values.contact_id}`)}>${t("Open the contact")}</a>`}</p>`,
+      };
     default:
       return null;
   }
 }
 
 // The domain that would cover the sender, the longest first, with the records that it lacks.
-function Domain({ values, domains, code }) {
+function unverified(values, domains) {
   const wanted = values.from_email?.split("@").at(-1)?.toLowerCase();
   const [domain] = (domains ?? []).filter((one) => wanted === one.domain || wanted?.endsWith(`.${one.domain}`))
     .sort((one, other) => other.domain.length - one.domain.length);
-  const verified = (domains ?? []).filter(({ status }) => status === "verified");
-  const use = verified.length > 0 && html`<p>${t("Verified are: {domains}.", { domains: verified.map((one) => one.domain).join(", ") })}</p>`;
-  if (code === "sender_missing") {
-    return html`<p>${t("Say in From who sends it.")}</p>${use || html`<p><a href=${href("domains", { new: 1 })}>${t("Add a domain")}</a></p>`}`;
-  }
   if (!domain) {
-    return html`<p>${wanted ? t("{domain} is not a domain of this workspace.", { domain: wanted }) : t("The sender is of no domain of this workspace.")}
-      ${allowed("createSendingDomain") && html` <a href=${href("domains", { new: 1, domain: wanted })}>${t("Add a domain")}</a>`}</p>${use}`;
+    return {
+      text: wanted ? t("{domain} is not a domain of this workspace.", { domain: wanted }) : t("The sender is of no domain of this workspace."),
+      help: html`<${Usable} domains=${domains} wanted=${wanted} />`,
+    };
   }
-  return html`<p>${t("{domain} is not verified yet. Publish these records, then verify it.", { domain: domain.domain })} <a href=${href(`domains/${domain.id}`)}>${t("Open the domain")}</a></p>
-    ${allowed("listSendingDomainRecords") && html`<${Records} domain=${domain} />`}${use}`;
+  return {
+    text: t("{domain} is not verified yet.", { domain: domain.domain }),
+    help: html`<p>${t("Publish these records at your DNS provider, then verify them.")} <a href=${href(`domains/${domain.id}`)}>${t("Open the domain")}</a></p>
+      ${allowed("listSendingDomainRecords") && html`<${Records} domain=${domain} />`}<${Usable} domains=${domains} />`,
+  };
+}
+
+function Usable({ domains, wanted }) {
+  const verified = (domains ?? []).filter(({ status }) => status === "verified").map(({ domain }) => domain);
+  return html`
+    ${verified.length > 0 && html`<p>${t("Mail can be sent from {domains}.", { domains: verified.join(", ") })}</p>`}
+    ${(wanted || !verified.length) && allowed("createSendingDomain") && html`<p><a href=${href("domains", { new: 1, domain: wanted })}>${t("Add a domain")}</a></p>`}`;
 }
 
 function Records({ domain }) {
