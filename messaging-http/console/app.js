@@ -136,6 +136,11 @@ function focusHeading() {
   isFirst = false;
 }
 
+/** The sign and name of the product. */
+export function Brand() {
+  return html`<svg viewBox="0 0 16 16" width="22" height="22" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M3 5l5 4 5-4" /></svg> messaging`;
+}
+
 function Bar() {
   const found = me();
   const [, again] = useReducer((n) => n + 1, 0);
@@ -145,7 +150,7 @@ function Bar() {
     return () => removeEventListener("theme", again);
   }, []);
   return html`<header class="bar">
-    <a class="brand" href="#/"><svg viewBox="0 0 16 16" width="22" height="22" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M3 5l5 4 5-4" /></svg> messaging</a>
+    <a class="brand" href="#/"><${Brand} /></a>
     ${found.workspaces.length > 0 && html`<label class="workspace"><span class="sr">${t("Workspace")}</span>
       <select value=${workspace()?.workspace_id} onChange=${(event) => chooseWorkspace(event.target.value)}>
         ${found.workspaces.map((one) => html`<option value=${one.workspace_id} selected=${one.workspace_id === workspace()?.workspace_id}>${one.name}</option>`)}</select></label>`}

@@ -1,12 +1,14 @@
 // A line chart of a few series, with the same numbers as a table behind it.
-import { html, t, useId, useState } from "./ui.js";
+import { html, t, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { number } from "./time.js";
 
-const WIDTH = 720;
+const USUAL_WIDTH = 720;
 const HEIGHT = 200;
 const LEFT = 44;
 const BOTTOM = 22;
 const TOP = 8;
+// Room for a day below the line.
+const TICK = 80;
 
 /** The next round number above the largest value: 1, 2, 5 and their tens. */
 export function ceiling(largest) {
@@ -22,22 +24,31 @@ export function ceiling(largest) {
 export function Chart({ points, series, label, dateStyle = { month: "short", day: "numeric" } }) {
   const id = useId();
   const [at, setAt] = useState(null);
+  const figure = useRef();
+  const [width, setWidth] = useState(USUAL_WIDTH);
+  // Drawn as wide as there is room, so that its texts have the size of other texts.
+  useLayoutEffect(() => {
+    if (!figure.current) return undefined;
+    const seen = new ResizeObserver(([{ contentRect }]) => setWidth(Math.max(200, Math.round(contentRect.width))));
+    seen.observe(figure.current);
+    return () => seen.disconnect();
+  }, [Boolean(points?.length)]);
   if (!points?.length) return html`<p class="muted">${t("No numbers in this time.")}</p>`;
   const top = ceiling(Math.max(...points.flatMap((point) => series.map(({ name }) => point[name] ?? 0))));
-  const x = (nth) => LEFT + (points.length === 1 ? (WIDTH - LEFT) / 2 : (nth * (WIDTH - LEFT - 8)) / (points.length - 1));
+  const x = (nth) => LEFT + (points.length === 1 ? (width - LEFT) / 2 : (nth * (width - LEFT - 8)) / (points.length - 1));
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
   const day = new Intl.DateTimeFormat(undefined, dateStyle);
-  const step = Math.max(1, Math.ceil(points.length / 7));
+  const step = Math.max(1, Math.ceil(points.length / Math.max(2, Math.min(7, Math.floor(width / TICK)))));
   const nearest = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
-    const place = ((event.clientX - box.left) / box.width) * WIDTH;
-    const nth = Math.round(((place - LEFT) / (WIDTH - LEFT - 8)) * (points.length - 1));
+    const place = ((event.clientX - box.left) / box.width) * width;
+    const nth = Math.round(((place - LEFT) / (width - LEFT - 8)) * (points.length - 1));
     setAt(Math.max(0, Math.min(points.length - 1, nth)));
   };
-  return html`<figure class="chart">
+  return html`<figure class="chart" ref=${figure}>
     <figcaption id=${id}>${label}<span class="legend">${series.map(({ label: name }, nth) => html`<span class="series-${nth}"><i aria-hidden="true"></i>${name}</span>`)}</span></figcaption>
-    <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-labelledby=${id} onPointerMove=${nearest} onPointerLeave=${() => setAt(null)}>
-      ${[0, 0.5, 1].map((share) => html`<g class="grid"><line x1=${LEFT} x2=${WIDTH} y1=${y(top * share)} y2=${y(top * share)} />
+    <svg viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-labelledby=${id} onPointerMove=${nearest} onPointerLeave=${() => setAt(null)}>
+      ${[0, 0.5, 1].map((share) => html`<g class="grid"><line x1=${LEFT} x2=${width} y1=${y(top * share)} y2=${y(top * share)} />
         <text x=${LEFT - 6} y=${y(top * share) + 4} text-anchor="end">${number(top * share)}</text></g>`)}
       ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : nth === points.length - 1 ? "end" : "middle"}>${day.format(new Date(point.at))}</text>`)}
       ${series.map(({ name }, nth) => html`<g class="series-${nth}">

@@ -56,6 +56,9 @@ function told({ status }, records) {
   if (status === "failed") return t("A record that is required was absent or wrong for 72 hours. Put it right and verify: mail goes on at once.");
   if (status === "verified") {
     if (!wrong && !lacking) return t("All its records are found.");
+    if (wrong + lacking === records.filter(({ purpose, status: now }) => purpose === "dkim" && now !== "verified").length) {
+      return t("Mail is signed with the keys whose records are found. Publish those of the others, so that they sign too.");
+    }
     const some = records.some((record) => record.required && record.status !== "verified" && record.purpose !== "dkim");
     return some
       ? t("A record that is required has gone. If it stays away for 72 hours, mail is refused.")

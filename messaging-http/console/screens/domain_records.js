@@ -42,9 +42,8 @@ export function Records({ records, domain }) {
       domain, short: needsWork[0].host.replace(`.${domain}`, ""), long: needsWork[0].host,
     })}</p>`}
     ${needsWork.map((record) => html`<${Record} key=${record.type + record.host} record=${record} />`)}
-    ${done.length > 0 && (needsWork.length > 0
-      ? html`<details><summary>${t("{number} found", { number: done.length })}</summary><div class="stack">${done.map((record) => html`<${Record} key=${record.type + record.host} record=${record} />`)}</div></details>`
-      : done.map((record) => html`<${Record} key=${record.type + record.host} record=${record} />`))}
+    ${done.length > 0 && html`<details><summary>${needsWork.length ? t("{number} found", { number: done.length }) : t("Show the records")}</summary>
+      <div class="stack">${done.map((record) => html`<${Record} key=${record.type + record.host} record=${record} />`)}</div></details>`}
     <div class="actions"><${Copy} text=${zoneFile(records)} label=${t("Copy all as zone file")} /></div>`;
 }
 

@@ -1,5 +1,5 @@
 // Home: what happened lately, what needs somebody, the first steps, and events as they come.
-import { allowed, me, urlOf, workspace } from "../lib/api.js";
+import { allowed, urlOf, workspace } from "../lib/api.js";
 import { Code, count, Figure, Head, html, Loaded, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { number, percent } from "../lib/time.js";
@@ -21,8 +21,8 @@ export default function Home() {
 function NoWorkspace() {
   return html`<${Head} title=${t("Home")} />
     <div class="empty"><p class="empty-title">${t("You are in no workspace yet")}</p>
-      <p>${t("Who runs the server creates one for you:")}</p>
-      <${Code} text=${`messaging admin create-workspace --name Acme --owner ${me().user.email}`} /></div>`;
+      <p>${t("Ask an admin of yours to invite you, or make a workspace of your own.")}</p>
+      <a class="button primary" href=${href("workspace", { new: 1 })}>${t("New workspace")}</a></div>`;
 }
 
 // ---- the last seven days ----
@@ -59,6 +59,7 @@ function Needs() {
   const domains = useCall(allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } });
   const webhooks = useCall(allowed("listWebhooks") && "listWebhooks", { query: { limit: 200 } });
   const campaigns = useCall(allowed("listCampaigns") && "listCampaigns", { query: { status: "paused" } });
+  const channels = useCall(allowed("listChannels") && "listChannels");
   const system = useCall(allowed("getSystem") && "getSystem");
   const found = [];
   if (system.data?.fenced) found.push([t("Nothing is sent: this is a restored copy. {cure}", { cure: system.data.fenced.cure ?? "" }), href("system")]);
@@ -69,6 +70,9 @@ function Needs() {
   }
   for (const one of webhooks.data?.data ?? []) {
     if (one.status === "disabled") found.push([t("The webhook {url} was disabled because its deliveries failed", { url: one.url }), href(`webhooks/${one.id}`)]);
+  }
+  for (const one of channels.data?.data ?? []) {
+    if (one.status === "failing") found.push([t("The channel {channel} does not send: {error}", { channel: one.channel, error: one.error ?? "" }), href(`channels/${one.channel}`)]);
   }
   for (const one of campaigns.data?.data ?? []) found.push([t("The campaign {name} is paused", { name: one.name }), href(`campaigns/${one.id}`)]);
   if (!found.length) return null;

@@ -2,6 +2,7 @@
 import { call, loadSession } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
 import { go } from "../lib/route.js";
+import { Brand } from "../app.js";
 
 /** Signs in by a ticket. Answers whether that worked; what went wrong is said on the screen. */
 export async function redeem(ticket) {
@@ -30,11 +31,11 @@ export default function SignIn() {
     if (location.hash.startsWith("#/sign-in") || ticket) go("");
   };
   if (ticket) {
-    return html`<div class="stack"><h1 tabindex="-1">${t("Choose a password")}</h1>
+    return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Choose a password")}</h1>
       <p class="muted">${t("You will sign in with it from now on.")}</p>
       <${PasswordForm} ticket=${ticket} onDone=${done} /></div>`;
   }
-  return html`<div class="stack"><h1 tabindex="-1">${t("Sign in")}</h1>
+  return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     <${SignInForm} onDone=${done} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
@@ -47,9 +48,9 @@ export function SignInForm({ onDone, email: known = "" }) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
   const submit = () => call("login", { body: { email, password, cookie: true }, quiet: true });
-  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")}>
-    <${Input} label=${t("Email")} type="email" value=${email} onInput=${setEmail} autocomplete="username" />
-    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" />
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} about=${email}>
+    <${Input} label=${t("Email")} type="email" value=${email} onInput=${setEmail} autocomplete="username" autofocus=${!known} />
+    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" autofocus=${Boolean(known)} />
   </${Credentials}>`;
 }
 
@@ -57,7 +58,7 @@ function PasswordForm({ ticket, onDone }) {
   const [password, setPassword] = useState("");
   const submit = () => call("redeemTicket", { body: { ticket, password, cookie: true }, quiet: true });
   return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Save")}>
-    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password"
+    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password" autofocus
       help=${t("At least 12 characters, and none of the common ones.")} />
   </${Credentials}>`;
 }
@@ -69,7 +70,10 @@ function Input({ label, onInput, help, ...rest }) {
     ${help && html`<p class="help" id="${id}-help">${help}</p>`}</div>`;
 }
 
-function Credentials({ submit, onDone, text, children }) {
+const LABELS = { "/email": "Email", "/password": "Password" };
+
+// `about` is what a wait is for: another email need not wait.
+function Credentials({ submit, onDone, text, about, children }) {
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
   const [wait, setWait] = useState(0);
@@ -78,6 +82,10 @@ function Credentials({ submit, onDone, text, children }) {
     const timer = setTimeout(() => setWait(wait - 1), 1000);
     return () => clearTimeout(timer);
   }, [wait]);
+  useEffect(() => {
+    setWait(0);
+    setFault(null);
+  }, [about]);
   const run = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -89,7 +97,7 @@ function Credentials({ submit, onDone, text, children }) {
     } catch (error) {
       if (error.status === 429) setWait(error.retryAfter ?? 60);
       const own = { 401: t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
-      const said = own ?? (error.violations.map(({ message }) => message).join(" ") || error.message);
+      const said = own ?? (error.violations.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message);
       setFault(said);
       announce(said, { fault: true });
     } finally {

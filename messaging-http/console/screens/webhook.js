@@ -67,7 +67,7 @@ function ask(Asked, title, webhook) {
 function TestForm({ webhook, close }) {
   return html`<p class="muted">${t("One request with a made-up event, also while the webhook is paused.")}</p>
     <${Form} id="testWebhook" path=${{ id: webhook.id }} initial=${{ event_type: "test" }} submit=${t("Send")} done=${t("Sent. Its answer appears in the list.")} onDone=${() => close(true)}>
-      <${Field} name="event_type" kind="select" required label=${t("Event")} options=${["test", ...EVENT_NAMES].map((name) => [name, t(name)])} />
+      <${Field} name="event_type" kind="select" required autofocus label=${t("Event")} options=${["test", ...EVENT_NAMES].map((name) => [name, t(name)])} />
     </${Form}>`;
 }
 
@@ -76,7 +76,7 @@ function ReplayForm({ webhook, close }) {
   return html`<p>${t("Sends events of a span once more. Your receiver gets them with the same webhook-id as before, by which it knows repeats.")}</p>
     <${Form} id="replayWebhook" path=${{ id: webhook.id }} initial=${{ since: yesterday, status: "failed" }} submit=${t("Replay")}
       onDone=${({ replayed }) => { announce(replayed ? t("{number} sent once more", { number: number(replayed) }) : t("There was nothing to replay in that span.")); close(true); }}>
-      <${Field} name="status" kind="select" required label=${t("Which")} options=${[["failed", t("those that your receiver never got")], ["all", t("all events, also those it has got")]]} />
+      <${Field} name="status" kind="select" required autofocus label=${t("Which")} options=${[["failed", t("those that your receiver never got")], ["all", t("all events, also those it has got")]]} />
       <div class="row-of-fields"><${Field} name="since" kind="datetime" label=${t("From")} required /><${Field} name="until" kind="datetime" label=${t("Until")} help=${t("Empty: now.")} /></div>
     </${Form}>`;
 }

@@ -2,6 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { Action, Badge, Code, Empty, Facts, html, Loaded, t, useEffect, useReducer, useState, words, dialog } from "../lib/ui.js";
 import { Filters, List } from "../lib/table.js";
+import { href } from "../lib/route.js";
 import { absolute, duration, Time } from "../lib/time.js";
 
 const STATUSES = [["pending", "pending"], ["delivered", "delivered"], ["failed", "failed"], ["held", "held"], ["expired", "expired"]];
@@ -32,7 +33,7 @@ export function Deliveries({ webhook, query, round, again }) {
     <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filtered=${Boolean(status)} caption=${t("Deliveries")}
       reloads=${round + polls} onRows=${(rows) => setWaiting(rows.some(isSoon))}
       columns=${[
-        { label: t("Event"), cell: (row) => html`${t(row.event_type)}${row.is_test && html` <span class="muted">${t("test")}</span>`}${row.replay_of && html` <span class="muted">${t("replay")}</span>`}` },
+        { label: t("Event"), cell: (row) => html`${t(row.event_type)}${row.is_test && row.event_type !== "test" && html` <span class="muted">${t("test")}</span>`}${row.replay_of && html` <span class="muted">${t("replay")}</span>`}` },
         { label: t("Status"), cell: (row) => html`<${Badge} status=${row.status} />` },
         { label: t("Answer"), cell: (row) => answerOf(row) },
         { label: t("Attempts"), numeric: true, cell: (row) => row.attempts },
@@ -59,10 +60,10 @@ function answerOf({ response_status: status, error, duration_ms: took }) {
 // ---- one delivery ----
 
 function open(webhook, delivery) {
-  return dialog(() => html`<${Delivery} webhook=${webhook} delivery=${delivery} />`, { title: t("Delivery of {event}", { event: delivery.event_type }), wide: true });
+  return dialog((close) => html`<${Delivery} webhook=${webhook} delivery=${delivery} close=${close} />`, { title: t("Delivery of {event}", { event: delivery.event_type }), wide: true });
 }
 
-function Delivery({ webhook, delivery }) {
+function Delivery({ webhook, delivery, close }) {
   const { status, error, attempts, response_status: code, response_body: body } = delivery;
   return html`
     <${Facts} pairs=${[
@@ -76,7 +77,7 @@ function Delivery({ webhook, delivery }) {
       ["ID", html`<code>${delivery.id}</code>`],
     ].filter(([, value]) => value)} />
     <h3>${t("Request")}</h3>
-    <${Request} webhook=${webhook} delivery=${delivery} />
+    <${Request} webhook=${webhook} delivery=${delivery} close=${close} />
     <h3>${t("Answer")}</h3>
     ${code
       ? html`<p>HTTP ${code}${delivery.duration_ms !== null && html` <span class="muted">${t("after {time}", { time: duration(delivery.duration_ms) })}</span>`}</p>
@@ -85,7 +86,7 @@ function Delivery({ webhook, delivery }) {
 }
 
 /** The request. Its body is the event, which stands in the stream of events; that of a test is kept nowhere. */
-function Request({ webhook, delivery }) {
+function Request({ webhook, delivery, close }) {
   const { event_id: id, is_test: isTest } = delivery;
   const [found, setFound] = useState({ loading: !isTest && allowed("listWebhookEvents") });
   const look = () => findEvent(id).then((event) => setFound({ data: { event } }), (error) => setFound({ error }));
@@ -94,6 +95,7 @@ function Request({ webhook, delivery }) {
   if (isTest) return html`<${Code} text=${head} label=${t("Request")} /><p class="muted">${t("The body of a test is not kept.")}</p>`;
   return html`<${Loaded} of=${{ ...found, reload: () => setFound({ loading: true }) }}>${({ event }) => html`
     <${Code} text=${event ? `${head}\n\n${JSON.stringify(event, null, 2)}` : head} label=${t("Request")} />
+    ${event?.data.message_id && html`<p><a href=${href(`messages/${event.data.message_id}`)} onClick=${() => close()}>${t("The message")}</a></p>`}
     ${!event && html`<p class="muted">${t("The event is no longer kept.")}</p>`}
     ${event && !webhook.pii && html`<p class="muted">${t("In the request itself addresses are masked.")}</p>`}`}</${Loaded}>`;
 }
