@@ -5,6 +5,7 @@ import { href } from "../lib/route.js";
 import { number } from "../lib/time.js";
 
 const MOST_VARIANTS = 5;
+const USUAL = { test_percent: 20, wait_minutes: 240, winner_metric: "open_rate" };
 const LETTERS = ["A", "B", "C", "D", "E"];
 
 export function Content({ channel, templates }) {
@@ -34,10 +35,15 @@ export function Test({ templates, estimate }) {
     change("kind", event.target.checked ? "ab_test" : "regular");
     if (event.target.checked && variants.length < 2) change("variants", [{ name: "A", weight: 1 }, { name: "B", weight: 1 }]);
   };
+  const testFirst = (event) => {
+    change("test_first", event.target.checked);
+    if (event.target.checked && !values.settings.ab_test) change("settings.ab_test", USUAL);
+  };
   const add = () => change("variants", [...variants, { name: LETTERS.find((letter) => !variants.some(({ name }) => name === letter)), weight: 1 }]);
   return html`<fieldset id="test" tabindex="-1"><legend>${t("A/B test")}</legend>
     <div class="field check"><label><input type="checkbox" checked=${isTest} onChange=${toggle} /> <span>${t("Send different variants and compare them")}</span></label></div>
     ${isTest && html`
+      <p class="help">${t("Whatever a variant leaves empty is as above.")}</p>
       ${faults.map(({ message }) => html`<p class="fault-text">${message}</p>`)}
       ${variants.map((variant, nth) => html`<div class="card" key=${nth} role="group" aria-label=${t("Variant {name}", { name: variant.name ?? nth + 1 })}>
         <div class="row-of-fields">
@@ -48,7 +54,8 @@ export function Test({ templates, estimate }) {
         ${variants.length > 2 && html`<button type="button" class="small" onClick=${() => change("variants", variants.filter((_, other) => other !== nth))}>${t("Remove {name}", { name: variant.name ?? "" })}</button>`}
       </div>`)}
       ${variants.length < MOST_VARIANTS && html`<div><button type="button" class="small" onClick=${add}>${t("Add a variant")}</button></div>`}
-      <${Field} name="test_first" kind="checkbox" label=${t("Test on a part first, then send the best one to everybody else")} />
+      <div class="field check"><label><input type="checkbox" checked=${values.test_first} onChange=${testFirst} />
+        <span>${t("Test on a part first, then send the best one to everybody else")}</span></label></div>
       ${values.test_first && html`<${FirstPart} estimate=${estimate} />`}`}
   </fieldset>`;
 }

@@ -53,10 +53,10 @@ export default function CampaignDraft({ campaign, onDone }) {
           </${Form}>`
         : html`<p class="notice">${t("This campaign is a draft. Your role may look at it, not change it.")}</p>`}
     </div>
-    <div class="stack sticky">
+    <div class="stack">
       <${AudienceSum} of=${audience} />
       <${Checks} values=${values} campaign=${saved} templates=${rows} audience=${audience} />
-      ${allowed("scheduleCampaign") && html`<${Timing} campaign=${campaign} estimate=${audience.data?.audience_estimate} afterSaving=${afterSaving} onDone=${onDone} />`}
+      ${allowed("scheduleCampaign") && html`<${Timing} campaign=${campaign} estimate=${audience.data?.audience_estimate} isChanged=${isChanged} afterSaving=${afterSaving} onDone=${onDone} />`}
     </div>
   </div>`;
 }

@@ -9,7 +9,7 @@ const FIRST_ZONE = "+14:00";
 const LAST_ZONE = "-12:00";
 const TIME = { dateStyle: "medium", timeStyle: "short" };
 
-export function Timing({ campaign, estimate, afterSaving, onDone }) {
+export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
   const id = useId();
   const [at, setAt] = useState("");
   const [byZone, setByZone] = useState(false);
@@ -50,6 +50,7 @@ export function Timing({ campaign, estimate, afterSaving, onDone }) {
       <div class="field check"><label><input type="checkbox" checked=${byZone} onChange=${(event) => setByZone(event.target.checked)} />
         <span>${t("At this time of day where each recipient lives")}</span></label></div>
       ${byZone && at && html`<${AroundTheWorld} at=${at} />`}
+      ${isChanged && html`<p class="help">${t("Your changes are saved first.")}</p>`}
       <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t("Schedule")}</button>
         <button type="button" disabled=${busy} onClick=${now}>${t("Send now")}</button></div>
     </form>
@@ -69,9 +70,9 @@ function AroundTheWorld({ at }) {
   const last = new Date(`${at}:00${LAST_ZONE}`);
   const line = (time) => `${absolute(time, TIME)} (${relative(time)})`;
   const isLate = first < Date.now();
-  return html`<div class="notice ${isLate ? "warning" : ""}"><dl class="facts">
-    <div><dt>${t("First here")}</dt><dd>${t("Kiribati, UTC+14: {time} by your clock", { time: line(first) })}</dd></div>
-    <div><dt>${t("Last there")}</dt><dd>${t("west of Samoa, UTC−12: {time} by your clock", { time: line(last) })}</dd></div></dl>
+  return html`<div class="notice ${isLate ? "warning" : ""}">
+    <p><strong>${t("First here:")}</strong> ${t("Kiribati (UTC+14), {time} by your clock", { time: line(first) })}</p>
+    <p><strong>${t("Last there:")}</strong> ${t("west of Samoa (UTC−12), {time} by your clock", { time: line(last) })}</p>
     ${isLate && html`<p>${t("In some time zones this time has passed: recipients there get it at once.")}</p>`}
     <p>${t("Contacts without a time zone count as in the workspace's.")}</p></div>`;
 }
