@@ -69,8 +69,8 @@ export function filterText(filter, names = {}) {
   switch (filter.type) {
     case "contact": return `${words(filter.field)} ${compared()}`;
     case "attribute": return `${filter.key} ${compared()}`;
-    case "tag": return t("tag {op} {tags}", { op: words(filter.op), tags: (filter.values ?? []).join(", ") });
-    case "list": case "segment": return t("{op} of {name}", { op: words(filter.op), name: names[filter.id] ?? filter.id });
+    case "tag": return `${t({ has_any: "has one of the tags", has_all: "has all tags", has_none: "has none of the tags" }[filter.op] ?? "tags")} ${(filter.values ?? []).join(", ")}`;
+    case "list": case "segment": return t(filter.op === "not_member" ? "is not in {name}" : "is in {name}", { name: names[filter.id] ?? filter.id });
     case "consent": return t("consent {channel} {value}", { channel: words(filter.channel), value });
     case "suppression": return t("suppressed {channel} {value}", { channel: filter.channel, value });
     case "event": return t("{name} came{count}{when}", { name: filter.name || "…", count: countText(filter.count), when: whenText(filter.within) });
@@ -199,7 +199,7 @@ const REASONS = {
 
 /** Why, in words; reasons of the automation's own author stay as they are. */
 export function reasonText(reason) {
-  return reason ? t(REASONS[reason] ?? words(reason)) : "";
+  return reason ? (REASONS[reason] ? t(REASONS[reason]) : reason) : "";
 }
 
 const TONES = { entered: "good", sent: "good", continued: "good", completed: "good", skipped: "warn", refused: "bad", failed: "bad", waiting: "wait", exited: "off", branched: "busy", changed: "good", called: "good" };

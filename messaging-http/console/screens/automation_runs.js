@@ -8,6 +8,7 @@ import { Time } from "../lib/time.js";
 import { itemsOf } from "../lib/flow.js";
 import { kindName, nodeText, reasonText } from "../lib/automation.js";
 import { addressOf } from "../lib/contacts.js";
+import { useFirstFocus } from "../lib/first_focus.js";
 
 const STATUSES = ["active", "waiting", "completed", "exited", "failed"];
 const FILTERS = ["status", "node_id", "contact_id"];
@@ -65,7 +66,8 @@ function Trigger({ automation, onDone }) {
     announce(t("The contact has entered"));
     onDone(run);
   };
-  return html`<section class="card" aria-labelledby="let-in"><h3 id="let-in">${t("Let a contact in")}</h3>
+  const part = useFirstFocus();
+  return html`<section ref=${part} class="card" aria-labelledby="let-in"><h3 id="let-in">${t("Let a contact in")}</h3>
     <p class="muted">${t("It goes through the steps as if the trigger had happened: messages are really sent.")}</p>
     <${Form} id="triggerAutomation" path=${{ id: automation.id }} initial=${{ who: "" }} body=${body} onDone=${done} submit=${t("Let in")}
         extra=${html`<button type="button" onClick=${() => changeQuery({ trigger: null })}>${t("Cancel")}</button>`}>

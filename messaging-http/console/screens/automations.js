@@ -6,6 +6,7 @@ import { Filters, isFiltered, List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
 import { Later } from "../lib/later.js";
+import { useFirstFocus } from "../lib/first_focus.js";
 import { triggerText, useNames } from "../lib/automation.js";
 import { EXAMPLES } from "../lib/automation_examples.js";
 
@@ -50,7 +51,8 @@ function NoAutomations() {
 }
 
 function NewAutomation() {
-  return html`<section class="card" aria-labelledby="new"><h2 id="new">${t("New automation")}</h2>
+  const part = useFirstFocus();
+  return html`<section ref=${part} class="card" aria-labelledby="new"><h2 id="new">${t("New automation")}</h2>
     <${Form} id="createAutomation" initial=${{ name: "", example: "" }} body=${({ name, example }) => ({ name, ...ALL.find(({ id }) => id === example).body })} onDone=${opened}
         done=${t("A draft is created")} submit=${t("Create draft")} extra=${html`<a class="button" href=${href("automations")}>${t("Cancel")}</a>`}>
       <${Field} name="name" label=${t("Name")} autocomplete="off" />

@@ -4,6 +4,7 @@ import { Action, confirm, dialog, Empty, Head, html, t, useState } from "../lib/
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
+import { useFirstFocus } from "../lib/first_focus.js";
 import { Time } from "../lib/time.js";
 
 const TYPES = [
@@ -25,7 +26,7 @@ export default function Fields({ query }) {
     </${Head}>
     ${isNew && html`<${NewField} onDone=${() => { changeQuery({ new: null }); again(); }} />`}
     <${List} id="listCustomFields" reloads=${reloads} caption=${t("Custom fields")} columns=${columns()} empty=${html`<${NoFields} />`}
-      actions=${isChangeable && ((row) => html`<div class="actions"><${Rename} row=${row} onDone=${again} /><${Delete} row=${row} onDone=${again} /></div>`)} />`;
+      actions=${isChangeable && ((row) => html`<${Rename} row=${row} onDone=${again} /> <${Delete} row=${row} onDone=${again} />`)} />`;
 }
 
 const columns = () => [
@@ -44,7 +45,8 @@ function NoFields() {
 
 function NewField({ onDone }) {
   const [type, setType] = useState("string");
-  return html`<section class="card" aria-labelledby="new-field"><h2 id="new-field">${t("New field")}</h2>
+  const part = useFirstFocus();
+  return html`<section ref=${part} class="card" aria-labelledby="new-field"><h2 id="new-field">${t("New field")}</h2>
     <${Form} id="createCustomField" initial=${{ key: "", type: "string", label: "" }} onDone=${onDone} done=${t("The field is created")} submit=${t("Create field")}
         onChange=${(values) => setType(values.type)} extra=${html`<a class="button" href=${href("fields")}>${t("Cancel")}</a>`}>
       <div class="row-of-fields">

@@ -1,9 +1,10 @@
 // API keys: which there are and when they were last used, a new one with its scopes, and deleting one.
 import { allowed, urlOf } from "../lib/api.js";
 import { Action, Badge, Code, confirm, Copy, Empty, Head, html, t, useCall, useState } from "../lib/ui.js";
-import { Field, Form, useForm } from "../lib/form.js";
+import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
+import { useFirstFocus } from "../lib/first_focus.js";
 import { absolute, number, relative, Time } from "../lib/time.js";
 
 export default function Keys({ query }) {
@@ -30,7 +31,7 @@ const columns = () => [
   { label: t("Name"), cell: (row) => html`<strong dir="auto">${row.name}</strong> <${State} row=${row} /><br /><code class="muted">${row.prefix}…</code>` },
   { label: t("Scopes"), wide: true, cell: (row) => html`<div>${row.scopes.map((scope) => html`<code class="tag">${scope === "*" ? t("everything") : scope}</code>`)}</div>` },
   { label: t("Last used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} />` : html`<span class="muted">${t("never")}</span>`) },
-  { label: t("Limits"), cell: (row) => html`<div>${t("{number} requests a minute", { number: number(row.rate_limit) })}
+  { label: t("Requests"), cell: (row) => html`<div><span class="nowrap">${t("{number} a minute", { number: number(row.rate_limit) })}</span>
       ${row.ip_allowlist.length > 0 && html`<br /><span class="muted">${t("only from {addresses}", { addresses: row.ip_allowlist.join(", ") })}</span>`}
       ${row.expires_at && html`<br /><span class="muted">${isPast(row.expires_at) ? t("expired") : t("expires")} <${Time} at=${row.expires_at} /></span>`}</div>` },
   { label: t("Created"), cell: (row) => html`<${Time} at=${row.created_at} />` },
@@ -68,26 +69,27 @@ function Delete({ row, onDone }) {
 
 // ---- a new key ----
 
-/** The scopes, by what they are about. A scope that writes includes the one that reads. */
+/** The scopes by subject: `[group, [[subject, what it is about, scopes]]]`. */
 const SCOPES = [
-  ["Messages", [["messages:send", "Send messages, read and cancel them"], ["messages:read", "Only read messages"]]],
-  ["Audience", [["contacts:write", "Change contacts, lists, segments, fields, suppressions; import"], ["contacts:read", "Only read them"], ["events:write", "Send product events"]]],
+  ["Sending", [
+    ["Messages", "send includes reading and cancelling", ["messages:read", "messages:send"]],
+    ["Product events", "what contacts do in your product", ["events:write"]],
+  ]],
+  ["Audience", [
+    ["Contacts", "also lists, segments, fields, imports, suppressions", ["contacts:read", "contacts:write"]],
+    ["Personal data", "addresses in clear; otherwise they are masked", ["pii:read"]],
+  ]],
   ["Campaigns", [
-    ["templates:write", "Change templates"], ["templates:read", "Only read templates"],
-    ["campaigns:write", "Change, schedule, pause campaigns"], ["campaigns:read", "Only read campaigns"],
-    ["automations:write", "Change, activate, pause automations"], ["automations:read", "Only read automations"],
-    ["analytics:read", "Read analytics"],
+    ["Templates", "", ["templates:read", "templates:write"]], ["Campaigns", "", ["campaigns:read", "campaigns:write"]],
+    ["Automations", "", ["automations:read", "automations:write"]], ["Analytics", "", ["analytics:read"]],
   ]],
-  ["Setup", [
-    ["domains:write", "Add and verify sending domains"], ["domains:read", "Only read domains"],
-    ["webhooks:write", "Change, test, replay webhooks"], ["webhooks:read", "Only read webhooks"],
-  ]],
-  ["Personal data", [["pii:read", "See email addresses and phone numbers in clear, otherwise they are masked"]]],
+  ["Setup", [["Domains", "", ["domains:read", "domains:write"]], ["Webhooks", "", ["webhooks:read", "webhooks:write"]]]],
 ];
 
-const ALL = SCOPES.flatMap(([, scopes]) => scopes.map(([scope]) => scope));
+const ALL = SCOPES.flatMap(([, subjects]) => subjects.flatMap(([, , scopes]) => scopes));
 
-const COVERED_BY = (scope) => (scope === "messages:read" ? "messages:send" : scope.endsWith(":read") ? scope.replace(/:read$/, ":write") : null);
+// A scope that writes includes the one that reads.
+const coveredBy = (scope) => (scope === "messages:read" ? "messages:send" : scope.endsWith(":read") ? scope.replace(/:read$/, ":write") : null);
 
 const STARTS = [
   ["Send", "Send messages", ["messages:send"]],
@@ -96,7 +98,8 @@ const STARTS = [
 ];
 
 function NewKey({ onDone }) {
-  return html`<section class="card" aria-labelledby="new-key"><h2 id="new-key">${t("New key")}</h2>
+  const part = useFirstFocus();
+  return html`<section ref=${part} class="card" aria-labelledby="new-key"><h2 id="new-key">${t("New key")}</h2>
     <${Form} id="createApiKey" initial=${{ name: "", scopes: ["messages:send"] }} onDone=${onDone} submit=${t("Create key")}
         extra=${html`<a class="button" href=${href("keys")}>${t("Cancel")}</a>`}>
       <${Field} name="name" label=${t("Name")} help=${t("The program that will use it, for instance backend.")} autocomplete="off" />
@@ -114,27 +117,28 @@ function Scopes() {
   const chosen = values.scopes ?? [];
   const hasAll = chosen.includes("*");
   const set = (scope, on) => change("scopes", on ? [...chosen, scope] : chosen.filter((other) => other !== scope));
-  return html`<fieldset class="stack"><legend>${t("Scopes")}</legend>
+  return html`<fieldset><legend>${t("Scopes")}</legend>
     <p class="help">${t("What the key may do. Start with one of these, then tick more:")}</p>
     <div class="actions">${STARTS.map(([, label, scopes]) => html`<button type="button" class="small" disabled=${hasAll} onClick=${() => change("scopes", scopes)}>${t(label)}</button>`)}</div>
-    <div class="row-of-fields">${SCOPES.map(([group, scopes]) => html`<div class="stack" role="group" aria-label=${t(group)}><h3>${t(group)}</h3>
-      ${scopes.map(([scope, text]) => {
-        const isCovered = hasAll || chosen.includes(COVERED_BY(scope));
-        return html`<${Scope} key=${scope} scope=${scope} text=${t(text)} isCovered=${isCovered} isChosen=${chosen.includes(scope)} onChange=${set} />`;
-      })}</div>`)}</div>
-    <${Scope} scope="*" text=${t("Everything, also channel settings and what will be added later")} isChosen=${hasAll} onChange=${(_, on) => change("scopes", on ? ["*"] : [])} />
+    <div class="row-of-fields">${SCOPES.map(([group, subjects]) => html`<div class="stack" role="group" aria-label=${t(group)} key=${group}><h3>${t(group)}</h3>
+      ${subjects.map(([subject, text, scopes]) => html`<div key=${subject}><p>${t(subject)}${text && html` <span class="help">${t(text)}</span>`}</p>
+        <div class="actions">${scopes.map((scope) => html`<${Scope} key=${scope} scope=${scope} isChosen=${chosen.includes(scope)}
+          isCovered=${hasAll || chosen.includes(coveredBy(scope))} onChange=${set} />`)}</div></div>`)}</div>`)}</div>
+    <h3>${t("Everything")}</h3>
+    <${Scope} scope="*" text=${t("all of these, channel settings, and what will be added later")} isChosen=${hasAll} onChange=${(_, on) => change("scopes", on ? ["*"] : [])} />
     <${ScopesFault} /></fieldset>`;
 }
 
 function Scope({ scope, text, isChosen, isCovered, onChange }) {
   return html`<div class="field check"><label><input type="checkbox" name=${scope} checked=${isChosen || isCovered} disabled=${isCovered}
-    onChange=${(event) => onChange(scope, event.target.checked)} /> <span><code>${scope}</code><br /><span class="help">${text}</span></span></label></div>`;
+    onChange=${(event) => onChange(scope, event.target.checked)} /> <span><code>${scope}</code>${text && html` <span class="help">${text}</span>`}</span></label></div>`;
 }
 
-// The server names the member; the checkboxes have no control of that name, so a field without one takes its faults.
 function ScopesFault() {
+  const faults = useFaults("scopes");
   const [values] = useForm();
-  return values.scopes?.length ? null : html`<p class="fault-text">${t("Choose at least one scope.")}</p>`;
+  if (values.scopes?.length && !faults.length) return null;
+  return html`<p class="fault-text">${faults.length ? faults.map(({ message }) => message).join(" ") : t("Choose at least one scope.")}</p>`;
 }
 
 // ---- the key, once ----
@@ -142,7 +146,8 @@ function ScopesFault() {
 function Made({ key_: made, onClose }) {
   const domains = useCall(allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } }, { quiet: true });
   const from = domains.data?.data.find((one) => one.status === "verified");
-  return html`<section class="notice good" aria-labelledby="made">
+  const part = useFirstFocus("button");
+  return html`<section ref=${part} class="notice good" aria-labelledby="made">
     <h2 id="made">${t("Copy the key {name} now", { name: made.name })}</h2>
     <p>${t("It is shown only this once; the server keeps no copy of it.")}</p>
     <${Code} text=${made.key} label=${t("API key")} />

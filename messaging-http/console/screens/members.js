@@ -4,6 +4,7 @@ import { Action, announce, Code, confirm, Copy, dialog, Empty, Head, html, t, us
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
+import { useFirstFocus } from "../lib/first_focus.js";
 import { absolute, Time } from "../lib/time.js";
 
 const ROLES = [
@@ -34,7 +35,7 @@ export default function Members({ query }) {
     ${isNew && html`<${Invite} onDone=${(found) => { setInvited(found); changeQuery({ new: null }); again(); }} />`}
     <${List} id="listMembers" reloads=${reloads} caption=${t("Members")} columns=${columns} rowKey=${(row) => row.user_id}
       empty=${html`<${Empty} title=${t("Nobody is here")} text=${t("Invite the people you work with.")} action=${t("Invite a member")} href=${href("members", { new: 1 })} />`}
-      actions=${(row) => html`<div class="actions"><${Link} row=${row} /><${Remove} row=${row} onDone=${again} /></div>`} />
+      actions=${(row) => html`<${Link} row=${row} /> <${Remove} row=${row} onDone=${again} />`} />
     <section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
       <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`;
 }
@@ -54,7 +55,8 @@ function Invite({ onDone }) {
     }
   };
   const roles = ROLES.filter(([role]) => role !== "owner" || workspace().role === "owner");
-  return html`<section class="card" aria-labelledby="invite"><h2 id="invite">${t("Invite a member")}</h2>
+  const part = useFirstFocus();
+  return html`<section ref=${part} class="card" aria-labelledby="invite"><h2 id="invite">${t("Invite a member")}</h2>
     ${fault && html`<p class="fault-text">${fault.message}</p>`}
     <${Form} id="createMember" initial=${{ email: "", role: "editor" }} onDone=${added} submit=${t("Make a link")}
         extra=${html`<a class="button" href=${href("members")}>${t("Cancel")}</a>`}>
@@ -64,7 +66,8 @@ function Invite({ onDone }) {
 }
 
 function Invited({ member, link, onClose }) {
-  return html`<section class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is a member now", { email: member.email })}</h2>
+  const part = useFirstFocus("button");
+  return html`<section ref=${part} class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is a member now", { email: member.email })}</h2>
     ${link ? html`<${LinkText} link=${link} />` : html`<p>${t("The link could not be made; try again in their row.")}</p>`}
     <div class="actions"><button type="button" class="small" onClick=${onClose}>${t("Close")}</button></div></section>`;
 }

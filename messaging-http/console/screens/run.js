@@ -37,7 +37,6 @@ export default function Run({ id, runId }) {
         <section class="card" aria-labelledby="facts"><h2 id="facts">${t("Facts")}</h2>
           <${Facts} pairs=${[
             [t("Contact"), html`<a href=${href(`contacts/${shown.contact_id}`)} dir="auto">${who}</a>`],
-            [t("Automation"), html`<a href=${href(`automations/${encodeURIComponent(id)}`)} dir="auto">${automation.data?.name ?? id}</a>`],
             [t("Version"), shown.version],
             [t("Entered"), html`<${Time} at=${shown.entered_at} />`],
             [t("Ended"), shown.ended_at && html`<${Time} at=${shown.ended_at} />`],
