@@ -113,7 +113,6 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
   const change = (name, value) => onChange(written(values, name, value));
   return html`<${Context.Provider} value=${{ values, change, schema, violations, error: { violations: errors }, names: names.current }}>
     ${violations[""] && html`<ul class="fault-text">${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
-    ${told?.help}
     ${children}
   </${Context.Provider}>`;
 }
