@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
+import { Later } from "../lib/later.js";
 import Audience, { AudienceSum, useAudience } from "./campaign_audience.js";
 import { Content, Delivery, Test } from "./campaign_content.js";
 import { Checks, Timing } from "./campaign_timing.js";
@@ -51,7 +52,8 @@ export default function CampaignDraft({ campaign, onDone }) {
             <${Test} templates=${rows} estimate=${audience.data?.audience_estimate} />
             <${Delivery} channel=${campaign.channel} />
           </${Form}>`
-        : html`<p class="notice">${t("This campaign is a draft. Your role may look at it, not change it.")}</p>`}
+        : html`<p class="notice">${t("This campaign is a draft. Your role may look at it, not change it.")}</p>
+          <${Later} load=${() => import("./campaign_facts.js")} campaign=${campaign} />`}
     </div>
     <div class="stack">
       <${AudienceSum} of=${audience} />

@@ -24,6 +24,7 @@ export default function CampaignFacts({ campaign }) {
       [t("At most"), caps || null],
       [t("Messages a minute"), rate && t("at most {number}", { number: number(rate) })],
       [t("Link tags"), utm && Object.values(utm).filter(Boolean).join(" / ")],
+      [t("Note"), campaign.warnings.length ? campaign.warnings.map(({ message }) => message).join(" ") : null],
       [t("Started"), campaign.started_at && html`<${Time} at=${campaign.started_at} />`],
       [t("Finished"), campaign.completed_at && html`<${Time} at=${campaign.completed_at} />`],
     ]} /></section>`;

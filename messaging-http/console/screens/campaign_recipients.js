@@ -8,9 +8,9 @@ import { Time } from "../lib/time.js";
 const OUTCOMES = [
   ["delivered", "Delivered", "delivered"], ["opened", "Opened", "open"], ["clicked", "Clicked", "click"], ["waiting", "Waiting", "waiting"],
   ["bounced", "Bounced", "bounced"], ["complained", "Complained", "complained"], ["unsubscribed", "Unsubscribed", "unsubscribe"],
-  ["failed", "Failed", "failed"], ["suppressed", "Not sent: suppressed", "suppressed"], ["no_consent", "Not sent: not agreed", "skipped"],
-  ["no_address", "Not sent: no address", "skipped"], ["excluded", "Not sent: left out", "skipped"],
-  ["duplicate", "Not sent: same address", "skipped"], ["cancelled", "Not sent: cancelled", "cancelled"],
+  ["failed", "Failed", "failed"], ["suppressed", "Suppressed", "suppressed"], ["no_consent", "Not agreed", "skipped"],
+  ["no_address", "No address", "skipped"], ["excluded", "Left out", "skipped"],
+  ["duplicate", "Same address", "skipped"], ["cancelled", "Cancelled", "cancelled"],
 ];
 
 export default function CampaignRecipients({ campaign, query }) {
@@ -24,7 +24,7 @@ export default function CampaignRecipients({ campaign, query }) {
     <${List} id="listCampaignRecipients" caption=${t("Recipients")} args=${{ path: { id }, query: { outcome, variant } }}
       rowKey=${(row) => row.contact_id ?? row.message_id} rowHref=${linkOf} filtered=${isFiltered(query, ["outcome", "variant"])}
       columns=${[
-        { label: t("To"), cell: (row) => html`<span dir="auto">${row.to ?? (row.contact_id ? t("no address") : t("erased"))}</span>` },
+        { label: t("To"), cell: (row) => html`<span class="address" dir="auto">${row.to ?? (row.contact_id ? t("no address") : t("erased"))}</span>` },
         { label: t("Outcome"), cell: (row) => html`<${Outcome} of=${row.outcome} />` },
         { label: t("Why"), wide: true, cell: (row) => html`<${Why} row=${row} />` },
         ...(variants.length ? [{ label: t("Variant"), cell: (row) => row.variant ?? html`<span class="muted">–</span>` }] : []),

@@ -36,9 +36,13 @@ export default function CampaignRunning({ campaign, query, onDone }) {
           ${figures.variants.length > 0 && html`<${Later} load=${() => import("./campaign_variants.js")} campaign=${campaign} figures=${figures} onDone=${onDone} />`}
           <${NonSends} campaign=${campaign} figures=${figures} />`}</${Loaded}>
         ${allowed("getAnalyticsCampaign") && html`<${Activity} campaign=${campaign} />`}`}
-        ${!started && allowed("previewAudience") && html`<${Later} key="estimate" load=${() => import("./campaign_audience.js").then(({ Estimate }) => ({ default: Estimate }))} campaign=${campaign} />`}
-        <${Later} key="facts" load=${() => import("./campaign_facts.js")} campaign=${campaign} />`}`;
+        <div class=${started ? "" : "columns even"} key="facts">
+          <${Later} load=${() => import("./campaign_facts.js")} campaign=${campaign} />
+          ${!started && allowed("previewAudience") && html`<${Later} load=${estimate} campaign=${campaign} />`}
+        </div>`}`;
 }
+
+const estimate = () => import("./campaign_audience.js").then(({ Estimate }) => ({ default: Estimate }));
 
 // ---- what needs to be known first ----
 
@@ -58,7 +62,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
   if (status === "scheduled") {
     return html`<div class="notice"><p>${byZone
       ? t("Scheduled for {time}, where each recipient lives: those furthest east get it up to 26 hours before those furthest west.", { time: absolute(at, TIME) })
-      : t("Starts {time}.", { time: absolute(at) })} <span class="muted"><${Time} at=${at} /></span></p></div>`;
+      : t("Starts {time}.", { time: absolute(at) })} <span class="muted">(<${Time} at=${at} />)</span></p></div>`;
   }
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
   if (status === "failed") {
