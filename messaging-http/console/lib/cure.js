@@ -23,11 +23,22 @@ export function pathArguments(operation, path) {
   return found && Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(found[at + 1])]));
 }
 
+/**
+ * Whether the same may be sent to the same address by hand: not what a campaign or an automation sent, whose rules would
+ * be passed over, and not to who complained.
+ */
+export function maySendAgain({ campaign_id: campaign, automation_id: automation, status, events }) {
+  const reason = events.findLast(({ kind }) => kind === "suppressed")?.meta.reason;
+  return allowed("sendMessage") && allowed("getMessageContent") && !campaign && !automation && status !== "complained"
+    && !(status === "suppressed" && reason === "complaint");
+}
+
 const sentence = (text) => text.replace(/\.$/, "");
 
 /**
  * What helps: `{ text, button, operation, path, body }` for a call, `{ text, button, link }` for a screen, `{ text }` for
- * what nobody has to do or only a person can. `to` is the recipient, if it is known.
+ * what nobody has to do or only a person can, with `command` where that is one of the server. `to` is the recipient, if
+ * it is known.
  */
 export function cureOf(message, to) {
   const { cure, code } = message.explanation;
@@ -38,7 +49,9 @@ export function cureOf(message, to) {
     if (path && operations[operation].method !== "GET") {
       return { ...CALLS[operation]?.(message, to), button: sentence(cure.text), operation, path, body: body ?? undefined };
     }
-    return { text: cure.text, ...(code === "held" && allowed("getSystem") ? { button: t("Open System"), link: href("system") } : {}) };
+    if (code !== "held") return { text: cure.text };
+    const system = allowed("getSystem") && { button: t("Open System"), link: href("system") };
+    return { text: t("Who runs the server says what becomes of the messages that wait:"), command: "messaging admin resume --queued send", ...system };
   }
   return advice(message, to);
 }
@@ -77,7 +90,7 @@ function hasLeft({ events, explanation }) {
 
 function advice(message, to) {
   const { explanation: { code }, status, channel } = message;
-  const again = { button: t("Send again"), link: href("send", { like: message.message_id }), needs: "sendMessage" };
+  const again = maySendAgain(message) && { button: t("Send again"), link: href("send", { like: message.message_id }), needs: "sendMessage" };
   const contact = message.contact_id
     ? { button: t("Open the contact"), link: href(`contacts/${message.contact_id}`), needs: "getContact" }
     : { button: t("Look for the contact"), link: href("contacts", channel === "email" ? { email: to } : { phone: to }), needs: "listContacts" };
@@ -120,5 +133,5 @@ function advice(message, to) {
   };
   const [text, action] = texts[code] ?? [];
   if (!text) return null;
-  return action && action.link && allowed(action.needs) ? { text, button: action.button, link: action.link } : { text };
+  return action && allowed(action.needs) ? { text, button: action.button, link: action.link } : { text };
 }

@@ -12,7 +12,8 @@ export function MailFrame({ source, inline = {}, title, width }) {
   const [pictures, setPictures] = useState(false);
   const [height, setHeight] = useState(240);
   const [link, setLink] = useState(null);
-  const remote = /\b(?:src|background)\s*=\s*["']?https?:|url\(\s*["']?https?:/i.test(source ?? "");
+  // Our own pixel is left out of the frame, so it is no picture that could be shown.
+  const remote = /\b(?:src|background)\s*=\s*["']?https?:|url\(\s*["']?https?:/i.test((source ?? "").replace(/<img\b[^>]*\/t\/o\/[^>]*>/gi, ""));
   useEffect(() => {
     const hear = (event) => {
       // The frame has an opaque origin; its window alone tells that it is ours.

@@ -8,6 +8,7 @@ import { useLive } from "../lib/live.js";
 import { Answer } from "./message_answer.js";
 import { Timeline } from "./message_timeline.js";
 import { Later } from "../lib/later.js";
+import { maySendAgain } from "../lib/cure.js";
 
 const UNSETTLED = ["queued", "sending", "deferred"];
 const UNSENT = ["queued", "suppressed", "cancelled", "failed"];
@@ -66,7 +67,7 @@ function Actions({ message, content, onDone }) {
     back: t("Keep it"),
   });
   return html`
-    ${content && allowed("sendMessage") && html`<a class="button" href=${href("send", { like: id })}>${t("Send again")}</a>`}
+    ${content && maySendAgain(message) && html`<a class="button" href=${href("send", { like: id })}>${t("Send again")}</a>`}
     ${["queued", "deferred"].includes(status) && html`<${Action} id="cancelMessage" args=${{ path: { id } }} before=${before} onDone=${onDone}
       done=${t("The message is cancelled")} className="">${t("Cancel")}</${Action}>`}`;
 }

@@ -1,9 +1,9 @@
 // The answer to "where is my message?": one sentence of the server, the words of the other side, and what helps.
 import { allowed, seesAddresses } from "../lib/api.js";
-import { Action, confirm, html, t, useCall, useState } from "../lib/ui.js";
+import { Action, Code, confirm, html, t, useCall, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
-import { cureOf } from "../lib/cure.js";
+import { cureOf, maySendAgain } from "../lib/cure.js";
 import { nextStep } from "./message_timeline.js";
 
 const TONES = { delivered: "good", sent: "good", deferred: "warning", complained: "warning", bounced: "fault", failed: "fault" };
@@ -18,9 +18,9 @@ export function Answer({ message, to, attempts, onDone }) {
     <p class="lead">${explanation.text}</p>
     <${Words} message=${message} to=${to} attempts=${attempts} />
     <p class="muted">${t("As of")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${nextStep(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
-    ${status === "suppressed" && html`<${Cause} message=${message} to=${to} />`}
+    ${status === "suppressed" && !after && html`<${Cause} message=${message} to=${to} />`}
     ${after
-      ? html`<p>${after} ${allowed("sendMessage") && html`<a href=${href("send", { like: message.message_id })}>${t("Send again")}</a>`}</p>`
+      ? html`<p>${after} ${maySendAgain(message) && html`<a href=${href("send", { like: message.message_id })}>${t("Send again")}</a>`}</p>`
       : html`<${Cure} cure=${cureOf(message, to)} onDone=${(said) => { setAfter(said); onDone(); }} />`}
   </section>`;
 }
@@ -54,11 +54,12 @@ function Cause({ message, to }) {
 
 function Cure({ cure, onDone }) {
   if (!cure) return null;
-  const { text, button, link, operation, path, body, title, asks, action, done, after } = cure;
+  const { text, command, button, link, operation, path, body, title, asks, action, done, after } = cure;
   const mayCall = operation && allowed(operation);
   const before = asks && (() => confirm({ title, text: asks, action, back: t("Leave it") }));
   return html`
     ${text && html`<p>${text}</p>`}
+    ${command && html`<${Code} text=${command} label=${t("Command")} />`}
     ${operation && !mayCall && html`<p>${t("{cure}: an editor or admin of the workspace can do that.", { cure: button })}</p>`}
     ${mayCall && html`<${Action} id=${operation} args=${{ path, body }} before=${before} done=${done} className="primary" onDone=${() => onDone(after)}>${button}</${Action}>`}
     ${link && html`<p><a class="button" href=${link}>${button}</a></p>`}`;

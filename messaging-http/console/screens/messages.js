@@ -22,6 +22,7 @@ function MessageList({ query }) {
   const [rows, setRows] = useState();
   const [reloads, setReloads] = useState(0);
   const asked = useMemo(() => asks(query), [JSON.stringify(query)]);
+  // Into an empty list nothing can jump, so what comes is shown at once.
   const { now, fresh, more } = useFresh({ id: "listMessages", query: asked, shown: rows, keyOf: (row) => row.message_id, active: !query.cursor });
   const show = () => {
     setReloads(reloads + 1);
@@ -35,7 +36,7 @@ function MessageList({ query }) {
     ${!query.cursor && rows && html`<div class="news" role="status">${fresh > 0
       ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
       : html`<span class="muted">${t("Newest first")}</span>`}</div>`}
-    <${List} id="listMessages" args=${{ query: asked }} caption=${t("Messages")} reloads=${reloads} onRows=${setRows}
+    <${List} id="listMessages" args=${{ query: asked }} caption=${t("Messages")} reloads=${reloads + (rows?.length === 0 ? fresh : 0)} onRows=${setRows}
       rowKey=${(row) => row.message_id} rowHref=${(row) => href(`messages/${row.message_id}`)}
       columns=${columns(now)} filtered=${isFiltered(query, FILTERS)} empty=${html`<${NoMessages} />`} />`;
 }
@@ -87,7 +88,7 @@ function MessageFilters({ query }) {
       { name: "tag", label: t("Tag") },
     ]}>
       <button type="button" class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? t("Fewer filters") : t("More filters")}</button>
-      ${set.length > 0 && html`<a class="button small" href=${href("messages")}>${t("Clear filters")}</a>`}
+      ${set.length > 0 && html`<a class="button" href=${href("messages")}>${t("Clear filters")}</a>`}
     </${Filters}>
     ${open && html`<${MoreFilters} query=${query} />`}
   </div>`;
