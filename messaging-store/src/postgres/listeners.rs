@@ -16,13 +16,12 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
+use self::hearing::{Listener, NewNote, OfWorkspace};
 use super::fault::Fault;
 use super::query::{Queries, many, one, params};
 use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
 use super::waking;
-
-use self::hearing::{Listener, NewNote, OfWorkspace};
 
 pub(super) use self::hearing::Hearing;
 pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number};

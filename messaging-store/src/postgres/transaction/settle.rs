@@ -1,7 +1,7 @@
 //! Committing a transaction: what was gathered in it is written first.
 //!
-//! What writes it stands above the transaction, as functions over an open one, so this does too. Nothing else can send a
-//! `COMMIT`, and so nobody can forget what was gathered.
+//! What writes it stands above the transaction, as functions over an open one, so this does too. Nothing else can
+//! commit an open transaction, so nobody can forget what was gathered.
 
 use super::super::fault::Fault;
 use super::super::{listeners, outbox};
