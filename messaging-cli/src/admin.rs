@@ -275,7 +275,8 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
             if !is_secret {
                 output::note(
-                    "no password was given; set one with the same command and --password or --generate-password",
+                    "no password was given: `messaging admin login-link` makes a link by which the user signs in and sets \
+                     one, or set one with the same command and --password or --generate-password",
                 );
             }
             output.resource(&report)

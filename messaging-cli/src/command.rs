@@ -11,8 +11,8 @@ use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{
-    admin, arguments, automations, backup, campaign_watch, completions, dev, doctor, import, import_from, listen,
-    login, man, raw, serve, templates, watch,
+    admin, arguments, automations, backup, campaign_watch, completions, console, dev, doctor, import, import_from,
+    listen, login, man, raw, serve, templates, watch,
 };
 
 /// The words of the commands that run a server.
@@ -37,7 +37,7 @@ pub fn root() -> Command {
         import_from::command(),
     ]);
     let groups = tree();
-    let others = [login::command(), raw::command(), completions::command(), man::command()];
+    let others = [login::command(), raw::command(), console::command(), completions::command(), man::command()];
     let help = help::top(&root, &groups, &others);
     for noun in groups {
         root = root.subcommand(noun.into_command());

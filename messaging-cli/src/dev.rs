@@ -16,6 +16,7 @@ use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DevSetup};
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error};
+use messaging_http::Console;
 use messaging_http::Settings;
 use messaging_http::standalone::{self, Standalone};
 use serde_json::json;
@@ -26,7 +27,7 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{arguments, serve, target};
 
-const EXAMPLES: &str = "Prints a curl that sends a message. The sandbox captures it: nothing leaves this machine.
+const EXAMPLES: &str = "Prints a link that signs in to the console once, and a curl that sends a message. The sandbox captures it: nothing leaves this machine.
 
 Examples:
   messaging dev
@@ -79,7 +80,8 @@ async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Outpu
         output.resource(&dev)?;
     } else {
         let is_captured = captures(server.app(), &dev).await?;
-        output::raw(welcome(&dev, &file, is_captured, fakes.as_ref()).as_bytes())?;
+        let console = console_link(server.app(), settings, &dev, &local).await?;
+        output::raw(welcome(&dev, &file, console.as_deref(), is_captured, fakes.as_ref()).as_bytes())?;
     }
     server.run(stop).await?;
     drop(fakes);
@@ -139,6 +141,18 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
+/// The address of the console, where there is one, with a ticket that signs in once. It is printed and nowhere else.
+async fn console_link(app: &App, settings: &Settings, dev: &DevFile, local: &str) -> Result<Option<String>, Failure> {
+    if settings.console == Console::Off {
+        return Ok(None);
+    }
+    let link = admin::login_link(app, &dev.console_email).await.map_err(|error| target::refused(app, error))?;
+    let link = link.url.into_inner();
+    // Unless somebody said how the server is reached, it names the address it listens at, which may be 0.0.0.0.
+    let below = link.strip_prefix(&app.settings().public_url).filter(|_| settings.public_url.is_none());
+    Ok(Some(below.map_or_else(|| link.clone(), |below| format!("{local}{below}"))))
+}
+
 /// Whether mail of the workspace stays in the sandbox; somebody may have set the channel since an earlier start.
 async fn captures(app: &App, dev: &DevFile) -> Result<bool, Failure> {
     let Ok(workspace) = dev.workspace_id.parse() else { return Ok(false) };
@@ -155,7 +169,13 @@ fn program() -> String {
     if is_plain && !called.is_empty() { called } else { "messaging".to_owned() }
 }
 
-fn welcome(dev: &DevFile, file: &Path, is_captured: bool, fakes: Option<&FakeProviders>) -> String {
+fn welcome(
+    dev: &DevFile,
+    file: &Path,
+    console: Option<&str>,
+    is_captured: bool,
+    fakes: Option<&FakeProviders>,
+) -> String {
     let DevFile { base_url, workspace_id, api_key, from_email, .. } = dev;
     let root = base_url.trim_end_matches("/v1");
     let message = json!({
@@ -163,6 +183,9 @@ fn welcome(dev: &DevFile, file: &Path, is_captured: bool, fakes: Option<&FakePro
     });
     let fakes = fakes.map(|fakes| format!("{}\n", fakes.welcome())).unwrap_or_default();
     let (file, program) = (file.display(), program());
+    let console = console.map_or_else(String::new, |link| {
+        format!("Look at it in a browser; this link signs in once, within ten minutes:\n\n{link}\n\n")
+    });
     let (send, look) = if is_captured {
         (
             "Send a message. The sandbox captures it, nothing leaves this machine:",
@@ -172,7 +195,7 @@ fn welcome(dev: &DevFile, file: &Path, is_captured: bool, fakes: Option<&FakePro
         ("Send a message. The email channel is not the sandbox: it goes out.", String::new())
     };
     format!(
-        "The API is at {base_url}, its reference at {root}/docs.
+        "{console}The API is at {base_url}, its reference at {root}/docs.
 
 {send}
 

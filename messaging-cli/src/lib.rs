@@ -19,6 +19,7 @@ mod backup;
 mod campaign_watch;
 pub mod command;
 mod completions;
+mod console;
 mod dev;
 mod dev_file;
 mod doctor;
@@ -90,6 +91,7 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
         Some((import_from::WORD, matches)) => import_from::run(matches, output),
+        Some((console::WORD, matches)) => console::run(matches, output),
         Some(("completions", matches)) => completions::run(matches, command::root()),
         Some(("man", matches)) => man::run(matches, command::root(), output),
         Some(("login", matches)) => login::run(matches, output),

@@ -22,6 +22,7 @@ mod caller_address;
 pub mod client;
 mod connection;
 mod connection_limiter;
+pub mod console;
 mod docs_page;
 mod documents;
 mod drop_in;
@@ -47,6 +48,7 @@ mod uploads;
 mod visits;
 
 pub use client::{Client, ClientError};
+pub use console::Console;
 pub use server::{Listener, Server, ServerOptions};
 pub use service::{Answering, ApiService, PeerAddress};
 pub use service_options::ServiceOptions;

@@ -33,6 +33,7 @@ use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, Received, RequestBod
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
+use crate::console::{self, Console};
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
 use crate::metrics::{Counted, Metrics, UNMATCHED};
@@ -69,6 +70,7 @@ pub(crate) struct Pipeline {
     pub(crate) trusted_proxies: Vec<IpNet>,
     limiter: RateLimiter,
     documents: Documents,
+    console: Console,
 }
 
 /// What is known of a request besides its answer: for the headers every answer has, the log, the metrics.
@@ -130,7 +132,7 @@ impl From<BodyError> for Refusal {
 
 impl Pipeline {
     pub(crate) fn new(app: App, options: ServiceOptions) -> Self {
-        let router = Router::new();
+        let router = Router::new(options.console.is_on());
         #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit for a long time")]
         let started = app.now().as_millis() as f64 / 1000.0;
         let metrics = Metrics::new(router.targets(), started);
@@ -144,6 +146,7 @@ impl Pipeline {
             trusted_proxies: options.trusted_proxies,
             limiter: RateLimiter::new(is_shared),
             documents: Documents::new(options.prefix),
+            console: options.console,
         }
     }
 
@@ -247,6 +250,7 @@ impl Pipeline {
             Target::DropIn(drop_in) => (DropIn::endpoint(), Some(drop_in)),
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page())),
+            Target::Console => return Ok(console::answer(&self.console, found.path, &head.headers).await),
             Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
             Target::Upload => return self.upload(&found, body, origin, notes).await,
             Target::Callback(route) => return self.callback(route, &found, head, body, origin, notes).await,

@@ -96,6 +96,11 @@ pub(crate) fn callback(answer: CallbackReply) -> Reply {
     reply
 }
 
+/// A file.
+pub(crate) fn file(status: StatusCode, content_type: &'static str, body: Bytes) -> Reply {
+    reply(status, Some(HeaderValue::from_static(content_type)), body)
+}
+
 /// JSON.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)

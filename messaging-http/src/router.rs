@@ -9,6 +9,7 @@ use messaging_engine::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
 use crate::callbacks::CallbackRoute;
+use crate::console;
 use crate::drop_in::DropIn;
 use crate::uploads;
 use crate::visits::Visit;
@@ -36,6 +37,8 @@ pub(crate) enum Target {
     Callback(CallbackRoute),
     /// A send call of another service.
     DropIn(DropIn),
+    /// The console and its files.
+    Console,
 }
 
 impl Target {
@@ -49,6 +52,7 @@ impl Target {
             Self::Upload => uploads::ROUTE,
             Self::Callback(callback) => callback.route(),
             Self::DropIn(drop_in) => drop_in.route(),
+            Self::Console => console::ROUTE,
         }
     }
 }
@@ -86,7 +90,7 @@ pub(crate) struct Found<'p> {
 
 impl Router {
     /// The table of every operation and document.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(has_console: bool) -> Self {
         let mut below_base = Table::default();
         let mut at_root = Table::default();
         let mut targets = Vec::new();
@@ -116,6 +120,12 @@ impl Router {
         }
         at_root.add(uploads::ROUTE, uploads::METHOD, targets.len());
         targets.push((uploads::METHOD, Target::Upload));
+        if has_console {
+            for path in console::PATHS {
+                at_root.add(path, Method::GET, targets.len());
+            }
+            targets.push((Method::GET, Target::Console));
+        }
         Self { below_base: below_base.finish(), at_root: at_root.finish(), targets }
     }
 
@@ -177,7 +187,7 @@ mod tests {
 
     #[track_caller]
     fn check(method: &Method, path: &str, expected: &str) {
-        let found = match Router::new().find(method, path) {
+        let found = match Router::new(true).find(method, path) {
             Ok(found) => {
                 let parameters: Vec<_> =
                     found.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -251,6 +261,19 @@ mod tests {
         check(&Method::GET, "/emails", "allow POST");
         check(&Method::POST, "/v1/emails", "route_not_found");
         check(&Method::GET, "/emails/abc", "route_not_found");
+    }
+
+    #[test]
+    fn the_console_answers_at_the_root_where_there_is_one() {
+        check(&Method::GET, "/console", "/console /console []");
+        check(&Method::GET, "/console/", "/console /console/ []");
+        check(&Method::HEAD, "/console/ab/lib/api.js", "/console /console/ab/lib/api.js [file=ab/lib/api.js]");
+        check(&Method::POST, "/console", "allow GET, HEAD");
+        check(&Method::GET, "/consoles", "route_not_found");
+        check(&Method::GET, "/v1/console", "route_not_found");
+        for path in ["/console", "/console/", "/console/a/b"] {
+            assert!(matches!(Router::new(false).find(&Method::GET, path), Err(Error::RouteNotFound)), "{path}");
+        }
     }
 
     #[test]

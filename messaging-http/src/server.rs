@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::connection::activity::Patience;
 use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
+use crate::console::Console;
 use crate::metrics::Counted;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
@@ -67,12 +68,14 @@ pub struct ServerOptions {
     pub body_budget: u64,
     /// How long running requests may take once the server is to stop.
     pub stop_grace: Duration,
+    /// Which console is answered at `/console`.
+    pub console: Console,
 }
 
 impl ServerOptions {
     /// The options of a server that listens at an address.
     pub fn new(listen: SocketAddr) -> Self {
-        let ServiceOptions { trusted_proxies, body_stall_timeout, body_timeout, body_budget, .. } =
+        let ServiceOptions { trusted_proxies, body_stall_timeout, body_timeout, body_budget, console, .. } =
             ServiceOptions::default();
         Self {
             listen,
@@ -85,13 +88,15 @@ impl ServerOptions {
             body_timeout,
             body_budget,
             stop_grace: Duration::from_secs(10),
+            console,
         }
     }
 
     /// What concerns requests and not connections.
     fn service(&self) -> ServiceOptions {
-        let Self { trusted_proxies, body_stall_timeout, body_timeout, body_budget, .. } = self.clone();
-        ServiceOptions { prefix: String::new(), trusted_proxies, body_stall_timeout, body_timeout, body_budget }
+        let Self { trusted_proxies, body_stall_timeout, body_timeout, body_budget, console, .. } = self.clone();
+        let prefix = String::new();
+        ServiceOptions { prefix, trusted_proxies, body_stall_timeout, body_timeout, body_budget, console }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::body::BodyTimes;
+use crate::console::Console;
 
 /// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
 const LEAST_BODY_RATE: u64 = 500;
@@ -23,6 +24,8 @@ pub struct ServiceOptions {
     pub body_timeout: Duration,
     /// How many bytes of long bodies are in memory at a time; further requests wait.
     pub body_budget: u64,
+    /// Which console is answered at `/console`.
+    pub console: Console,
 }
 
 impl Default for ServiceOptions {
@@ -33,6 +36,7 @@ impl Default for ServiceOptions {
             body_stall_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_mins(5),
             body_budget: 64 << 20,
+            console: Console::default(),
         }
     }
 }
@@ -56,6 +60,12 @@ impl ServiceOptions {
     #[must_use]
     pub fn body_budget(self, body_budget: u64) -> Self {
         Self { body_budget, ..self }
+    }
+
+    /// Answers this console at `/console`; it finds the API beside itself, whatever the prefix.
+    #[must_use]
+    pub fn console(self, console: Console) -> Self {
+        Self { console, ..self }
     }
 
     pub(crate) const fn body_times(&self) -> BodyTimes {

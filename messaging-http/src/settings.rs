@@ -16,6 +16,7 @@ use messaging_transport::MxOverride;
 pub use self::args::SettingsArgs;
 pub use self::database::Database;
 pub use self::error::SettingsError;
+use crate::console::Console;
 use crate::logging::LogFormat;
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -61,6 +62,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// Address of the metrics page.
     pub metrics_listen: Option<SocketAddr>,
+    /// Which console is served.
+    pub console: Console,
 }
 
 /// The PEM files of a certificate.
@@ -134,6 +137,12 @@ impl SettingsArgs {
         if tls.is_none() && self.submission_listen.as_ref().is_some_and(is_open) {
             return Err(SettingsError::SubmissionInTheClear);
         }
+        let console = match (self.console_dir, self.no_console.unwrap_or(false)) {
+            (None, false) => Console::BuiltIn,
+            (Some(directory), false) => Console::Directory(directory),
+            (None, true) => Console::Off,
+            (Some(_), true) => return Err(SettingsError::Console),
+        };
         let mut engine = messaging_engine::Settings::default()
             .hostname(hostname)
             .message_retry(message_retry)
@@ -160,6 +169,7 @@ impl SettingsArgs {
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             metrics_listen: self.metrics_listen,
+            console,
         })
     }
 }
@@ -207,6 +217,8 @@ mod tests {
         assert_eq!(settings.secret_key_file, Path::new("./messaging-data/secret.key"));
         assert_eq!(settings.log, "info");
         assert_eq!(settings.engine.message_retry.len(), 9);
+        assert_eq!(settings.console, Console::BuiltIn);
+        assert_eq!(from_toml("no_console = true").unwrap().console, Console::Off);
     }
 
     #[test]
@@ -237,6 +249,8 @@ mod tests {
             log = "debug"
             log_format = "json"
             metrics_listen = "127.0.0.1:9100"
+            console_dir = "/srv/console"
+            no_console = false
             "#,
         )
         .unwrap();
@@ -257,6 +271,7 @@ mod tests {
         assert_eq!(settings.engine.webhook_retry, [1, 2, 3].map(Duration::from_secs));
         assert!(settings.allow_private_targets);
         assert_eq!(settings.engine.segment_refresh, Duration::from_secs(5));
+        assert_eq!(settings.console, Console::Directory("/srv/console".into()));
     }
 
     #[test]
@@ -301,6 +316,8 @@ mod tests {
             ("hostname = \"mx.example.org\"\npostmaster = \"root@MX.example.org\"", "--postmaster"),
             ("tls_key = \"/etc/key.pem\"", "--tls-cert"),
             ("submission_listen = \"0.0.0.0:587\"", "--tls-cert"),
+            ("console_dir = \"/srv/console\"\nno_console = true", "--no-console"),
+            ("no_console = 1", "line 1"),
             ("submission_listen = \"[::ffff:0.0.0.0]:587\"", "--tls-cert"),
         ] {
             let problem = from_toml(bad).unwrap_err();

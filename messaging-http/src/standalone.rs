@@ -32,6 +32,7 @@ pub use self::open::{Role, open};
 pub use self::process::stop_signal;
 pub use self::start_error::StartError;
 pub use self::worker::work;
+use crate::console::{self, Console};
 use crate::server::{Listener, Server, ServerOptions};
 use crate::settings::{Database, Settings};
 
@@ -66,6 +67,10 @@ impl Standalone {
     }
 
     async fn open_all(settings: &Settings) -> Result<Self, StartError> {
+        if let Console::Directory(directory) = &settings.console {
+            let unusable = |source| StartError::Console { directory: directory.clone(), source };
+            console::check(directory).map_err(unusable)?;
+        }
         let failed = |address| move |source| StartError::Listen { address, source };
         let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
         let address = listener.local_addr().map_err(failed(settings.listen))?;
@@ -75,6 +80,7 @@ impl Standalone {
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,
             trusted_proxies: settings.trusted_proxy.clone(),
+            console: settings.console.clone(),
             ..ServerOptions::new(settings.listen)
         };
         let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
@@ -171,6 +177,7 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
         ("smtp-listen", smtp.is_none()),
         ("submission-listen", submission.is_none()),
         ("metrics-listen", server.metrics_addr().is_none()),
+        ("console", !settings.console.is_on()),
     ];
     let off: Vec<_> = off.iter().filter(|(_, is_off)| *is_off).map(|(name, _)| *name).collect();
     tracing::info!(

@@ -101,7 +101,7 @@ fn dev_says_only_what_there_is() {
     let directory = directory();
     let mut server = Server::dev(directory.path());
     let printed = server.printed();
-    for absent in ["console", "sign in as", "\nmessaging "] {
+    for absent in ["console_password", "sign in as", "\nmessaging "] {
         assert!(!printed.contains(absent), "{absent:?}: {printed}");
     }
     assert!(printed.contains("nothing leaves this machine"), "{printed}");

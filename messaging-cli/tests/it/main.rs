@@ -6,6 +6,7 @@ mod backup;
 mod campaigns;
 mod completions;
 mod confirming;
+mod console;
 mod dev;
 mod doctor;
 mod domains;

@@ -263,6 +263,16 @@ impl Server {
         exchange(self.address, method, path, &headers, body)
     }
 
+    /// Gets a page: the head of the answer and what it says.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     /// Runs an API command against the server.
     pub(crate) fn command(&self, arguments: &[&str]) -> Ran {
         let dev = self.dev_json();

@@ -204,6 +204,23 @@ optional! {
         /// was found is logged and written to the file `metrics-listen` in the data directory.
         #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
         pub metrics_listen: Option<SocketAddr>,
+
+        /// Directory with the files of the console at /console [default: the console that is built in]
+        ///
+        /// `messaging console export` writes the files to begin with. They are read for every request, so reloading the
+        /// page shows a change; operations.js and schemas.js are always those of this program.
+        #[arg(long, env = "MESSAGING_CONSOLE_DIR", value_name = "DIRECTORY")]
+        pub console_dir: Option<PathBuf>,
+
+        /// Answer nothing at /console [default: false]
+        #[arg(
+            long,
+            env = "MESSAGING_NO_CONSOLE",
+            value_name = "true|false",
+            num_args = 0..=1,
+            default_missing_value = "true"
+        )]
+        pub no_console: Option<bool>,
     }
 }
 

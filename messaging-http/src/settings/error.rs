@@ -58,6 +58,9 @@ pub enum SettingsError {
     /// Emails would be given up at once.
     #[error("--message-expiry must be at least 1 second")]
     MessageExpiry,
+    /// A console from files, and none.
+    #[error("--console-dir and --no-console exclude each other")]
+    Console,
     /// Segments would be calculated all the time.
     #[error("--segment-refresh must be at least 1 second")]
     SegmentRefresh,

@@ -54,6 +54,15 @@ pub enum StartError {
     /// Workers without a server are for databases that several processes may work on.
     #[error("`messaging worker` needs a postgres:// database; on SQLite the server does the work: `messaging serve`")]
     WorkerNeedsPostgres,
+    /// The directory of the console has none.
+    #[error("failed to read index.html in --console-dir {}", directory.display())]
+    Console {
+        /// The directory.
+        directory: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
     /// The certificate of the SMTP listeners cannot be used.
     #[error(transparent)]
     Tls(#[from] ServerTlsError),
@@ -86,7 +95,7 @@ pub enum StartError {
 impl StartError {
     /// Whether what was asked for makes no sense, rather than that it failed.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres)
+        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres | Self::Console { .. })
     }
 
     /// Whether a server works on the database.

@@ -1,0 +1,278 @@
+//! `operations.js` and `schemas.js`: what the console knows of the API, written from the table of operations.
+//!
+//! They are checked in, so that the build compresses and names them like the other files, and compared here, so that they
+//! are true. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use messaging_core::scope::{Access, Role};
+use messaging_engine::ops;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::openapi;
+
+/// How deep members of members are named: `settings.utm`, but not `settings.utm.source`.
+const DEPTH: usize = 1;
+
+/// An operation.
+#[derive(Serialize)]
+struct Row {
+    method: String,
+    path: &'static str,
+    command: &'static str,
+    access: Needed,
+}
+
+/// What somebody needs who calls it; nothing but a session or a key where all is missing.
+#[derive(Default, Serialize)]
+struct Needed {
+    /// Nothing is needed.
+    #[serde(skip_serializing_if = "is_false")]
+    public: bool,
+    /// Every one of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scopes: Vec<&'static str>,
+    /// The least role in the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    /// To be owner of any workspace.
+    #[serde(skip_serializing_if = "is_false")]
+    owner: bool,
+    /// Whether keys are refused.
+    #[serde(skip_serializing_if = "is_false")]
+    session: bool,
+}
+
+/// What can be given to an operation.
+#[derive(Serialize)]
+struct Given {
+    /// Members of the body by their dotted names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    body: BTreeMap<String, Facts>,
+    /// Parameters of the query that are one of several words.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    query: BTreeMap<String, Facts>,
+}
+
+/// What a form can tell of a member.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Facts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    required: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    r#enum: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_length: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minimum: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maximum: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_items: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<u64>,
+    /// What an array consists of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Box<Facts>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// The file with the operations.
+fn operations() -> String {
+    let row = |endpoint: &ops::Endpoint| Row {
+        method: (endpoint.method)().as_str().to_owned(),
+        path: endpoint.path,
+        command: endpoint.cli,
+        access: needed(endpoint.access),
+    };
+    let rows = ops::all().iter().map(|endpoint| (endpoint.id.to_owned(), row(endpoint)));
+    module("Every operation of the API, by its id.", "operations", rows)
+}
+
+fn needed(access: Access) -> Needed {
+    let nothing = Needed::default();
+    match access {
+        Access::Public => Needed { public: true, ..nothing },
+        Access::AnyCredential => nothing,
+        Access::Scope(scope) => Needed { scopes: vec![scope.as_str()], ..nothing },
+        Access::Scopes(first, second) => Needed { scopes: vec![first.as_str(), second.as_str()], ..nothing },
+        Access::Session => Needed { session: true, ..nothing },
+        Access::SessionRole(role) => Needed { session: true, role: Some(role), ..nothing },
+        Access::AnyOwner => Needed { session: true, owner: true, ..nothing },
+        // Of those who sign in.
+        Access::Administration => Needed { role: Some(Role::Admin), ..nothing },
+    }
+}
+
+/// The file with what can be given to operations.
+fn schemas() -> String {
+    let document = openapi::document();
+    let given = ops::all().iter().filter_map(|endpoint| {
+        let method = (endpoint.method)().as_str().to_lowercase();
+        let operation = &document["paths"][endpoint.path][&method];
+        let mut body = BTreeMap::new();
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        add_members(&mut body, "", DEPTH, schema, &document);
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let query: BTreeMap<_, _> = parameters
+            .filter(|parameter| parameter["in"] == "query")
+            .filter_map(|parameter| {
+                let facts = facts(&resolved(&parameter["schema"], &document), false, &document);
+                (!facts.r#enum.is_empty()).then(|| Some((parameter["name"].as_str()?.to_owned(), facts)))?
+            })
+            .collect();
+        let is_free = body.is_empty() && query.is_empty();
+        (!is_free).then(|| (endpoint.id.to_owned(), Given { body, query }))
+    });
+    module("What can be given to operations: members of bodies by their dotted names, and choices.", "schemas", given)
+}
+
+/// Adds the members of an object, and theirs.
+fn add_members(members: &mut BTreeMap<String, Facts>, prefix: &str, depth: usize, schema: &Value, document: &Value) {
+    let schema = resolved(schema, document);
+    let required: Vec<_> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, member) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = format!("{prefix}{name}");
+        let resolved = resolved(member, document);
+        members.insert(path.clone(), facts(&resolved, required.contains(&name.as_str()), document));
+        if depth > 0 {
+            add_members(members, &format!("{path}."), depth - 1, member, document);
+        }
+    }
+}
+
+/// A schema with what it refers to, and without null: whoever wants nothing leaves the control empty.
+fn resolved(schema: &Value, document: &Value) -> Map<String, Value> {
+    let mut members = schema.as_object().cloned().unwrap_or_default();
+    loop {
+        let target = match members.remove("$ref") {
+            Some(reference) => {
+                let pointer = reference.as_str().unwrap_or_default().trim_start_matches('#').to_owned();
+                document.pointer(&pointer).cloned().unwrap_or_default()
+            }
+            None => match members.get("anyOf").and_then(Value::as_array) {
+                Some(choices) => {
+                    let mut choices = choices.iter().filter(|choice| choice["type"] != "null");
+                    let (Some(only), None) = (choices.next().cloned(), choices.next()) else { return members };
+                    members.remove("anyOf");
+                    only
+                }
+                None => return members,
+            },
+        };
+        for (name, value) in target.as_object().into_iter().flatten() {
+            // What is said of the member beats what is said of its type.
+            members.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts {
+    let text = |name: &str| schema.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
+    let number = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let words = |name: &str| {
+        let words = schema.get(name).and_then(Value::as_array).into_iter().flatten();
+        words.filter_map(Value::as_str).map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let types: Vec<_> = words("type").into_iter().chain(text("type")).filter(|name| name != "null").collect();
+    // Those of numbers say how a program keeps them.
+    let format = text("format").filter(|_| types.iter().all(|name| name == "string"));
+    let items = schema.get("items").map(|items| {
+        let items = resolved(items, document);
+        Box::new(Facts { description: None, ..facts(&items, false, document) })
+    });
+    Facts {
+        r#type: match types.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        },
+        required,
+        r#enum: words("enum"),
+        format,
+        min_length: number("minLength"),
+        max_length: number("maxLength"),
+        minimum: schema.get("minimum").and_then(Value::as_i64),
+        maximum: schema.get("maximum").and_then(Value::as_i64),
+        min_items: number("minItems"),
+        max_items: number("maxItems"),
+        items,
+        description: text("description").map(|text| first_line(&text)),
+    }
+}
+
+/// What a description says before it lists the words.
+fn first_line(text: &str) -> String {
+    text.split("\n* ").next().unwrap_or_default().replace('\n', " ")
+}
+
+/// A module with one constant; a row is a line, so that a difference is short.
+fn module<T: Serialize>(about: &str, name: &str, rows: impl Iterator<Item = (String, T)>) -> String {
+    let mut text = format!("// {about}\n// Made by messaging-http/src/console/operations.rs; not to be edited.\n");
+    let _ = writeln!(text, "export const {name} = {{");
+    for (id, row) in rows {
+        let _ = writeln!(text, "{id}:{},", serde_json::to_string(&row).unwrap());
+    }
+    text.push_str("};\n");
+    text
+}
+
+fn compare(file: &str, made: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("console").join(file);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, made).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let difference = kept.lines().zip(made.lines()).find(|(kept, made)| kept != made);
+    assert!(
+        kept == made,
+        "console/{file} is not what the operations say (first difference: {difference:?}); run \
+         `UPDATE=1 cargo test -p messaging-http --lib console` and look at the diff"
+    );
+}
+
+#[test]
+fn the_checked_in_operations_are_those_of_the_table() {
+    compare("operations.js", &operations());
+}
+
+#[test]
+fn the_checked_in_schemas_are_those_of_the_api() {
+    compare("schemas.js", &schemas());
+}
+
+#[test]
+fn members_of_members_have_dotted_names() {
+    let document = openapi::document();
+    let body = |path: &str, method: &str| {
+        let mut members = BTreeMap::new();
+        let schema = &document["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"];
+        add_members(&mut members, "", DEPTH, schema, &document);
+        members
+    };
+    let template = body("/workspaces/{workspace_id}/templates", "post");
+    assert_eq!((template["name"].required, template["name"].max_length), (true, Some(200)));
+    assert!(template["channel"].r#enum.contains(&"viber".to_owned()));
+    assert_eq!(template["subject"].r#type.as_deref(), Some("string"));
+    let campaign = body("/workspaces/{workspace_id}/campaigns", "post");
+    assert_eq!(campaign["audience.list_ids"].r#type.as_deref(), Some("array"));
+    assert!(!campaign.keys().any(|name| name.split('.').count() > 2));
+}
