@@ -13,6 +13,10 @@ export function Later({ load, ...rest }) {
     );
     return () => { gone = true; };
   }, []);
+  // A whole page that comes later brings its heading with it, at which the reader begins.
+  useEffect(() => {
+    if (part && document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
+  }, [part]);
   if (failure) return html`<${Failed} error=${failure} retry=${() => location.reload()} />`;
   return part ? html`<${part} ...${rest} />` : html`<${Loading} />`;
 }

@@ -76,7 +76,7 @@ function Member({ field, name, stored }) {
   }
   const isKept = secret && stored;
   const shown = html`${t(label)}${optional && html` <span class="muted">${t("optional")}</span>`}`;
-  const notes = [isKept && t("One is stored and never shown. Leave empty to keep it."), help && t(help)].filter(Boolean).join(" ");
+  const notes = [isKept && t("One is stored and never shown. Leave empty to keep it; after a change of account or address, enter it again."), help && t(help)].filter(Boolean).join(" ");
   const type = options ? "select" : kind ?? (secret ? "password" : "text");
   return html`<${Field} name=${name} label=${shown} kind=${type} options=${options?.map(([value, text]) => [value, t(text)])} optional=${optional}
     help=${notes} placeholder=${isKept ? "••••••••" : placeholder && t(placeholder)} maxlength=${maxlength}

@@ -42,7 +42,7 @@ function State({ domain, records, onChange }) {
       }[domain.status] ?? t("Mail cannot be sent from this domain yet")}</h2>
       <p>${told(domain, records)}</p>
       <p class="muted">${domain.last_checked_at ? html`${t("Last checked")} <${Time} at=${domain.last_checked_at} />. ${t("The records are checked again every day.")}` : t("Not checked yet.")}</p>
-      <${Verify} domain=${domain} isComplete=${isComplete} onChange=${onChange} />
+      <${Verify} domain=${domain} onChange=${onChange} />
     </section>
     <section class="stack" aria-labelledby="records"><h2 id="records">${t("DNS records")}</h2>
       <p>${t("{there} of {all} records found", { there, all: records.length })}</p>
@@ -70,7 +70,7 @@ function told({ status }, records) {
 
 // ---- verifying ----
 
-function Verify({ domain, isComplete, onChange }) {
+function Verify({ domain, onChange }) {
   const [busy, setBusy] = useState(false);
   const [keepsOn, setKeepsOn] = useState(false);
   const [seconds, setSeconds] = useState(0);
@@ -101,7 +101,7 @@ function Verify({ domain, isComplete, onChange }) {
   if (!allowed("verifySendingDomain")) return null;
   return html`<div class="actions">
     <button type="button" class=${domain.status === "verified" ? "" : "primary"} disabled=${busy} data-operation="verifySendingDomain" onClick=${verify}>
-      ${busy ? t("Looking the records up") : isComplete ? t("Verify again") : t("Verify")}</button>
+      ${busy ? t("Looking the records up") : t("Verify")}</button>
     ${domain.status !== "verified" && html`<button type="button" aria-pressed=${keepsOn} onClick=${() => { setKeepsOn(!keepsOn); setSeconds(AGAIN_SECONDS); }}>
       ${keepsOn ? t("Stop checking") : t("Keep checking")}</button>`}
     ${keepsOn && !busy && html`<span class="muted">${t("again in {seconds} s", { seconds })}</span>`}

@@ -18,7 +18,7 @@ const ERRORS = {
   blocked_address: "The name leads to a private address, which this server does not call.",
 };
 
-export function Deliveries({ webhook, query, round, again }) {
+export default function Deliveries({ webhook, query, round, again }) {
   const [waiting, setWaiting] = useState(false);
   const [polls, poll] = useReducer((n) => n + 1, 0);
   useEffect(() => {
@@ -41,7 +41,7 @@ export function Deliveries({ webhook, query, round, again }) {
         { label: t("When"), cell: (row) => html`<${Time} at=${row.created_at} />` },
       ]}
       actions=${(row) => html`<button type="button" class="small" onClick=${() => open(webhook, row)}>${t("Details")}<span class="sr"> ${row.event_type} ${absolute(row.created_at)}</span></button>
-        ${mayReplay(row) && html` <${Action} id="replayDelivery" className="small" args=${{ path: { delivery_id: row.id } }} onDone=${again} done=${t("Sent once more")}>${t("Replay")}</${Action}>`}`}
+        ${mayReplay(row) && html` <${Action} id="replayDelivery" className="small" args=${{ path: { delivery_id: row.id } }} onDone=${again} done=${t("Sent once more")}>${t("Replay")}<span class="sr"> ${row.event_type} ${absolute(row.created_at)}</span></${Action}>`}`}
       empty=${html`<${Empty} title=${t("Nothing was sent here yet")} text=${t("What was sent in the last 30 days stands here. Test sends a made-up event at once.")}
         example=${`messaging webhook test ${webhook.id}`} />`} />`;
 }

@@ -1,18 +1,19 @@
 // Webhooks: the addresses that are told of events, and a new one. The page of one is `webhook.js`.
 import { allowed } from "../lib/api.js";
-import { Badge, Copy, Empty, Head, html, t, useReducer, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, t, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
+import { Later } from "../lib/later.js";
 import { List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
 import { EventsField, EventTags } from "./webhook_events.js";
 import { Receiver } from "./webhook_receiver.js";
-import Webhook from "./webhook.js";
+import { Secret } from "./webhook_secret.js";
 
 export default function Webhooks({ segments, query }) {
   const [made, setMade] = useState(null);
   const [round, again] = useReducer((n) => n + 1, 0);
-  if (segments[0]) return html`<${Webhook} id=${segments[0]} query=${query} />`;
+  if (segments[0]) return html`<${Later} load=${() => import("./webhook.js")} id=${segments[0]} query=${query} />`;
   const mayAdd = allowed("createWebhook");
   const adding = mayAdd && query.new && !made;
   const created = (webhook) => {
@@ -42,7 +43,7 @@ export default function Webhooks({ segments, query }) {
 
 function NewWebhook({ onDone }) {
   return html`<section class="card" aria-labelledby="new-webhook"><h2 id="new-webhook">${t("New webhook")}</h2>
-    <${Form} id="createWebhook" initial=${{ events: ["*"] }} submit=${t("Add webhook")} done=${t("Added. Keep its secret now.")} onDone=${onDone}
+    <${Form} id="createWebhook" initial=${{ events: ["*"] }} submit=${t("Create webhook")} done=${t("Created. Keep its secret now.")} onDone=${onDone}
       body=${({ url = "", events, is_paused: isPaused }) => ({ url, events, ...(isPaused ? { status: "paused" } : {}) })}
       extra=${html`<a class="button" href=${href("webhooks")}>${t("Cancel")}</a>`}>
       <${Field} name="url" type="url" label=${t("Address")} placeholder="https://example.com/hooks/messaging" autocomplete="off" spellcheck=${false} autofocus
@@ -50,17 +51,4 @@ function NewWebhook({ onDone }) {
       <${EventsField} />
       <${Field} name="is_paused" kind="checkbox" label=${t("Begin paused")} help=${t("Events are kept for 7 days, until you resume.")} />
     </${Form}></section>`;
-}
-
-/** A secret, which is shown this once. */
-export function Secret({ webhook, isRotated, onClose }) {
-  return html`<section class="notice good" aria-labelledby="secret"><h2 id="secret">${t("The secret of this webhook")}</h2>
-    <p><bdi>${webhook.url}</bdi></p>
-    <p><code>${webhook.secret}</code> <${Copy} text=${webhook.secret} label=${html`${t("Copy")}<span class="sr"> ${t("secret")}</span>`} /></p>
-    <p>${t("Requests are signed with it, so that your receiver knows they come from here. It is shown only now; a lost one is replaced by a new one.")}
-      ${isRotated && ` ${t("For 24 hours requests are signed with the old one too.")}`}</p>
-    <div class="actions">${!isRotated && html`<a class="button" href=${href(`webhooks/${webhook.id}`)}>${t("To the webhook")}</a>`}
-      <button type="button" onClick=${onClose}>${t("I have kept it")}</button></div>
-    ${!isRotated && html`<details><summary>${t("A receiver for it")}</summary><${Receiver} /></details>`}
-  </section>`;
 }
