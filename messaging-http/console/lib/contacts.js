@@ -45,7 +45,7 @@ export function contactColumns() {
     { label: t("Contact"), cell: (row) => html`<${Written}>${addressOf(row)}</${Written}>` },
     { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : html`<span class="muted">–</span>`) },
     { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : html`<span class="muted">–</span>`) },
-    { label: t("Email marketing"), cell: (row) => consentWord(row.consent.marketing_email) },
+    { label: t("Email marketing"), cell: (row) => html`<span class="nowrap">${consentWord(row.consent.marketing_email)}</span>` },
     {
       label: t("Suppressed"),
       cell: (row) => (row.suppressed_channels.length ? row.suppressed_channels.map(channelName).join(", ") : html`<span class="muted">${t("No")}</span>`),

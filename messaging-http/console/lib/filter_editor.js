@@ -103,7 +103,17 @@ function Remove({ row, parent, edit }) {
   return html`<button type="button" class="quiet" aria-label=${label} title=${label} onClick=${() => edit.remove(row.id, parent)}>✕</button>`;
 }
 
+const MEMBERS = { key: "attribute", id: "choice", and: "conditions", or: "conditions" };
+
 // What is still missing in a row; said plainly, since it is mostly not typed yet.
-function Faults({ texts }) {
-  return texts ? html`<p class="help">${t("Not counted yet: {faults}", { faults: [...new Set(texts)].join("; ") })}</p>` : null;
+function Faults({ texts: violations }) {
+  if (!violations) return null;
+  const member = ({ pointer }) => {
+    const name = pointer.split("/").filter((part) => !/^\d+$/.test(part)).pop();
+    return t(MEMBERS[name] ?? name);
+  };
+  const isMissing = ({ code }) => code === "required" || code === "too_short";
+  const empty = [...new Set(violations.filter(isMissing).map(member))];
+  const wrong = violations.filter((one) => !isMissing(one)).map((one) => `${member(one)}: ${one.message}`);
+  return html`<p class="help">${t("Not counted yet.")} ${[...(empty.length ? [t("Still empty: {names}", { names: empty.join(", ") })] : []), ...wrong].join("; ")}</p>`;
 }

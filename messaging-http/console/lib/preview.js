@@ -8,7 +8,8 @@ const PAUSE = 400;
 const APART = 1000;
 
 /**
- * What a tree of rows finds: `{ size, sizes, sample, faults, error, loading }`. `sizes` and `faults` are by row. Rows that
+ * What a tree of rows finds: `{ size, sizes, sample, faults, error, loading }`. `sizes` and `faults` are by row; faults are
+ * violations as the server tells them. Rows that
  * the server finds incomplete are left out of the count, with their faults told, so that the others keep theirs.
  */
 export function usePreview(tree) {
@@ -42,9 +43,9 @@ async function count(tree, signal) {
   } catch (error) {
     if (error.status !== 422 || !error.violations.length) throw error;
     const faults = {};
-    for (const { pointer, message } of error.violations) {
-      const row = rowAt(whole.places, pointer) ?? tree.id;
-      (faults[row] ??= []).push(message);
+    for (const violation of error.violations) {
+      const row = rowAt(whole.places, violation.pointer) ?? tree.id;
+      (faults[row] ??= []).push(violation);
     }
     const rest = filterOf(tree, new Set(Object.keys(faults).filter((id) => id !== tree.id)));
     if (faults[tree.id] || !Object.keys(rest.filter).length) return { sizes: {}, faults, size: null, sample: [] };

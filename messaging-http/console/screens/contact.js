@@ -22,6 +22,8 @@ export default function Contact({ id, query }) {
 function Drawn({ contact, query, reload }) {
   const isEdited = query.edit && allowed("updateContact");
   const name = nameOf(contact);
+  // What was asked about the contact as it was is asked again.
+  const version = `${contact.updated_at} ${contact.suppressed_channels.join()}`;
   const stop = () => changeQuery({ edit: null });
   const saved = () => {
     announce(t("Saved"));
@@ -43,12 +45,12 @@ function Drawn({ contact, query, reload }) {
                 extra=${html`<button type="button" onClick=${stop}>${t("Cancel")}</button>`} />`
             : html`<${Profile} contact=${contact} />`}
         </section>
-        <${Timeline} contact=${contact} />
+        <${Timeline} key=${version} contact=${contact} />
       </div>
       <div class="stack">
         <${Consent} contact=${contact} />
-        <${Suppressions} contact=${contact} reload=${reload} />
-        <${Sending} contact=${contact} query=${query} />
+        <${Suppressions} key=${`of ${version}`} contact=${contact} reload=${reload} />
+        <${Sending} key=${`to ${version}`} contact=${contact} query=${query} />
       </div>
     </div>`;
 }

@@ -85,7 +85,7 @@ function Merge({ contact, close }) {
   return html`
     <form onSubmit=${look}><div class="field"><label for="duplicate">${t("The duplicate")}</label>
       <p class="help" id="duplicate-help">${t("Its email, phone, external id or contact id")}</p>
-      <div class="actions"><input id="duplicate" dir="auto" value=${text} autocomplete="off" aria-describedby="duplicate-help duplicate-fault"
+      <div class="actions"><input id="duplicate" dir="auto" autofocus value=${text} autocomplete="off" aria-describedby="duplicate-help duplicate-fault"
           aria-invalid=${fault ? "true" : undefined} onInput=${(event) => setText(event.target.value)} />
         <button type="submit">${t("Find")}</button></div>
       <p class="fault-text" id="duplicate-fault" role="status">${fault}</p></div></form>

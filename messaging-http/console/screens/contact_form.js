@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { AttributeFields, fromForm, kindsOf, toForm } from "../lib/attributes.js";
 import { Field, Form, useForm } from "../lib/form.js";
+import { FirstFocus } from "../lib/focus.js";
 import { html, Loading, t, useCall, useState } from "../lib/ui.js";
 
 const CONSENTS = [["unknown", "Not asked"], ["true", "Agreed"], ["false", "Refused"]];
@@ -49,6 +50,7 @@ function Drawn({ id, contact, fields, lists, onDone, submit, extra }) {
       </div>
       <datalist id="zones">${(Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => html`<option value=${zone}></option>`)}</datalist>
     </details>
+    <${FirstFocus} />
   </${Form}>`;
 }
 

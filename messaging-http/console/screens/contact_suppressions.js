@@ -2,6 +2,7 @@
 import { seesAddresses } from "../lib/api.js";
 import { Cause, liftText } from "../lib/cause.js";
 import { channelName, reasonName, REASONS } from "../lib/contacts.js";
+import { keepFocus } from "../lib/focus.js";
 import { Action, confirm, Facts, Fragment, html, Loaded, t, useCall } from "../lib/ui.js";
 import { Time } from "../lib/time.js";
 
@@ -32,7 +33,7 @@ function Channel({ contact, channel, reload }) {
       [t("Detail"), one.detail],
       [t("Cause"), html`<${Cause} suppression=${one} now />`],
     ]} />
-    <${Action} id="deleteSuppression" args=${{ path: { id: one.id } }} className="small" done=${t("The address is off the list")} onDone=${reload}
+    <${Action} id="deleteSuppression" args=${{ path: { id: one.id } }} className="small" done=${t("The address is off the list")} onDone=${() => { reload(); keepFocus(); }}
       before=${() => confirm({ title: t("Take the address off the list?"), text: liftText(one), action: t("Take off the list") })}>${t("Take off the list")}</${Action}>
   </${Fragment}>`)}</${Loaded}>`;
 }

@@ -12,6 +12,7 @@ export const STATES = { awaiting_upload: "waiting", processing: "processing", co
 
 const EVERY = 1000;
 const SHOWN = 100;
+const OTHER = ["size_mismatch", "checksum_mismatch"];
 const OPEN = ["awaiting_upload", "processing"];
 
 export function OneImport({ id }) {
@@ -77,7 +78,7 @@ function Missing({ one, sent, reload }) {
     reload();
   };
   return html`<section class="card" aria-labelledby="stage"><h2 id="stage">${t("The file has not arrived")}</h2>
-    ${sent?.error && html`<div class="notice fault" role="alert"><p>${sent.error.status ? sent.error.message : t("The connection broke.")} <span class="muted">${sent.error.code}</span></p></div>`}
+    ${sent?.error && html`<div class="notice fault" role="alert"><p>${OTHER.includes(sent.error.code) ? t("That is another file than the one this import was begun with.") : sent.error.status ? sentence(sent.error.message) : t("The connection broke.")} <span class="muted">${sent.error.code}</span></p></div>`}
     <div class="field"><label for="again">${t("Choose the same file again")}</label>
       <p class="help" id="again-help">${t("{name}, {size}. It can be sent until then:", { name: one.filename, size: bytes(one.size_bytes) })} <${Time} at=${one.expires_at} /></p>
       <input id="again" type="file" aria-describedby="again-help" onChange=${(event) => take(event.target.files[0])} /></div></section>`;

@@ -2,6 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { addressOf, contactColumns } from "../lib/contacts.js";
 import { Field, Form } from "../lib/form.js";
+import { FirstFocus, keepFocus } from "../lib/focus.js";
 import { Delete } from "../lib/in_use.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
@@ -40,13 +41,13 @@ function Drawn({ list, query, reload }) {
     ${isRenamed && html`<section class="card" aria-labelledby="rename"><h2 id="rename">${t("Rename")}</h2>
       <${Form} id="updateList" path=${{ id }} initial=${{ name }} done=${t("Saved")} onDone=${() => { stop(); reload(); }}
         extra=${html`<button type="button" onClick=${stop}>${t("Cancel")}</button>`}>
-        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required /></${Form}></section>`}
+        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required /><${FirstFocus} /></${Form}></section>`}
     ${isAdding && html`<${Add} id=${id} onDone=${changed} />`}
     <section class="stack" aria-labelledby="members"><h2 id="members">${t("Contacts on this list")}</h2>
       <${List} id="listListContacts" args=${{ path: { id } }} reloads=${changes} caption=${t("Contacts on this list")}
         rowHref=${(row) => href(`contacts/${row.id}`)} columns=${contactColumns()}
         actions=${allowed("removeListContact") && ((row) => html`<${Action} id="removeListContact" className="small"
-          args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${changed}>
+          args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${() => { changed(); keepFocus(); }}>
           ${t("Remove")}<span class="sr"> ${addressOf(row)}</span></${Action}>`)}
         empty=${html`<${Empty} title=${t("Nobody is on this list")}
           text=${allowed("addListContacts") ? t("Add contacts by their addresses, or import a file with a column that holds the id of this list.") : t("Contacts that are put on it appear here.")}
@@ -94,7 +95,7 @@ function Add({ id, onDone }) {
     <form class="form" onSubmit=${run}>
       <div class="field"><label for="who">${t("Emails, phones or ids")}</label>
         <textarea id="who" rows="2" dir="auto" value=${text} aria-describedby="who-help" onInput=${(event) => setText(event.target.value)}></textarea>
-        <p class="help" id="who-help">${t("Of contacts that are there already, separated by spaces or lines.")}</p></div>
+        <${FirstFocus} /><p class="help" id="who-help">${t("Of contacts that are there already, separated by spaces or lines.")}</p></div>
       ${error && html`<${Failed} error=${error} />`}
       <div role="status" hidden=${!fault && !said && !unknown.length}>
         ${fault && html`<p class="fault-text">${fault}</p>`}

@@ -1,6 +1,7 @@
 // Lists: their names and sizes, a form for a new one. One of them is drawn by list.js.
 import { allowed } from "../lib/api.js";
 import { Field, Form } from "../lib/form.js";
+import { FirstFocus } from "../lib/focus.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { number, Time } from "../lib/time.js";
@@ -27,6 +28,7 @@ function All({ query }) {
       <${Form} id="createList" done=${t("The list is there")} onDone=${(list) => go(`lists/${list.id}`)}
         extra=${html`<button type="button" onClick=${() => changeQuery({ new: null })}>${t("Cancel")}</button>`}>
         <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" />
+        <${FirstFocus} />
       </${Form}></section>`}
     <${List} id="listLists" caption=${t("Lists")} rowHref=${(row) => href(`lists/${row.id}`)}
       columns=${[

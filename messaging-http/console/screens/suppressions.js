@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Cause, liftText } from "../lib/cause.js";
 import { channelName, CHANNELS, reasonName, REASONS, Written } from "../lib/contacts.js";
+import { FirstFocus, keepFocus } from "../lib/focus.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
@@ -18,8 +19,8 @@ export default function Suppressions({ query }) {
   const isNew = query.new && allowed("createSuppression");
   const columns = [
     { label: t("Address"), cell: (row) => html`<${Written}>${row.address}</${Written}>` },
-    { label: t("Channel"), cell: (row) => channelName(row.channel) },
-    { label: t("Reason"), cell: (row) => html`<span>${reasonName(row.reason)}${row.detail && html` <span class="muted">${row.detail.replaceAll("_", " ")}</span>`}</span>` },
+    { label: t("Channel"), cell: (row) => html`<span class="nowrap">${channelName(row.channel)}</span>` },
+    { label: t("Reason"), cell: (row) => html`<span><span class="nowrap">${reasonName(row.reason)}</span>${row.detail && html` <span class="muted">${row.detail.replaceAll("_", " ")}</span>`}</span>` },
     { label: t("Since"), cell: (row) => html`<${Time} at=${row.created_at} />` },
     { label: t("Cause"), wide: true, cell: (row) => html`<${Cause} suppression=${row} />` },
   ];
@@ -36,7 +37,7 @@ export default function Suppressions({ query }) {
     <${List} id="listSuppressions" args=${{ query: filters }} reloads=${changes} filtered=${isFiltered(query, FILTERS)} caption=${t("Suppressions")}
       columns=${columns}
       actions=${allowed("deleteSuppression") && ((row) => html`<${Action} id="deleteSuppression" className="small" args=${{ path: { id: row.id } }}
-        done=${t("The address is off the list")} onDone=${changed}
+        done=${t("The address is off the list")} onDone=${() => { changed(); keepFocus(); }}
         before=${() => confirm({ title: t("Take the address off the list?"), text: liftText(row), action: t("Take off the list") })}>
         ${t("Delete")}<span class="sr"> ${row.address}</span></${Action}>`)}
       empty=${html`<${Nothing} isNew=${isNew} />`} />
@@ -69,6 +70,7 @@ function New({ onDone }) {
         <${Field} name="reason" label=${t("Reason")} kind="select" options=${choices(REASONS)} />
       </div>
       <p class="help">${t("From now on nothing is sent to the address; with the reason Unsubscribe, only marketing is held back. If the address is listed already, the graver reason counts.")}</p>
+      <${FirstFocus} />
     </${Form}></section>`;
 }
 
