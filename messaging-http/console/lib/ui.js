@@ -288,7 +288,7 @@ function Dialog({ title, wide, onClose, children }) {
   }, []);
   return html`<dialog ref=${element} class=${wide ? "wide" : ""} aria-labelledby=${heading}
       onCancel=${(event) => { event.preventDefault(); onClose(); }}>
-    <header><h2 id=${heading}>${title}</h2>
+    <header role="none"><h2 id=${heading}>${title}</h2>
       <button type="button" class="quiet" aria-label=${t("Close")} onClick=${() => onClose()}>✕</button></header>
     ${children}
   </dialog>`;

@@ -117,8 +117,8 @@ function ContactChoice({ onChange }) {
   const newest = useCall("listContacts", { query: { limit: 20 } }, { quiet: true });
   const called = (contact) => contact.email ?? contact.phone ?? contact.external_id ?? contact.id;
   const known = newest.data?.data ?? [];
-  const find = async () => {
-    const wanted = text.trim();
+  const find = async (event) => {
+    const wanted = event.target.value.trim();
     setUnknown(false);
     if (!wanted) return onChange(null);
     const near = known.find((contact) => called(contact) === wanted || contact.id === wanted);

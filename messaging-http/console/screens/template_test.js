@@ -9,6 +9,23 @@ const TO = {
   telegram: ["text", "123456789"], push: ["text", ""],
 };
 
+// To oneself, if that is an address to which something can be sent.
+function mine(channel) {
+  const { email } = me().user;
+  return channel === "email" && /@.+\./.test(email) ? email : "";
+}
+
+// The names of a template's variables as an object to be filled.
+function skeleton(names) {
+  const object = {};
+  for (const name of names) {
+    const path = name.split(".");
+    const last = path.pop();
+    path.reduce((inner, part) => (inner[part] ??= {}), object)[last] = "";
+  }
+  return object;
+}
+
 export function TestSend({ template, close }) {
   const [sent, setSent] = useState(null);
   const { channel } = template;
@@ -20,11 +37,11 @@ export function TestSend({ template, close }) {
   }
   return html`
     <p class="muted">${t("Version {version}, as saved, goes to one address. It counts in no campaign.", { version: template.version })}</p>
-    <${Form} id="sendMessage" submit=${t("Send")} initial=${{ to: channel === "email" ? me().user.email : "" }} onDone=${setSent}
+    <${Form} id="sendMessage" submit=${t("Send")} initial=${{ to: mine(channel), variables: skeleton(template.variables) }} onDone=${setSent}
       body=${({ to, variables, from_email: from }) => ({ channel, to, template_id: template.id, ...(variables && { variables }), ...(from && { from_email: from }) })}>
-      <${Field} name="to" label=${t("To")} kind=${kind} placeholder=${placeholder} />
+      <${Field} name="to" label=${t("To")} kind=${kind} placeholder=${placeholder} required />
       ${channel === "email" && !template.from_email && html`<${Field} name="from_email" label=${t("From")} kind="email" help=${t("The template names no sender. Left empty, the workspace's domain is used.")} />`}
       ${template.variables.length > 0 && html`<${Field} name="variables" label=${t("Variables")} kind="json" rows=${4}
-        help=${t("As JSON; the template asks for {names}.", { names: template.variables.join(", ") })} />`}
+        help=${t("As JSON. What stays empty is printed as nothing.")} />`}
     </${Form}>`;
 }
