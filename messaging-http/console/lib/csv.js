@@ -53,7 +53,7 @@ export function delimiterOf(text) {
 }
 
 /**
- * The header and the first rows of a file: `{ header, rows, total }`; `total` is how many rows there are when the whole
+ * The header and the first rows of a file: `{ header, rows, total, delimiter }`; `total` is how many rows there are when the whole
  * file was looked at, else null. Throws when it is no text in UTF-8.
  */
 export async function sampleOf(file, wanted = 5) {
@@ -61,8 +61,46 @@ export async function sampleOf(file, wanted = 5) {
   const bytes = await file.slice(0, SAMPLE_BYTES).arrayBuffer();
   // The end of a part may cut a letter in two, which is no fault; the decoder drops a byte order mark.
   const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
-  const rows = rowsOf(text, delimiterOf(text));
+  const delimiter = delimiterOf(text);
+  const rows = rowsOf(text, delimiter);
   const [header = [], ...rest] = rows;
   const whole = isWhole ? rest : rest.slice(0, -1);
-  return { header: header.map((name) => name.trim()), rows: whole.slice(0, wanted), total: isWhole ? rest.length : null };
+  return { header: header.map((name) => name.trim()), rows: whole.slice(0, wanted), total: isWhole ? rest.length : null, delimiter };
+}
+
+const PART = 4 << 20;
+
+/**
+ * A file with one more column, the first, that has the same value in every row. It stands in front since rows may be
+ * shorter than the header.
+ */
+export async function withColumn(file, delimiter, name, value) {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const found = [];
+  let cell = `${name}${delimiter}`;
+  let isRowStart = true;
+  let isCellStart = true;
+  let isQuoted = false;
+  let wasQuoted = false;
+  for (let at = 0; at < file.size; at += PART) {
+    const text = decoder.decode(await file.slice(at, at + PART).arrayBuffer(), { stream: at + PART < file.size });
+    let from = 0;
+    for (let nth = 0; nth < text.length; nth += 1) {
+      const letter = text[nth];
+      const isLineEnd = !isQuoted && (letter === "\n" || letter === "\r");
+      if (isRowStart && !isLineEnd) {
+        found.push(text.slice(from, nth), cell);
+        from = nth;
+        cell = `${value}${delimiter}`;
+      }
+      const closes = isQuoted && letter === '"';
+      // A quotation mark opens at the beginning of a cell, or right after one: then it was a doubled one.
+      if (letter === '"') isQuoted = !isQuoted && (isCellStart || wasQuoted);
+      wasQuoted = closes;
+      isRowStart = isLineEnd;
+      isCellStart = isLineEnd || (!isQuoted && letter === delimiter);
+    }
+    found.push(text.slice(from));
+  }
+  return new Blob(found, { type: "text/csv" });
 }

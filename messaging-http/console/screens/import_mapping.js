@@ -1,6 +1,6 @@
 // What the columns of a file are, seen on its first rows; then the import begins.
 import { allowed, call } from "../lib/api.js";
-import { TARGETS } from "../lib/csv.js";
+import { TARGETS, withColumn } from "../lib/csv.js";
 import { sha256 } from "../lib/sha256.js";
 import { beginUpload } from "../lib/uploads.js";
 import { go, href } from "../lib/route.js";
@@ -10,6 +10,8 @@ import { Written } from "../lib/contacts.js";
 const IDENTIFIERS = ["external_id", "email", "phone"];
 const NEW = "new";
 const SKIP = "";
+// The column that is put in front of the others when everybody goes onto one list.
+const ON_LIST = "put_on_list";
 
 const keyOf = (header) => header.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^[^A-Za-z_]+/, "").slice(0, 64) || "column";
 
@@ -33,17 +35,20 @@ const nameOf = (target) => t(TARGETS.find(([one]) => one === target)[1]);
 
 export function Mapping(props) {
   const fields = useCall(allowed("listCustomFields") && "listCustomFields", { query: { limit: 200 } }, { quiet: true });
-  if (fields.loading) return null;
-  return html`<${Drawn} ...${props} fields=${fields.data?.data ?? []} />`;
+  const lists = useCall(allowed("listLists") && "listLists", { query: { limit: 200 } }, { quiet: true });
+  if (fields.loading || lists.loading) return null;
+  return html`<${Drawn} ...${props} fields=${fields.data?.data ?? []} lists=${lists.data?.data ?? []} />`;
 }
 
-function Drawn({ file, sample: { header, rows, total }, fields }) {
+function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists }) {
   const [targets, setTargets] = useState(() => header.reduce((all, name) => [...all, guess(name, fields, all)], []));
   const [keys, setKeys] = useState(["external_id", "email", "phone"]);
+  const [list, setList] = useState("");
   const [state, setState] = useState({});
   const change = (nth, target) => setTargets(targets.map((old, at) => (at === nth ? target : old)));
   const identifiers = IDENTIFIERS.filter((name) => targets.includes(name));
   const twice = targets.filter((target, at) => target && targets.indexOf(target) !== at);
+  const hasLists = targets.includes("list_ids");
   const used = targets.filter(Boolean).length;
   // With one there is nothing to choose.
   const matched = identifiers.length === 1 ? identifiers : keys.filter((key) => identifiers.includes(key));
@@ -51,10 +56,15 @@ function Drawn({ file, sample: { header, rows, total }, fields }) {
     setState({ busy: t("Reading the file") });
     try {
       const mapping = Object.fromEntries(header.map((name, at) => [name, targets[at] || null]).filter(([name]) => name));
-      const sum = await sha256(file);
+      let sent = file;
+      if (list && !hasLists) {
+        sent = await withColumn(file, delimiter, ON_LIST, list);
+        mapping[ON_LIST] = "list_ids";
+      }
+      const sum = await sha256(sent);
       setState({ busy: t("Beginning") });
-      const made = await call("createImport", { body: { filename: file.name, size_bytes: file.size, sha256: sum, mapping, dedup_keys: matched } });
-      beginUpload(made, file);
+      const made = await call("createImport", { body: { filename: file.name, size_bytes: sent.size, sha256: sum, mapping, dedup_keys: matched } });
+      beginUpload(made, sent);
       go("import", { id: made.import_id });
     } catch (error) {
       // What the browser says when a file was changed or moved after it was chosen.
@@ -77,12 +87,15 @@ function Drawn({ file, sample: { header, rows, total }, fields }) {
           onChange=${(event) => setKeys(IDENTIFIERS.filter((one) => (one === name ? event.target.checked : keys.includes(one))))} /> <span>${nameOf(name)}</span></label></div>`)}</div>`}
       ${identifiers.length > 0 && !matched.length && html`<p class="fault-text" role="status">${t("Choose at least one.")}</p>`}
     </fieldset>
+    ${!hasLists && lists.length > 0 && html`<div class="field"><label for="on-list">${t("Put everybody on a list")}</label>
+      <select id="on-list" value=${list} onChange=${(event) => setList(event.target.value)}><option value="">${t("No list")}</option>
+        ${lists.map(({ id, name }) => html`<option key=${id} value=${id} selected=${id === list}>${name}</option>`)}</select></div>`}
     ${twice.length > 0 && html`<div class="notice fault" role="alert"><p>${t("Two columns become the same thing: {names}. Skip one of them.", { names: [...new Set(twice)].join(", ") })}</p></div>`}
     <details><summary>${t("What values look like")}</summary><ul>
       <li>${t("Phones with their country: +14155550123.")}</li>
       <li>${t("Several tags in one cell are separated by ; or |.")}</li>
       <li>${t("Consent: yes, no, true, false, 1 or 0; an empty cell changes nothing.")}</li>
-      <li>${t("To put people on a list, add a column with the id of the list; it stands on the page of each list.")} <a href=${href("lists")}>${t("Lists")}</a></li></ul></details>
+      <li>${t("A column of lists holds their ids; each stands on the page of its list.")} <a href=${href("lists")}>${t("Lists")}</a></li></ul></details>
     ${state.error && html`<${Failed} error=${state.error} />`}
     ${state.error?.violations.length > 0 && html`<ul class="fault-text">${state.error.violations.map(({ pointer, message }) => html`<li>${pointer}: ${message}</li>`)}</ul>`}
     ${state.fault && html`<p class="fault-text" role="alert">${state.fault}</p>`}

@@ -5,7 +5,7 @@ import { download, Written } from "../lib/contacts.js";
 import { href } from "../lib/route.js";
 import { absolute, bytes, duration, number, Time } from "../lib/time.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";
-import { Badge, Copy, Facts, Figure, Head, html, Loaded, Progress, t, useCall, useEffect, useState, words } from "../lib/ui.js";
+import { Badge, Copy, count, Facts, Figure, Head, html, Loaded, Progress, t, useCall, useEffect, useState, words } from "../lib/ui.js";
 
 /** How states look; their words are the server's. */
 export const STATES = { awaiting_upload: "waiting", processing: "processing", completed: "completed", failed: "failed", expired: "cancelled" };
@@ -42,7 +42,7 @@ function Stage({ one, sent, reload }) {
   const { status } = one;
   if (status === "completed") {
     return html`<div class="notice good" role="status"><p>${one.failed
-      ? t("Done, but for {number} rows: they are below, with what is wrong.", { number: number(one.failed) })
+      ? t("Done, but {rows} could not be taken: see below.", { rows: count(one.failed, t("row"), t("rows")) })
       : t("Done: every row is in.")} <a href=${href("contacts")}>${t("See the contacts")}</a></p></div>`;
   }
   if (status === "failed") {
@@ -78,10 +78,11 @@ function Missing({ one, sent, reload }) {
     reload();
   };
   return html`<section class="card" aria-labelledby="stage"><h2 id="stage">${t("The file has not arrived")}</h2>
-    ${sent?.error && html`<div class="notice fault" role="alert"><p>${OTHER.includes(sent.error.code) ? t("That is another file than the one this import was begun with.") : sent.error.status ? sentence(sent.error.message) : t("The connection broke.")} <span class="muted">${sent.error.code}</span></p></div>`}
+    ${sent?.error && html`<div class="notice fault" role="alert"><p>${OTHER.includes(sent.error.code) ? t("That is another file than the one this import was begun with. If you chose a list for it, begin anew.") : sent.error.status ? sentence(sent.error.message) : t("The connection broke.")} <span class="muted">${sent.error.code}</span></p></div>`}
     <div class="field"><label for="again">${t("Choose the same file again")}</label>
       <p class="help" id="again-help">${t("{name}, {size}. It can be sent until then:", { name: one.filename, size: bytes(one.size_bytes) })} <${Time} at=${one.expires_at} /></p>
-      <input id="again" type="file" aria-describedby="again-help" onChange=${(event) => take(event.target.files[0])} /></div></section>`;
+      <input id="again" type="file" aria-describedby="again-help" onChange=${(event) => take(event.target.files[0])} /></div>
+    <p><a href=${href("import")}>${t("Begin anew")}</a></p></section>`;
 }
 
 function Numbers({ one }) {
