@@ -13,9 +13,8 @@ export function FilterField({ name, label, help, add, begin = { type: "attribute
   const faults = useFaults(name);
   const value = read(values, name);
   const set = (filter) => change(name, isEmpty(filter) ? undefined : filter);
-  return html`<div class="stack" role="group" aria-label=${label}>
-    <p><strong>${label}</strong></p>
-    ${help && html`<p class="help">${help}</p>`}
+  return html`<div class="form" role="group" aria-label=${label}>
+    <div><p><strong>${label}</strong></p>${help && html`<p class="help">${help}</p>`}</div>
     ${isEmpty(value)
       ? html`<div><button type="button" class="small" onClick=${() => set({ and: [begin] })}>${add ?? t("Add condition")}</button></div>`
       : html`<${FilterEditor} value=${value} onChange=${set} isAutomation />

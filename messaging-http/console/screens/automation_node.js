@@ -62,13 +62,13 @@ function Send({ lists, node }) {
   return html`
     <${Choice} name="config.template_id" label=${t("Template")} rows=${lists.templates} />
     <${Field} name="config.category" label=${t("Category")} kind="select" options=${CATEGORIES.map(([id, text]) => [id, t(text)])} />
-    <details open=${Boolean(node.config?.from_email || node.config?.subject_override || node.config?.channel)}><summary>${t("Sender, subject, channel")}</summary><div class="form stack">
+    <details open=${Boolean(node.config?.from_email || node.config?.subject_override || node.config?.channel)}><summary>${t("Sender, subject, channel")}</summary><div class="form">
       <div class="row-of-fields"><${Field} name="config.from_name" label=${t("From name")} /><${Field} name="config.from_email" label=${t("From email")} kind="email" /></div>
       <div class="row-of-fields"><${Field} name="config.reply_to" label=${t("Reply to")} kind="email" />
       <${Field} name="config.channel" label=${t("Channel")} kind="select" optional options=${["email", "sms", "push", "telegram", "whatsapp", "viber"].map((one) => [one, one])} help=${t("That of the template, if left out.")} /></div>
       <${Field} name="config.subject_override" label=${t("Subject")} help=${t("In place of the template's.")} />
       <${Field} name="config.variables" label=${t("Variables")} kind="json" help=${t("More values for the template, as JSON.")} /></div></details>
-    <details open=${Boolean(quiet || cap)}><summary>${t("Quiet hours, frequency cap")}</summary><div class="form stack">
+    <details open=${Boolean(quiet || cap)}><summary>${t("Quiet hours, frequency cap")}</summary><div class="form">
       <${Switch} label=${t("Not at night")} on=${quiet} onChange=${(on) => set("quiet_hours", on, { start: "22:00", end: "08:00" })} />
       ${quiet && html`<div class="row-of-fields"><${Field} name="config.quiet_hours.start" label=${t("From")} kind="time" /><${Field} name="config.quiet_hours.end" label=${t("Until")} kind="time" /></div>`}
       <${Switch} label=${t("Not too many messages to one contact")} on=${cap} onChange=${(on) => set("frequency_cap", on, { per_week: 3 })} />
@@ -96,7 +96,7 @@ function Wait({ node }) {
       ${WAITS.map(([id, text]) => html`<option value=${id} selected=${id === form}>${t(text)}</option>`)}</select></label>
     ${form === "duration" && html`<${Duration} name="config.duration" label=${t("How long")} />`}
     ${form === "until" && html`<div class="row-of-fields"><${Field} name="config.until.time" label=${t("Time of day")} kind="time" />
-      <${Field} name="config.until.timezone" label=${t("Time zone")} help=${t("contact is the contact's own; or one like Europe/Berlin.")} /></div>
+      <${Field} name="config.until.timezone" label=${t("Time zone")} help=${t("contact for the contact's own, or a name like Europe/Berlin.")} /></div>
       <fieldset><legend>${t("Only on these days")}</legend><div class="actions">${[1, 2, 3, 4, 5, 6, 7].map((day) => html`<div class="field check"><label>
         <input type="checkbox" checked=${days.includes(day)} onChange=${(event) => setDay(day, event.target.checked)} /> ${weekday(day)}</label></div>`)}</div>
         <p class="help">${t("None ticked: on any day.")}</p></fieldset>`}

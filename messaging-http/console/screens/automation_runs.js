@@ -57,7 +57,7 @@ function NoRuns({ automation, canTrigger }) {
   }
   return html`<${Empty} title=${t("Nobody has entered yet")} text=${t("Contacts enter when the trigger happens; one of them you can let in yourself.")}
     action=${canTrigger && t("Let a contact in")} onClick=${() => changeQuery({ trigger: 1 })}
-    example=${`messaging trigger automation ${automation.id} --external-id u-42`} />`;
+    example=${`messaging automation trigger ${automation.id} --external-id u-42`} />`;
 }
 
 function Trigger({ automation, onDone }) {

@@ -115,8 +115,8 @@ function faultText({ pointer, message }) {
 function Part({ id, title, text, faults, tools, children }) {
   const isOpen = tools.open === id;
   return html`<li id=${domId(id)}><div class="card">
-    <div class="head-line"><h3>${title}</h3><span class="muted" dir="auto">${text}</span>
-      <div class="actions row-end"><${Toggle} id=${id} name=${title} tools=${tools} /></div></div>
+    <div class="step-line"><div><h3>${title}</h3> <span class="muted" dir="auto">${text}</span></div>
+      <div class="actions"><${Toggle} id=${id} name=${title} tools=${tools} /></div></div>
     ${!isOpen && faults.length > 0 && html`<ul class="fault-text">${faults.map((one) => html`<li>${faultText(one)}</li>`)}</ul>`}
     ${isOpen && html`<fieldset class="bare" id="${domId(id)}-form" disabled=${!tools.editable}>${children}</fieldset>`}</div></li>`;
 }
@@ -149,9 +149,9 @@ function Step({ item, place, after, isLast, tools }) {
   const icon = (label, sign, className, run, disabled) => html`<button type="button" class="quiet small ${className}" disabled=${disabled} onClick=${run} title=${label}><span aria-hidden="true">${sign}</span><span class="sr">${label}: ${name}</span></button>`;
   return html`<li id=${domId(id)}>
     <div class="card">
-      <div class="head-line"><h3>${name}</h3> <span dir="auto">${nodeText(node, tools.lists.names)}</span>
-        ${node.name && html`<span class="muted" dir="auto">${node.name}</span>`}
-        <div class="actions row-end">
+      <div class="step-line"><div><h3>${name}</h3> <span dir="auto">${nodeText(node, tools.lists.names)}</span>
+          ${node.name && html` <span class="muted" dir="auto">${node.name}</span>`}</div>
+        <div class="actions">
           ${tools.editable && html`${icon(t("Move up"), "↑", "up", () => tools.move(id, -1), !canMove(tools.draft.flow, id, -1))}
             ${icon(t("Move down"), "↓", "down", () => tools.move(id, 1), !canMove(tools.draft.flow, id, 1))}
             ${icon(t("Remove"), "✕", "remove", () => tools.remove(id))}`}
@@ -194,6 +194,6 @@ function chooseKind(isLast) {
   const kinds = KINDS.filter(([kind]) => isLast || kind !== "exit");
   const groups = [...new Set(kinds.map(([, , , group]) => group))];
   return dialog((close) => html`<div class="stack">${groups.map((group) => html`<section key=${group}><h3>${t(group)}</h3>
-    <ul class="choices">${kinds.filter(([, , , one]) => one === group).map(([kind, name, text]) => html`<li key=${kind}><button type="button" class="quiet" onClick=${() => close(kind)}>
+    <ul class="choices">${kinds.filter(([, , , one]) => one === group).map(([kind, name, text]) => html`<li key=${kind}><button type="button" class="quiet" autofocus=${kind === KINDS[0][0]} onClick=${() => close(kind)}>
       <strong>${t(name)}</strong> ${text && html`<span class="muted">${t(text)}</span>`}</button></li>`)}</ul></section>`)}</div>`, { title: t("Add a step") });
 }

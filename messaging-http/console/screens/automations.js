@@ -45,9 +45,9 @@ const opened = (automation) => go(`automations/${automation.id}`);
 function NoAutomations() {
   return html`<section class="stack" aria-labelledby="examples"><h2 id="examples">${t("No automations yet")}</h2>
     <p>${allowed("createAutomation") ? t("Begin with an example. It stays a draft, and nothing is sent, until you activate it.") : t("Who may change automations can begin with an example.")}</p>
-    <div class="grid">${EXAMPLES.map((one) => html`<div class="card" key=${one.id}><h3>${t(one.name)}</h3><p>${t(one.text)}</p>
+    <div class="grid" style=${{ gridTemplateColumns: "repeat(auto-fit, minmax(min(15rem, 100%), 1fr))" }}>${EXAMPLES.map((one) => html`<div class="card" key=${one.id}><h3>${t(one.name)}</h3><p>${t(one.text)}</p>
       <${Action} id="createAutomation" args=${{ body: { name: t(one.name), ...one.body } }} done=${t("A draft is created")} onDone=${opened}>${t("Begin with {name}", { name: t(one.name) })}</${Action}></div>`)}</div>
-    ${allowed("createAutomation") && html`<${Code} text=${"messaging create automation --json-body automation.json"} label=${t("Command")} />`}</section>`;
+    ${allowed("createAutomation") && html`<${Code} text=${"messaging automation create --json-body automation.json"} label=${t("Command")} />`}</section>`;
 }
 
 function NewAutomation() {

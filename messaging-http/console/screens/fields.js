@@ -40,7 +40,7 @@ const columns = () => [
 function NoFields() {
   return html`<${Empty} title=${t("No fields yet")} text=${t("Declare what you know of your contacts, for instance their plan: wrong values are refused then, and segments offer the field.")}
     action=${allowed("createCustomField") && t("New field")} href=${href("fields", { new: 1 })}
-    example="messaging create custom field --key plan --type string --label Plan" />`;
+    example="messaging custom-field create --key plan --type string --label Plan" />`;
 }
 
 function NewField({ onDone }) {

@@ -47,7 +47,7 @@ function State({ row }) {
 function NoKeys() {
   return html`<${Empty} title=${t("No keys yet")} text=${t("A key lets a program send messages and read what became of them.")}
     action=${allowed("createApiKey") && t("New key")} href=${href("keys", { new: 1 })}
-    example="messaging create api key --name backend --scopes messages:send" />`;
+    example="messaging key create --name backend --scopes messages:send" />`;
 }
 
 const DAY = 86400000;
@@ -105,7 +105,7 @@ function NewKey({ onDone }) {
       <${Field} name="name" label=${t("Name")} help=${t("The program that will use it, for instance backend.")} autocomplete="off" />
       <${Scopes} />
       <details><summary>${t("Limits: requests a minute, addresses, expiry")}</summary>
-        <div class="form stack"><div class="row-of-fields">
+        <div class="form"><div class="row-of-fields">
           <${Field} name="rate_limit" label=${t("Requests a minute")} kind="number" placeholder="600" />
           <${Field} name="expires_at" label=${t("Expires")} kind="datetime" /></div>
           <${Field} name="ip_allowlist" label=${t("Only from these addresses")} kind="list" help=${t("IP addresses or blocks like 10.0.0.0/8, separated by commas. Empty: from everywhere.")} /></div></details>
