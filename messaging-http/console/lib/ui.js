@@ -110,6 +110,7 @@ export function Failed({ error, retry }) {
   }
   return html`<div class="notice fault" role="alert">
     <p><strong>${error.status ? t("The server could not answer.") : t("The server cannot be reached.")}</strong> ${error.message}</p>
+    ${error.violations?.map(({ parameter, pointer, message }) => html`<p>${parameter ?? pointer}: ${message}</p>`)}
     <p class="muted">${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</p>
     ${retry && html`<button type="button" onClick=${retry}>${t("Try again")}</button>`}
   </div>`;

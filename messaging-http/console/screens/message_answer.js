@@ -54,7 +54,7 @@ function Cause({ message, to }) {
 
 function Cure({ cure, onDone }) {
   if (!cure) return null;
-  const { text, command, button, link, operation, path, body, title, asks, action, done, after } = cure;
+  const { text, command, button, link, isCure, operation, path, body, title, asks, action, done, after } = cure;
   const mayCall = operation && allowed(operation);
   const before = asks && (() => confirm({ title, text: asks, action, back: t("Leave it") }));
   return html`
@@ -62,5 +62,5 @@ function Cure({ cure, onDone }) {
     ${command && html`<${Code} text=${command} label=${t("Command")} />`}
     ${operation && !mayCall && html`<p>${t("{cure}: an editor or admin of the workspace can do that.", { cure: button })}</p>`}
     ${mayCall && html`<${Action} id=${operation} args=${{ path, body }} before=${before} done=${done} className="primary" onDone=${() => onDone(after)}>${button}</${Action}>`}
-    ${link && html`<p><a class="button" href=${link}>${button}</a></p>`}`;
+    ${link && html`<p><a class="button ${isCure ? "primary" : ""}" href=${link}>${button}</a></p>`}`;
 }

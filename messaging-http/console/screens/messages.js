@@ -80,7 +80,7 @@ function NoMessages() {
 function MessageFilters({ query }) {
   const [open, setOpen] = useState(() => isFiltered(query, MORE));
   const set = FILTERS.filter((name) => query[name]);
-  return html`<div class="stack-small">
+  return html`<div>
     <${Filters} fields=${[
       { name: "status", label: t("Status"), options: STATUSES.map((word) => [word, t(word)]) },
       { name: "channel", label: t("Channel"), options: CHANNELS.map((word) => [word, channelName(word)]) },
@@ -104,14 +104,14 @@ function MoreFilters({ query }) {
     if (query[name] && !options.some(([id]) => id === query[name])) options.push([query[name], query[name]]);
     return { name, label, options };
   };
-  return html`<${Filters} fields=${[
+  return html`<${Filters} label=${t("More filters")} fields=${[
     named(templates, "template_id", t("Template")),
     named(campaigns, "campaign_id", t("Campaign")),
     named(automations, "automation_id", t("Automation")),
     { name: "contact_id", label: t("Contact id") },
   ]}>
-    <${Day} name="since" label=${t("From")} query=${query} />
-    <${Day} name="until" label=${t("To and including")} query=${query} />
+    <${Day} name="since" label=${t("Since")} query=${query} />
+    <${Day} name="until" label=${t("Until")} query=${query} />
   </${Filters}>`;
 }
 
