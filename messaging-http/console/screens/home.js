@@ -87,19 +87,25 @@ function FirstSteps() {
   const messages = useCall(allowed("listMessages") && "listMessages", { query: { limit: 1 } }, { every: 5000 });
   const sandbox = useCall(allowed("listSandboxMessages") && "listSandboxMessages", { query: { limit: 1 } }, { every: 5000 });
   const domains = useCall(allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } });
+  const channels = useCall(allowed("listChannels") && "listChannels");
   const keys = useCall(allowed("listApiKeys") && "listApiKeys", { query: { limit: 200 } }, { every: 5000 });
-  if (!allowed("sendMessage") || !messages.data || !domains.data) return null;
+  if (!allowed("sendMessage") || !messages.data || !domains.data || channels.loading) return null;
   const [message] = messages.data.data;
   const own = domains.data.data.find((one) => !one.domain.endsWith(".test"));
   const from = domains.data.data.find((one) => one.status === "verified");
   const used = keys.data?.data.some((key) => key.last_used_at);
-  const steps = [
-    [t("Send a message"), Boolean(message), html`<p><a href=${href("send", { to: "ann@example.com", subject: "Hello", text: "It works", from_email: from && `hello@${from.domain}` })}>${t("A filled form is ready")}</a>. ${t("The sandbox captures what is sent; nothing leaves this machine.")}</p>`],
-    [t("See it captured"), Boolean(sandbox.data?.data.length), html`<p><a href=${message ? href(`messages/${message.message_id}`) : href("sandbox")}>${t("Look at what became of it")}</a> ${t("and at the mail as it would have been sent.")}</p>`],
-    [t("Send from your program"), Boolean(used), html`<p>${t("The same with curl; a key comes from")} <a href=${href("keys", { new: 1 })}>${t("Keys")}</a>.</p>
-      <${Code} text=${curl(from)} label=${t("curl command")} />`],
-    [t("Add a domain of yours"), Boolean(own), html`<p><a href=${href("domains", { new: 1 })}>${t("Add a domain")}</a> ${t("and publish its DNS records, to send to the world.")}</p>`],
-  ];
+  // Where mail really leaves, or no domain may send yet, nothing is promised that does not hold.
+  const isSandbox = channels.data?.data.find(({ channel }) => channel === "email")?.provider === "sandbox";
+  const send = [t("Send a message"), Boolean(message), from
+    ? html`<p><a href=${href("send", { to: "ann@example.com", subject: "Hello", text: "It works", from_email: `hello@${from.domain}` })}>${t("A filled form is ready")}</a>. ${isSandbox && t("The sandbox captures what is sent; nothing leaves this machine.")}</p>`
+    : html`<p>${t("As soon as a domain of yours is verified.")}</p>`];
+  const see = isSandbox
+    ? [t("See it captured"), Boolean(sandbox.data?.data.length), html`<p><a href=${message ? href(`messages/${message.message_id}`) : href("sandbox")}>${t("Look at what became of it")}</a> ${t("and at the mail as it would have been sent.")}</p>`]
+    : [t("See what became of it"), Boolean(message), html`<p>${t("Each message tells what happened to it, with the words of the other server.")}</p>`];
+  const program = [t("Send from your program"), Boolean(used), html`<p>${t("The same with curl; a key comes from")} <a href=${href("keys", { new: 1 })}>${t("Keys")}</a>.</p>
+    <${Code} text=${curl(from)} label=${t("curl command")} />`];
+  const add = [t("Add a domain of yours"), Boolean(own), html`<p><a href=${href("domains", { new: 1 })}>${t("Add a domain")}</a> ${t("and publish its DNS records, to send to the world.")}</p>`];
+  const steps = from ? [send, see, program, add] : [add, send, see, program];
   if (steps.every(([, done]) => done)) return null;
   return html`<section class="stack" aria-labelledby="steps"><h2 id="steps">${t("First steps")}</h2>
     <ol class="steps">${steps.map(([title, done, text], nth) => html`<li class=${done ? "done" : ""}>

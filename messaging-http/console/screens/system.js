@@ -14,10 +14,10 @@ export default function System() {
     <${Loaded} of=${found} skeleton=${8}>${(system) => html`
       <${Fence} system=${system} />
       <${Overview} system=${system} />
-      <${Checks} checks=${system.checks} />
       <${Queues} channels=${system.channels} />
       <${Lanes} lanes=${system.lanes} />
-      <${Nodes} system=${system} />`}</${Loaded}>`;
+      <${Nodes} system=${system} />
+      <${Checks} checks=${system.checks} />`}</${Loaded}>`;
 }
 
 function Fence({ system: { fenced, channels } }) {

@@ -47,7 +47,7 @@ function Group({ title, checks, page }) {
   // The cure of several checks is often one and the same.
   const cures = [...new Set(open.map(({ cure }) => cure))];
   return html`<article class="card">
-    <div class="head-line"><h3><bdi>${title}</bdi></h3>${page && html`<a class="button small" href=${href(`domains/${page.id}`)}>${t("Its records")}</a>`}</div>
+    <div class="head-line"><h3><bdi>${title}</bdi></h3>${page && html`<a class="button small" href=${href(`domains/${page.id}`)}>${t("Records")}<span class="sr"> ${title}</span></a>`}</div>
     <ul class="findings">${cures.map((cure) => {
       const cured = open.filter((check) => check.cure === cure);
       return html`<li key=${cure}>${cured.map((check) => html`<div key=${check.id}><p><${Badge} status=${check.status} /> <strong>${nameOf(check)}</strong>${![title, "-"].includes(check.subject) && html` <bdi class="muted">${check.subject}</bdi>`}</p>
