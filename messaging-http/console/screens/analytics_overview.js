@@ -1,8 +1,9 @@
 // What was sent and what became of it, for all channels or one, beside the same time before.
-import { html, Figure, Loaded, t, useCall } from "../lib/ui.js";
+import { allowed } from "../lib/api.js";
+import { Empty, Figure, html, Loaded, t, useCall } from "../lib/ui.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
-import { changeQuery } from "../lib/route.js";
+import { changeQuery, href } from "../lib/route.js";
 import { number, percent } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 
@@ -18,17 +19,26 @@ export default function AnalyticsOverview({ query, span }) {
   const now = useCall("getAnalyticsOverview", { query: { ...asked, from: span.from, to: span.to } });
   const before = useCall("getAnalyticsOverview", { query: { ...asked, from: span.before, to: span.from } });
   return html`
-    <${Loaded} of=${now} skeleton=${10}>${({ totals, series }) => html`
-      ${totals.sent === 0 && html`<p class="notice">${t("Nothing was sent in this time.")} <button type="button" class="link" onClick=${() => changeQuery({ days: 365, from: null, to: null, channel: null })}>${t("Look at a whole year")}</button></p>`}
+    <${Loaded} of=${now} skeleton=${10}>${({ totals, series }) => (hasNothing(totals) ? html`<${Nothing} query=${query} />` : html`
       <p class="muted">${span.days === 1 ? t("Compared with the day before.") : t("Compared with the {days} days before.", { days: span.days })}</p>
       <div class="grid">${FIGURES.map(([name, label, whole]) => html`<${Figure} key=${name} name=${t(label)} value=${totals[name]}
         note=${note(totals, before.data?.totals, name, whole)} />`)}</div>
       <p class="help">${t("Opened and clicked count people, once for each message. Machines, such as scanners of links and programs that load pictures beforehand, are left out; each campaign tells them apart.")}</p>
       <${Chart} points=${series} label=${span.interval === "hour" ? t("Messages by hour") : t("Messages by day")}
         dateStyle=${span.interval === "hour" ? { weekday: "short", hour: "numeric" } : undefined}
-        series=${[{ name: "sent", label: t("Sent") }, { name: "delivered", label: t("Delivered") }, { name: "unique_opens", label: t("Opened") }, { name: "unique_clicks", label: t("Clicked") }, { name: "bounces", label: t("Bounced") }]} />`}
+        series=${[{ name: "sent", label: t("Sent") }, { name: "delivered", label: t("Delivered") }, { name: "unique_opens", label: t("Opened") }, { name: "unique_clicks", label: t("Clicked") }, { name: "bounces", label: t("Bounced") }]} />`)}
     </${Loaded}>
     ${!channel && html`<${ByChannel} span=${span} />`}`;
+}
+
+// Opens of earlier messages are worth showing also when nothing was sent.
+const hasNothing = (totals) => FIGURES.every(([name]) => totals[name] === 0);
+
+function Nothing({ query }) {
+  const isYear = query.days === "365" && !query.channel;
+  return html`<${Empty} title=${t("Nothing was sent in this time")} text=${t("What is sent stands here within seconds: how much arrived, was opened, clicked and came back.")}
+    action=${allowed("sendMessage") && t("Send a message")} href=${href("send")}>
+    ${!isYear && html`<button type="button" class="link" onClick=${() => changeQuery({ days: 365, from: null, to: null, channel: null })}>${t("Look at a whole year")}</button>`}</${Empty}>`;
 }
 
 function note(totals, earlier, name, whole) {

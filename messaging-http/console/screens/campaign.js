@@ -20,7 +20,7 @@ export default function Campaign({ id, query }) {
     setAnswered(answer);
     found.reload();
   };
-  return html`<${Loaded} of=${found}>${(loaded) => {
+  return html`${!found.data && html`<${Head} title=${t("Campaign")} back=${href("campaigns")} backText=${t("Campaigns")} />`}<${Loaded} of=${found}>${(loaded) => {
     const campaign = answered ?? loaded;
     return html`
       <${Head} title=${campaign.name} back=${href("campaigns")} backText=${t("Campaigns")}

@@ -20,13 +20,14 @@ export default function Campaigns({ segments, query }) {
 }
 
 function CampaignList({ query }) {
-  const [rows, setRows] = useState([]);
+  const [rows, setRows] = useState(null);
   const [round, setRound] = useState(0);
   const again = () => setRound((n) => n + 1);
   const figures = useCall(allowed("listAnalyticsCampaigns") && "listAnalyticsCampaigns", { query: { limit: 200 } });
   const pace = usePace();
   const isNew = query.new && allowed("createCampaign");
-  const isMoving = rows.some(({ status }) => status === "sending");
+  const isMoving = rows?.some(({ status }) => status === "sending");
+  const isEmpty = rows?.length === 0 && !query.status && !query.cursor;
   useEffect(() => {
     if (!isMoving) return undefined;
     const timer = setInterval(() => document.visibilityState === "visible" && again(), LOOK_MS);
@@ -39,10 +40,10 @@ function CampaignList({ query }) {
   };
   return html`
     <${Head} title=${t("Campaigns")}>
-      ${allowed("createCampaign") && !isNew && html`<a class="button primary" href=${href("campaigns", { ...query, new: 1 })}>${t("New campaign")}</a>`}
+      ${allowed("createCampaign") && !isNew && !isEmpty && html`<a class="button primary" href=${href("campaigns", { ...query, new: 1 })}>${t("New campaign")}</a>`}
     </${Head}>
     ${isNew && html`<${NewCampaign} query=${query} />`}
-    <${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />
+    ${!isEmpty && html`<${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />`}
     <${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}
       rowHref=${(row) => href(`campaigns/${row.id}`)} filtered=${isFiltered(query, ["status"])}
       columns=${[

@@ -11,7 +11,7 @@ export default function Template({ id, query }) {
   // What a write answered is newer than what was loaded.
   const [answered, setAnswered] = useState(null);
   const tab = query.tab === "versions" ? "versions" : "edit";
-  return html`<${Loaded} of=${found}>${(loaded) => {
+  return html`${!found.data && html`<${Head} title=${t("Template")} back=${href("templates")} backText=${t("Templates")} />`}<${Loaded} of=${found}>${(loaded) => {
     const template = answered?.id === id ? answered : loaded;
     return html`
       <${Head} title=${template.name} back=${href("templates")} backText=${t("Templates")}

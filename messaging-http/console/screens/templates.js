@@ -1,6 +1,6 @@
 // Templates: those that are there, by channel; a new one from nothing, from HTML or from a web page.
 import { allowed } from "../lib/api.js";
-import { Badge, Empty, Head, html, t } from "../lib/ui.js";
+import { Badge, Empty, Head, html, t, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
@@ -17,15 +17,17 @@ export default function Templates({ segments, query }) {
 
 function TemplateList({ query }) {
   const isNew = query.new && allowed("createTemplate");
+  const [rows, setRows] = useState(null);
+  const isEmpty = rows?.length === 0 && !query.channel && !query.cursor;
   return html`
     <${Head} title=${t("Templates")}>
-      ${allowed("createTemplate") && !isNew && html`
+      ${allowed("createTemplate") && !isNew && !isEmpty && html`
         <a class="button" href=${href("templates", { ...query, new: "html" })}>${t("Import")}</a>
         <a class="button primary" href=${href("templates", { ...query, new: 1 })}>${t("New template")}</a>`}
     </${Head}>
     ${isNew && html`<${NewTemplate} kind=${query.new} />`}
-    <${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />
-    <${List} id="listTemplates" caption=${t("Templates")} args=${{ query: { channel: query.channel } }}
+    ${!isEmpty && html`<${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />`}
+    <${List} id="listTemplates" caption=${t("Templates")} args=${{ query: { channel: query.channel } }} onRows=${setRows}
       rowHref=${(row) => href(`templates/${row.id}`)} filtered=${isFiltered(query, ["channel"])}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
