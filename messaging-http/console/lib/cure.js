@@ -7,7 +7,7 @@ import { t } from "./ui.js";
 
 // Operations that want more than the cure holds, and the screens that ask for it.
 const SCREENS = {
-  previewTemplate: (path, body) => href(`templates/${path.id}`, { show: "preview", contact_id: body?.contact_id }),
+  previewTemplate: (path, body) => href(`templates/${path.id}`, { contact_id: body?.contact_id }),
   listSendingDomains: () => href("domains"),
   setChannel: () => href("channels"),
 };

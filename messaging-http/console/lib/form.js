@@ -62,6 +62,13 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
 
   const run = async (event) => {
     event.preventDefault();
+    // What is typed but is no JSON yet is not in the values; the form would send something else than it shows.
+    const broken = [...form.current.elements].find((control) => control.validity?.customError);
+    if (broken) {
+      broken.focus();
+      announce(broken.validationMessage, { fault: true });
+      return;
+    }
     const input = body ? body(values) : withoutEmpty(values);
     const text = JSON.stringify(input);
     if (sent.current.text !== text) sent.current = { text, key: idempotencyKey() };
@@ -75,7 +82,11 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
     } catch (failure) {
       setError(failure);
       announce(refusal?.(failure, values)?.text ?? failure.message, { fault: true });
-      requestAnimationFrame(() => form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus());
+      requestAnimationFrame(() => {
+        // What is wrong may stand in a part that is folded away.
+        for (const control of form.current?.querySelectorAll("details [aria-invalid=true]") ?? []) control.closest("details").open = true;
+        form.current?.querySelector("[aria-invalid=true], [role=alert]")?.focus();
+      });
     } finally {
       setBusy(false);
     }
@@ -238,18 +249,17 @@ function ItemsInput({ common, value, rows, onItems }) {
 
 function JsonInput({ common, value, rows, onFault, onValue }) {
   const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
-  const onInput = (event) => {
-    setText(event.target.value);
-    if (!event.target.value.trim()) {
-      onFault(null);
-      onValue(undefined);
-      return;
-    }
+  const tell = (control, fault) => {
+    control.setCustomValidity(fault ?? "");
+    onFault(fault);
+  };
+  const onInput = ({ target }) => {
+    setText(target.value);
     try {
-      onValue(JSON.parse(event.target.value));
-      onFault(null);
+      onValue(target.value.trim() ? JSON.parse(target.value) : undefined);
+      tell(target, null);
     } catch (error) {
-      onFault(t("Not JSON yet: {message}", { message: error.message }));
+      tell(target, t("Not JSON yet: {message}", { message: error.message }));
     }
   };
   return html`<textarea ...${common} class="mono" rows=${rows} spellcheck=${false} value=${text} onInput=${onInput}></textarea>`;
