@@ -159,13 +159,13 @@ function chainAt(flow, { owner, branch, loose }) {
   return owner ? itemsOf(flow).find(({ node }) => node.id === owner).branches[branch].chain : flow.chain;
 }
 
-// Where a step stands: its chain, its place in it, and the same of the step above.
+// Where a step stands: its chain, its place in it, and for the step above the same, with the way that leads here.
 function find(flow, id) {
   const look = (chain, above) => {
     for (const [at, item] of chain.items.entries()) {
       if (item.node.id === id) return { chain, at, above };
-      for (const branch of item.branches) {
-        const found = look(branch.chain, { chain, at });
+      for (const [branch, { chain: inner }] of item.branches.entries()) {
+        const found = look(inner, { chain, at, item, branch });
         if (found) return found;
       }
     }
@@ -223,20 +223,32 @@ export function remove(flow, id) {
 /** Whether a step can be moved up (-1) or down (1). */
 export function canMove(flow, id, step) {
   const { chain, at, above } = find(flow, id);
-  const { node } = chain.items[at];
+  if (chain.items[at].node.kind === "exit") return false;
   const other = chain.items[at + step];
-  if (node.kind === "exit") return false;
-  return other ? other.node.kind !== "exit" : above !== null;
+  return Boolean(other && other.node.kind !== "exit") || above !== null;
 }
 
-/** Moves a step with what is below it past its neighbour; past the end of a branch it leaves the branch. */
+/**
+ * Moves a step with what is below it one place up or down. The places are those of the outline, so a step goes into the
+ * ways of its neighbour, from way to way, and out again: every place can be reached.
+ */
 export function move(flow, id, step) {
   const next = copy(flow);
   const { chain, at, above } = find(next, id);
   const [item] = chain.items.splice(at, 1);
-  const target = at + step;
-  if (target >= 0 && target <= chain.items.length) chain.items.splice(target, 0, item);
-  else above.chain.items.splice(step < 0 ? above.at : above.at + 1, 0, item);
+  const put = ({ items }, place) => items.splice(place, 0, item);
+  // Nothing comes after an exit.
+  const endOf = ({ items }) => (items.at(-1)?.node.kind === "exit" ? items.length - 1 : items.length);
+  const other = step < 0 ? chain.items[at - 1] : chain.items[at];
+  if (other && other.node.kind !== "exit") {
+    const into = step < 0 ? other.branches.at(-1) : other.branches[0];
+    if (into) put(into.chain, step < 0 ? endOf(into.chain) : 0);
+    else put(chain, at + step);
+    return next;
+  }
+  const beside = above.item.branches[above.branch + step];
+  if (beside) put(beside.chain, step < 0 ? endOf(beside.chain) : 0);
+  else put(above.chain, step < 0 ? above.at : above.at + 1);
   return next;
 }
 
