@@ -142,11 +142,30 @@ export function kindOf({ op, value }, declared) {
   return typeof one === "boolean" ? "boolean" : "string";
 }
 
+const kindOfValue = (value) => ({ number: "number", boolean: "boolean" }[typeof value] ?? (Array.isArray(value) ? "string_array" : undefined));
+
+/** Fields by what contacts hold: `[{ key, type }]`; texts may be dates and are left open. */
+export function fieldsOf(contacts) {
+  const found = new Map();
+  for (const { attributes = {} } of contacts) {
+    for (const [key, value] of Object.entries(attributes)) if (value !== null) found.set(key, { key, type: kindOfValue(value) });
+  }
+  return [...found.values()];
+}
+
+/** A test of another attribute: what was asked stays where values of the new one are of the same kind. */
+export function withKey(test, key, before, after) {
+  if (!after || kindOf(test, before) === kindOf(test, after)) return { ...test, key };
+  const kind = kindOf(test, after);
+  const [op] = OPS[kind][0];
+  return { type: test.type, key, op, value: emptyValue(kind, op) };
+}
+
 /** What a test's value is at the beginning, for an operator of a kind. */
 export function emptyValue(kind, op) {
   const shape = OPS[kind].find(([name]) => name === op)?.[2];
   return {
-    text: "", texts: [], number: 0, numbers: [0, 100], boolean: true, date: today(), dates: [today(-30), today()],
+    text: "", texts: [], number: undefined, numbers: [0, 100], boolean: true, date: today(), dates: [today(-30), today()],
     duration: { value: 30, unit: "days" }, offset: { offset_days: 0 },
   }[shape];
 }

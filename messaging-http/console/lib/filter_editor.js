@@ -1,6 +1,6 @@
 // A filter as nested rows. Everything is done by keyboard: rows are added and removed by buttons.
 import { allowed } from "./api.js";
-import { begun, filterOf, group, leaf, leavesOf, MODES, treeOf, TYPES, withRow } from "./filter.js";
+import { begun, fieldsOf, filterOf, group, leaf, leavesOf, MODES, treeOf, TYPES, withRow } from "./filter.js";
 import { Choice } from "./filter_values.js";
 import { Condition } from "./filter_rows.js";
 import { usePreview } from "./preview.js";
@@ -14,6 +14,11 @@ export function FilterEditor({ value, onChange, onPreview, isAutomation = false,
   const [tree, setTree] = useState(() => treeOf(value));
   const fields = useCall(allowed("listCustomFields") && "listCustomFields", { query: { limit: 200 } }, { quiet: true });
   const found = usePreview(tree);
+  // Keys of attributes that nobody declared are known from contacts that were seen.
+  const seen = useRef(new Map());
+  for (const field of fieldsOf(found.sample ?? [])) seen.current.set(field.key, field);
+  const declared = fields.data?.data ?? [];
+  const others = [...seen.current.values()].filter(({ key }) => !declared.some((one) => one.key === key));
   const added = useRef(null);
   const area = useRef();
   useEffect(() => { onPreview?.(found); }, [found]);
@@ -37,7 +42,7 @@ export function FilterEditor({ value, onChange, onPreview, isAutomation = false,
     onChange(filter);
   };
   const edit = {
-    found, fields: fields.data?.data ?? [], isAutomation, readOnly,
+    found, fields: [...declared, ...others], isAutomation, readOnly,
     alter: (id, by) => change(withRow(tree, id, by)),
     add: (id, row) => {
       added.current = row.id;
@@ -48,7 +53,8 @@ export function FilterEditor({ value, onChange, onPreview, isAutomation = false,
       change(withRow(tree, id, () => null));
     },
   };
-  return html`<fieldset class="bare" ref=${area} disabled=${readOnly}><${Group} row=${tree} edit=${edit} /></fieldset>`;
+  return html`<fieldset class="bare" ref=${area} disabled=${readOnly}
+    onKeyDown=${(event) => event.key === "Enter" && event.target.matches("input") && event.preventDefault()}><${Group} row=${tree} edit=${edit} /></fieldset>`;
 }
 
 function Group({ row, edit, parent }) {
@@ -67,7 +73,7 @@ function Group({ row, edit, parent }) {
       ${item.items ? html`<${Group} row=${item} edit=${edit} parent=${row.id} />` : html`<${Leaf} row=${item} edit=${edit} parent=${row.id} />`}</li>`)}</ul>`}
     ${!edit.readOnly && html`<div class="actions">
       <button type="button" class="small" onClick=${() => edit.add(row.id, leaf(begun("attribute")))}>${t("Add condition")}</button>
-      <button type="button" class="small" onClick=${() => edit.add(row.id, group(row.mode === "any" ? "all" : "any", [leaf(begun("attribute"))]))}>${t("Add group")}</button>
+      <button type="button" class="small" title=${t("Conditions of their own, joined in another way")} onClick=${() => edit.add(row.id, group(row.mode === "any" ? "all" : "any", [leaf(begun("attribute"))]))}>${t("Add group")}</button>
     </div>`}
   </div>`;
 }
@@ -103,7 +109,7 @@ function Remove({ row, parent, edit }) {
   return html`<button type="button" class="quiet" aria-label=${label} title=${label} onClick=${() => edit.remove(row.id, parent)}>✕</button>`;
 }
 
-const MEMBERS = { key: "attribute", id: "choice", and: "conditions", or: "conditions" };
+const MEMBERS = { key: "attribute", id: "choice", between: "days", after: "day", before: "day", and: "conditions", or: "conditions" };
 
 // What is still missing in a row; said plainly, since it is mostly not typed yet.
 function Faults({ texts: violations }) {

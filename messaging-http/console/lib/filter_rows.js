@@ -1,8 +1,9 @@
 // The controls of each kind of condition.
-import { allowed } from "./api.js";
+import { allowed, call, workspace } from "./api.js";
 import { CHANNELS } from "./contacts.js";
 import { Choice, DateInput, Duration, NumberInput, Test, Text, Texts } from "./filter_values.js";
-import { html, t, useCall, useId } from "./ui.js";
+import { withKey } from "./filter.js";
+import { html, t, useEffect, useId, useState } from "./ui.js";
 
 const FIELDS = [
   ["email", "Email"], ["phone", "Phone"], ["external_id", "External id"], ["locale", "Language"], ["timezone", "Time zone"],
@@ -15,10 +16,34 @@ const EVENTS = [
 const COUNTS = [["gte", "at least"], ["lte", "at most"], ["eq", "exactly"]];
 const said = (pairs) => pairs.map(([value, text]) => [value, t(text)]);
 
-// `{ id: name }` of what an operation lists, as choices; an id that is not among them stays to be seen.
+const FRESH = 30000;
+const kept = new Map();
+
+// Many rows ask for the same names; they are fetched once.
+function listed(id) {
+  const key = `${workspace()?.workspace_id} ${id}`;
+  const found = kept.get(key);
+  if (found && Date.now() - found.at < FRESH) return found.promise;
+  const promise = call(id, { query: { limit: id.startsWith("list") ? 200 : undefined }, quiet: true }).then(({ data }) => data);
+  promise.catch(() => kept.delete(key));
+  kept.set(key, { at: Date.now(), promise });
+  return promise;
+}
+
+function useListed(id) {
+  const [rows, setRows] = useState([]);
+  useEffect(() => {
+    let isGone = false;
+    // Without the names an id can still be seen, and a text be typed.
+    if (allowed(id)) listed(id).then((found) => !isGone && setRows(found), () => {});
+    return () => { isGone = true; };
+  }, [id]);
+  return rows;
+}
+
+// What an operation lists, as choices; an id that is not among them stays to be seen.
 function useNamed(id, chosen) {
-  const found = useCall(allowed(id) && id, { query: { limit: 200 } }, { quiet: true });
-  const named = (found.data?.data ?? []).map((one) => [one.id, one.name]);
+  const named = useListed(id).map((one) => [one.id, one.name]);
   return chosen && !named.some(([one]) => one === chosen) ? [...named, [chosen, chosen]] : named;
 }
 
@@ -32,8 +57,10 @@ const set = (condition, name, value) => (value === undefined || value === "" ? w
 
 function Attribute({ condition, onChange, fields }) {
   const id = useId();
-  const declared = fields.find(({ key }) => key === condition.key)?.type;
-  return html`<${Text} label=${t("Attribute")} placeholder=${t("Attribute")} list=${id} value=${condition.key} onChange=${(key) => onChange({ ...condition, key })} />
+  const typeOf = (wanted) => fields.find(({ key }) => key === wanted)?.type;
+  const declared = typeOf(condition.key);
+  return html`<${Text} label=${t("Attribute")} placeholder=${t("Attribute")} list=${id} value=${condition.key}
+      onChange=${(key) => onChange(withKey(condition, key, declared, typeOf(key)))} />
     <datalist id=${id}>${fields.map(({ key, label }) => html`<option key=${key} value=${key}>${label}</option>`)}</datalist>
     <${Test} test=${condition} declared=${declared} onChange=${onChange} />`;
 }
@@ -99,14 +126,17 @@ function Within({ condition, onChange, isAutomation }) {
 
 function ProductEvent({ condition, onChange, isAutomation, readOnly }) {
   const tests = condition.where ?? [];
+  const id = useId();
+  const known = useListed("getAnalyticsEvents");
   const change = (where) => onChange(set(condition, "where", where.length ? where : undefined));
-  return html`<${Text} label=${t("Name of the event")} placeholder=${t("Name of the event")} value=${condition.name} onChange=${(name) => onChange({ ...condition, name })} />
+  return html`<${Text} label=${t("Name of the event")} placeholder=${t("Name of the event")} list=${id} value=${condition.name} onChange=${(name) => onChange({ ...condition, name })} />
+    <datalist id=${id}>${known.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
     <${Count} condition=${condition} onChange=${onChange} /><${Within} condition=${condition} onChange=${onChange} isAutomation=${isAutomation} />
     ${tests.map((test, nth) => html`<div class="actions" key=${nth}><span>${t("where")}</span>
       <${Text} label=${t("Property")} placeholder=${t("Property")} value=${test.property} onChange=${(property) => change(tests.map((one, at) => (at === nth ? { ...one, property } : one)))} />
       <${Test} test=${test} onChange=${(next) => change(tests.map((one, at) => (at === nth ? next : one)))} />
       ${!readOnly && html`<button type="button" class="quiet" aria-label=${t("Remove the property")} onClick=${() => change(tests.filter((_, at) => at !== nth))}>✕</button>`}</div>`)}
-    ${!readOnly && html`<button type="button" class="link" onClick=${() => change([...tests, { property: "", op: "eq", value: "" }])}>${t("where a property …")}</button>`}`;
+    ${!readOnly && html`<button type="button" class="link" onClick=${() => change([...tests, { property: "", op: "eq", value: "" }])}>${t("Narrow by a property")}</button>`}`;
 }
 
 function Message({ condition, onChange, isAutomation }) {

@@ -1,6 +1,6 @@
 // Live counts of a filter: one call counts all of its rows.
 import { call } from "./api.js";
-import { useEffect, useRef, useState } from "./ui.js";
+import { useEffect, useReducer, useRef, useState } from "./ui.js";
 import { filterOf, rowAt } from "./filter.js";
 
 const PAUSE = 400;
@@ -14,6 +14,7 @@ const APART = 1000;
  */
 export function usePreview(tree) {
   const [state, setState] = useState({ sizes: {}, faults: {}, loading: true });
+  const [round, retry] = useReducer((n) => n + 1, 0);
   const last = useRef(0);
   const text = JSON.stringify(filterOf(tree));
   useEffect(() => {
@@ -24,14 +25,14 @@ export function usePreview(tree) {
       last.current = Date.now();
       count(tree, abort.signal).then(
         (found) => setState({ ...found, loading: false }),
-        (error) => !abort.signal.aborted && setState((old) => ({ ...old, error, loading: false })),
+        (error) => !abort.signal.aborted && setState((old) => ({ ...old, error, retry, loading: false })),
       );
     }, last.current ? wait : 0);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [text]);
+  }, [text, round]);
   return state;
 }
 

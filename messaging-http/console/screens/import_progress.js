@@ -105,8 +105,8 @@ function Refused({ one }) {
         <div class="actions"><button type="button" onClick=${() => download(`${one.import_id}-errors.csv`, text, "text/csv")}>${t("Download as CSV")}</button>
           ${rows.length > SHOWN && html`<span class="muted">${t("The first {shown} of {all} faults:", { shown: SHOWN, all: number(rows.length) })}</span>`}</div>
         <table class="rows"><caption class="sr">${t("Rows that were refused")}</caption>
-          <thead><tr><th scope="col" class="numeric">${t("Row")}</th><th scope="col">${t("Column")}</th><th scope="col">${t("What is wrong")}</th></tr></thead>
-          <tbody>${rows.slice(0, SHOWN).map(([row, column, code, message], nth) => html`<tr key=${nth}><th scope="row" class="numeric" data-label=${t("Row")}>${row}</th>
-            <td data-label=${t("Column")} dir="auto">${column || "–"}</td><td class="wide" data-label=${t("What is wrong")}>${message} <span class="muted">${words(code)}</span></td></tr>`)}</tbody></table>`;
+          <thead><tr><th scope="col">${t("Row")}</th><th scope="col">${t("Column")}</th><th scope="col">${t("What is wrong")}</th></tr></thead>
+          <tbody>${rows.slice(0, SHOWN).map(([row, column, code, message], nth) => html`<tr key=${nth}><th scope="row" data-label=${t("Row")}>${t("Row {row}", { row })}</th>
+            <td data-label=${t("Column")} dir="auto">${column || "–"}</td><td class="wide" data-label=${t("What is wrong")}><span>${message} <span class="muted">${words(code)}</span></span></td></tr>`)}</tbody></table>`;
     }}</${Loaded}></section>`;
 }

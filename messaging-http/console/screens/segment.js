@@ -101,8 +101,8 @@ function Conditions() {
 }
 
 function Found({ found }) {
-  const { size, sample = [], error, loading } = found;
-  if (error) return html`<${Failed} error=${error} />`;
+  const { size, sample = [], error, retry, loading } = found;
+  if (error) return html`<${Failed} error=${error} retry=${retry} />`;
   const value = size === undefined || size === null ? (loading ? "…" : "–") : number(size);
   return html`<section class="stack" aria-labelledby="found" aria-busy=${loading && size === undefined ? "true" : undefined}><h2 id="found">${t("Who is in it")}</h2>
     <div aria-live="polite"><${Figure} name=${t("Contacts right now")} value=${value}
