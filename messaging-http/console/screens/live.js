@@ -85,7 +85,7 @@ function Nothing({ filtered }) {
     return html`<div class="empty"><p class="empty-title">${t("Nothing matches yet")}</p>
       <p><a class="button" href=${href("live")}>${t("Clear filters")}</a></p></div>`;
   }
-  return html`<${Empty} title=${t("Nothing happened in the last ten minutes")} text=${t("Events of messages appear here by themselves.")}
+  return html`<${Empty} title=${t("Nothing happened in the last ten minutes")} text=${t("Events of messages appear here by themselves, as they do on the command line:")}
     action=${allowed("sendMessage") && t("Send a message")} href=${href("send")}
     example=${"messaging message watch"} />`;
 }

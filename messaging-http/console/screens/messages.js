@@ -33,7 +33,7 @@ function MessageList({ query }) {
       ${allowed("sendMessage") && html`<a class="button primary" href=${href("send")}>${t("Send a message")}</a>`}
     </${Head}>
     <${MessageFilters} query=${query} />
-    ${!query.cursor && rows && html`<div class="news" role="status">${fresh > 0
+    ${!query.cursor && rows && (rows.length > 0 || fresh > 0) && html`<div class="news" role="status">${fresh > 0
       ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
       : html`<span class="muted">${t("Newest first")}</span>`}</div>`}
     <${List} id="listMessages" args=${{ query: asked }} caption=${t("Messages")} reloads=${reloads + (rows?.length === 0 ? fresh : 0)} onRows=${setRows}
