@@ -52,7 +52,7 @@ function Verdict({ title, of: { would_send: isSent, reasons }, contact, campaign
   return html`<div><h3>${title} <${Badge} status=${isSent ? "ok" : "failed"}>${isSent ? t("Would be sent") : t("Would not be sent")}</${Badge}></h3>
     ${reasons.length > 0 && html`<ul>${reasons.map(({ code, text, since, cure }) => {
       const [label, link] = cureAt(code, contact, campaign);
-      return html`<li key=${code}>${sentence(t(text))} ${since && html`<span class="muted">${t("Since")} <${Time} at=${since} />.</span>`} ${sentence(t(cure))}
+      return html`<li key=${code}>${sentence(text && t(text))} ${since && html`<span class="muted">${t("Since")} <${Time} at=${since} />.</span>`} ${sentence(cure && t(cure))}
         ${link && html` <a href=${link}>${t(label)}</a>`}</li>`;
     })}</ul>`}</div>`;
 }
