@@ -23,8 +23,8 @@ export function done({ recipients, waiting }) {
  */
 export function usePace() {
   const seen = useRef(new Map());
-  return ({ id, status, waiting }) => {
-    if (status !== "sending") {
+  return ({ id, status, phase, waiting }) => {
+    if (status !== "sending" || phase === "waiting_winner") {
       seen.current.delete(id);
       return null;
     }

@@ -67,7 +67,7 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
 export function Bars({ rows, label }) {
   const largest = Math.max(1, ...rows.map((row) => row.value));
   const isNoted = rows.some((row) => row.note);
-  return html`<ul class="bars" aria-label=${label}>${rows.map((row) => html`<li>
+  return html`<ul class="bars ${isNoted ? "noted" : ""}" aria-label=${label}>${rows.map((row) => html`<li>
     <span class="bar-label">${row.href ? html`<a href=${row.href}>${row.label}</a>` : row.label}</span>
     <svg class="bar ${row.tone ?? ""}" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(row.value ? 0.5 : 0, (row.value / largest) * 100)} height="8" /></svg>
     <span class="bar-value">${number(row.value)}${isNoted && html` <span class="muted bar-note">${row.note}</span>`}</span></li>`)}</ul>`;

@@ -81,7 +81,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
 function Sending({ campaign, pace }) {
   const state = done(campaign);
   if (!state) return html`<p class="muted">${t("The recipients are being counted.")}</p>`;
-  const texts = [t("{value} of {of}", { value: number(state.value), of: number(state.of) }), campaign.phase === "waiting_winner" ? "" : paceWords(pace), t("{number} wait", { number: number(campaign.waiting) })];
+  const texts = [t("{value} of {of}", { value: number(state.value), of: number(state.of) }), paceWords(pace), t("{number} waiting", { number: number(campaign.waiting) })];
   return html`<section aria-label=${t("Progress")}><${Progress} value=${state.value} max=${state.of} label=${t("Progress")} />
     <p class="muted">${texts.filter(Boolean).join(" · ")}</p></section>`;
 }

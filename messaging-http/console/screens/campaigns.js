@@ -11,6 +11,7 @@ import { Later } from "../lib/later.js";
 
 const STATUSES = ["draft", "scheduled", "sending", "paused", "sent", "failed", "cancelled"];
 const LOOK_MS = 3000;
+const CALM_MS = 15000;
 
 export default function Campaigns({ segments, query }) {
   const [id] = segments;
@@ -26,13 +27,14 @@ function CampaignList({ query }) {
   const figures = useCall(allowed("listAnalyticsCampaigns") && "listAnalyticsCampaigns", { query: { limit: 200 } });
   const pace = usePace();
   const isNew = query.new && allowed("createCampaign");
-  const isMoving = rows?.some(({ status }) => status === "sending");
+  const moving = rows?.filter(({ status }) => status === "sending") ?? [];
+  const every = moving.some(({ phase }) => phase !== "waiting_winner") ? LOOK_MS : moving.length ? CALM_MS : 0;
   const isEmpty = rows?.length === 0 && !query.status && !query.cursor;
   useEffect(() => {
-    if (!isMoving) return undefined;
-    const timer = setInterval(() => document.visibilityState === "visible" && again(), LOOK_MS);
+    if (!every) return undefined;
+    const timer = setInterval(() => document.visibilityState === "visible" && again(), every);
     return () => clearInterval(timer);
-  }, [isMoving]);
+  }, [every]);
   const stats = new Map((figures.data?.data ?? []).map((one) => [one.campaign_id, one]));
   const rate = (name) => (row) => {
     const one = stats.get(row.id);
