@@ -82,7 +82,7 @@ function Message({ message }) {
 }
 
 function Run({ run }) {
-  return html`<span class="dot" aria-hidden="true">⑂</span>
+  return html`<span class="dot" aria-hidden="true">◇</span>
     <div class="line"><a href=${href(`automations/${run.automation_id}/runs/${run.id}`)} class="row-link"><${Written}>${run.name}</${Written}></a>
       <${Badge} status=${run.status} /> <${Time} at=${run.entered_at} /></div>
     <p class="muted">${run.exit_reason ? t("Automation, ended: {reason}", { reason: words(run.exit_reason) }) : t("Automation")}</p>`;
