@@ -189,7 +189,7 @@ export async function call(id, args = {}) {
       if (!args.quiet) record({ id, path: args.path, query: args.query, body: args.body, answer });
       return answer;
     } catch (error) {
-      if (error.status === 401 && signInAgain && session.me) {
+      if (error.status === 401 && signInAgain && session.me && await hasEnded()) {
         await signInAgain();
       } else if (error.retryAfter > PATIENCE_SECONDS || !error.retryAfter || !isRead(id) || attempt >= READ_ATTEMPTS) {
         if (!args.quiet && !args.signal?.aborted) {
@@ -202,6 +202,11 @@ export async function call(id, args = {}) {
       if (args.signal?.aborted) throw error;
     }
   }
+}
+
+// A password that is wrong is answered like a session that has ended.
+async function hasEnded() {
+  return request("getMe", {}).then(() => false, (error) => error.status === 401);
 }
 
 function isRead(id) {

@@ -130,7 +130,7 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
 
 /** What is wrong, above the form: everything that no control shows, or a failure that is not about the input. */
 function Summary({ error, violations, told }) {
-  if (!error.violations.length && error.status !== 409 && error.status !== 422) return html`<${Failed} error=${error} />`;
+  if (!told && !error.violations.length && error.status !== 409 && error.status !== 422) return html`<${Failed} error=${error} />`;
   return html`<div class="notice fault" role="alert" tabindex="-1">
     <p><strong>${told?.text ?? error.message}</strong> <span class="muted">${error.code}</span></p>
     ${violations[""] && html`<ul>${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}

@@ -33,7 +33,8 @@ function Password() {
   const [round, again] = useReducer((n) => n + 1, 0);
   return html`<section class="stack" aria-labelledby="password"><h2 id="password">${t("Password")}</h2>
     <${Form} key=${round} id="setPassword" body=${({ current, password = "" }) => ({ current: current || null, password })} submit=${t("Change password")}
-      done=${t("Changed. Your other sessions have ended.")} onDone=${again}>
+      done=${t("Changed. Your other sessions have ended.")} onDone=${again}
+      refusal=${({ code }) => code === "invalid_credentials" && { text: t("The current password is wrong.") }}>
       <${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" help=${t("Empty if you have none yet.")} />
       <${Field} name="password" kind="password" label=${t("New password")} autocomplete="new-password"
         help=${t("12 characters or more, and none of the common ones. Your other sessions end.")} />

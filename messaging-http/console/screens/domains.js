@@ -41,6 +41,7 @@ function found({ dkim, spf, dmarc, return_path: returnPath, tracking }) {
 function NewDomain() {
   return html`<section class="card" aria-labelledby="new-domain"><h2 id="new-domain">${t("New domain")}</h2>
     <${Form} id="createSendingDomain" submit=${t("Add domain")} done=${t("Added. Publish its records next.")}
+      refusal=${({ code }) => code === "already_exists" && { text: t("This domain is here already: see the list below.") }}
       onDone=${(domain) => go(`domains/${domain.id}`)}
       extra=${html`<a class="button" href=${href("domains")}>${t("Cancel")}</a>`}>
       <${Field} name="domain" label=${t("Domain")} autocomplete="off" spellcheck=${false} placeholder="mail.example.com" autofocus
