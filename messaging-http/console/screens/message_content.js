@@ -61,7 +61,7 @@ function Request({ message, content }) {
   const { variables, attachments } = request;
   return html`
     ${template && html`<p><a href=${href(`templates/${template.id}`)}>${t("Template")}</a>, ${t("version {version}", { version: template.version })}</p>`}
-    <p class="muted">${message.campaign_id || message.automation_id ? "" : t("This was asked for.")} ${size > 0 && t("With everything in it, the content has {size}.", { size: bytes(size) })}</p>
+    <p class="muted">${message.campaign_id || message.automation_id ? "" : t("This was asked for.")} ${size > 0 && t("The content has {size}.", { size: bytes(size) })}</p>
     ${attachments?.length > 0 && html`<ul class="plain">${attachments.map((one) => html`<li><span dir="auto">${one.filename}</span> <span class="muted">${one.content_type} · ${bytes(one.size)}${one.content_id ? ` · cid:${one.content_id}` : ""}</span></li>`)}</ul>`}
     <${Code} text=${JSON.stringify(request, null, 2)} label=${t("Request")} />
     ${variables && Object.keys(variables).length > 0 && html`<h3>${t("Variables")}</h3><${Code} text=${JSON.stringify(variables, null, 2)} label=${t("Variables")} />`}`;
