@@ -45,7 +45,7 @@ function Choices({ member, label, rows, error, none }) {
   return html`<div class="field" role="group" aria-labelledby=${id}>
     <span class="label" id=${id}>${label}</span>
     ${all.length > FEW && html`<input type="search" value=${text} placeholder=${t("Find by name")} aria-label=${t("Find by name")} onInput=${(event) => setText(event.target.value)} />`}
-    <ul class="choices">${shown.map((row) => html`<li key=${row.id}><label>
+    <ul class="checklist">${shown.map((row) => html`<li key=${row.id}><label>
       <input type="checkbox" checked=${chosen.includes(row.id)} onChange=${() => toggle(row.id)} />
       <span dir="auto">${row.name}</span><span class="muted numeric">${row.size === null ? "" : number(row.size)}</span></label></li>`)}</ul>
     ${faults.map(({ message }) => html`<p class="fault-text">${message}</p>`)}

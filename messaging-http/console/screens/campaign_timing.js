@@ -142,8 +142,10 @@ function audienceChecks({ audience: { list_ids: lists, segment_ids: segments } }
 function contentChecks(values, campaign, templates) {
   const used = new Set([values.template_id, ...(values.kind === "ab_test" ? Object.values(values.variants).map((one) => one.template_id) : [])].filter(Boolean));
   const shown = templates.filter(({ id }) => used.has(id));
+  // That a footer is added to it says more than that there is no link.
+  const footed = new Set((campaign.warnings ?? []).map(({ template_id: id }) => id));
   const found = shown.flatMap(({ id, name, warnings, variables }) => [
-    ...warnings.map(({ message }) => ["warning", `${name}: ${message}`, ["Open the template", null, `templates/${id}`]]),
+    ...warnings.filter(({ code }) => code !== "no_unsubscribe_link" || !footed.has(id)).map(({ message }) => ["warning", `${name}: ${message}`, ["Open the template", null, `templates/${id}`]]),
     ...(variables.length ? [["warning", t("{name} asks for {variables}: taken from each contact's attributes, else left empty.", { name, variables: variables.join(", ") }), ["Open the template", null, `templates/${id}`]]] : []),
   ]);
   for (const { message, template_id: id } of campaign.warnings ?? []) found.push(["warning", message, ["Open the template", null, `templates/${id}`]]);

@@ -90,7 +90,8 @@ function Fields({ template, faults }) {
     ${isEmail && html`<${Field} name="preheader" label=${t("Preview text")} dir="auto" help=${t("Shown after the subject in the list of the inbox.")} />
       <div class="field"><span id="written" class="label">${t("Written in")}</span>
         <div class="segmented" role="group" aria-labelledby="written">${[["html", "HTML"], ["mjml", "MJML"]].map(([id, label]) => html`
-          <button type="button" aria-pressed=${values.written === id} onClick=${() => change("written", id)}>${label}</button>`)}</div></div>`}
+          <button type="button" aria-pressed=${values.written === id} onClick=${() => change("written", id)}>${label}</button>`)}</div>
+        ${values.written === "mjml" && html`<p class="help">${t("The server makes HTML of it that looks alike in all mail programs.")}</p>`}</div>`}
     ${channel === "telegram" || (isEmail && values.written === "html")
       ? html`<${SourceField} name="html" label=${t("HTML")} variables=${names} preview=${faults} rows=${22} />` : null}
     ${isEmail && values.written === "mjml" && html`<${SourceField} name="mjml" label="MJML" variables=${names} preview=${faults} rows=${22} />`}
