@@ -63,7 +63,7 @@ export function filterText(filter, names = {}) {
   const inner = (one) => (one?.and || one?.or ? `(${filterText(one, names)})` : filterText(one, names));
   if (filter.and) return filter.and.map(inner).join(` ${t("and")} `);
   if (filter.or) return filter.or.map(inner).join(` ${t("or")} `);
-  if (filter.not) return t("not {what}", { what: inner(filter.not) });
+  if (filter.not) return t("not ({what})", { what: filterText(filter.not, names) });
   const value = filter.value_from ?? (filter.value === undefined ? "" : typeof filter.value === "string" ? filter.value : JSON.stringify(filter.value));
   const compared = () => `${t(OPERATORS[filter.op] ?? words(filter.op))} ${value}`.trim();
   switch (filter.type) {
@@ -219,13 +219,13 @@ export function stepText(step, node, names) {
     case "refused": return { title: t("Not let in"), text: why };
     case "sent": return { title: t("Sent: {what}", { what }) };
     case "skipped": return { title: t("Not sent: {what}", { what }), text: why };
-    case "waiting": return { title: node?.kind === "wait_event" ? t("Waits for {what}", { what: happening(node.config?.on) }) : node?.kind === "send" ? t("Waits to send {what}", { what }) : t("Waits"),
+    case "waiting": return { title: node?.kind === "wait_event" ? t("Waits for {what}", { what: happening(node.config?.on) }) : node?.kind === "send" ? t("Waits to send {what}", { what }) : t("Waits {what}", { what }),
       text: detail.until && t("until {time}", { time: moment(detail.until) }) };
     case "continued": return { title: branch === "event" ? t("It happened") : branch === "timeout" ? t("It did not happen in time") : t("Went on"), text: why };
     case "branched": return { title: node?.kind === "split" ? t("Drawn: {branch}", { branch }) : branch === "yes" ? t("Condition: yes") : branch === "no" ? t("Condition: no") : t("Went {branch}", { branch }), text: why ?? (node?.kind === "condition" ? what : "") };
     case "changed": return { title: t("{kind}: {what}", { kind: kindName(node?.kind), what }), text: why };
     case "called": return { title: t("Called {what}", { what: node?.config?.url ?? t("the webhook") }), text: branch === "error" ? t("It failed; the run went the way for that.") : why };
-    case "completed": return { title: t("Came to the end"), text: why };
+    case "completed": return reason === "goal" ? { title: t("Reached the goal") } : { title: t("Came to the end"), text: why };
     case "exited": return { title: t("Left"), text: why };
     case "failed": return { title: t("Failed"), text: why };
     default: return { title: words(outcome), text: why };

@@ -99,11 +99,9 @@ function Shown({ loaded, query }) {
   const tab = ["runs", "try"].includes(query.tab) ? query.tab : "steps";
   const path = `automations/${encodeURIComponent(id)}`;
   return html`
-    <${Head} title=${automation.name} back=${href("automations")} backText=${t("Automations")} badge=${html`<${Badge} status=${automation.status} />`}>
+    <${Head} title=${automation.name} back=${href("automations")} backText=${t("Automations")} badge=${html`<${Badge} status=${automation.status} />`} text=${html`<${About} automation=${automation} names=${lists.names} />`}>
       <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered ?? 0} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} trigger=${draft.trigger} names=${lists.names} />
     </${Head}>
-    <p class="muted">${triggerText(automation.trigger, lists.names)} · ${t("version {version}", { version: automation.version })} ·${" "}
-      ${automation.activated_at ? html`${t("activated")} <${Time} at=${automation.activated_at} />` : t("never active yet")}</p>
     ${isDirty && editable && html`<${Unsaved} automation=${automation} under=${under} busy=${busy} save=${save} discard=${discard} />`}
     ${stats.data?.entered > 0 && html`<${Counts} stats=${stats.data} path=${path} />`}
     <${Tabs} current=${tab} tabs=${[
@@ -112,6 +110,11 @@ function Shown({ loaded, query }) {
     ${tab === "steps" && html`<${Later} key="steps" load=${() => import("./automation_steps.js")} draft=${draft} onChange=${edit} faults=${faults} lists=${lists} stats=${stats.data} editable=${editable} graph=${body.graph} automation=${automation} />`}
     ${tab === "runs" && html`<${Later} key="runs" load=${() => import("./automation_runs.js")} automation=${automation} draft=${draft} names=${lists.names} query=${query} onChange=${stats.reload} />`}
     ${tab === "try" && html`<${Later} key="try" load=${() => import("./automation_try.js")} id=${id} body=${body} isDirty=${isDirty} faults=${faults} draft=${draft} names=${lists.names} />`}`;
+}
+
+function About({ automation, names }) {
+  return html`${triggerText(automation.trigger, names)} · ${t("version {version}", { version: automation.version })} ·${" "}
+    ${automation.activated_at ? html`${t("activated")} <${Time} at=${automation.activated_at} />` : t("never active yet")}`;
 }
 
 function Counts({ stats, path }) {

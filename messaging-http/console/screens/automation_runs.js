@@ -43,11 +43,10 @@ export default function Runs({ automation, draft, names, query, onChange }) {
       { name: "node_id", label: t("Step"), options: nodes.map((node) => [node.id, stepName(node.id)]) },
       { name: "contact_id", label: t("Contact id") },
     ]} />
-    ${isFiltered(query, FILTERS) && html`<p><a href=${href(path, { tab: "runs" })}>${t("Clear filters")}</a></p>`}
     <${List} id="listAutomationRuns" reloads=${reloads} caption=${t("Runs")} columns=${columns} onRows=${setRows}
       args=${{ path: { id }, query: { status: query.status, node_id: query.node_id, contact_id: query.contact_id } }}
-      rowHref=${(row) => href(`${path}/runs/${row.id}`)} filtered=${isFiltered(query, FILTERS)}
-      empty=${html`<${NoRuns} automation=${automation} canTrigger=${canTrigger} />`} /></section>`;
+      rowHref=${(row) => href(`${path}/runs/${row.id}`)}
+      empty=${isFiltered(query, FILTERS) ? html`<${Empty} title=${t("Nothing matches")} action=${t("Clear filters")} href=${href(path, { tab: "runs" })} />` : html`<${NoRuns} automation=${automation} canTrigger=${canTrigger} />`} /></section>`;
 }
 
 function NoRuns({ automation, canTrigger }) {

@@ -104,8 +104,11 @@ function Checks({ faults, tools }) {
     <ul>${lines.map(([id, name, one]) => html`<li>${id ? html`<a href=${`#${domId(id)}`} onClick=${tools.open === id ? (event) => event.preventDefault() : toStep(id)}>${name}</a>: ` : ""}${faultText(one)}</li>`)}</ul></div>`;
 }
 
+const PLAIN = { "/trigger/kind": "choose when a contact enters", "/graph/nodes": "add a first step" };
+
 // The last names of the pointer say which setting it is.
 function faultText({ pointer, message }) {
+  if (PLAIN[pointer]) return t(PLAIN[pointer]);
   const parts = pointer.split("/").filter((part) => part && !/^\d+$/.test(part) && !["config", "graph", "trigger"].includes(part)).slice(0, 2);
   const setting = words(parts.join(" ").replace(/_id\b/, "") || (pointer.startsWith("/trigger") ? "trigger" : ""));
   return `${setting} ${message}`.trim();

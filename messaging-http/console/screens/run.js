@@ -52,8 +52,8 @@ function Now({ run, nodes, names, isPaused }) {
   const where = node ? `${kindName(node.kind)} ${nodeText(node, names)}`.trim() : run.node_id ?? t("the start");
   const until = run.history.findLast(({ outcome }) => outcome === "waiting" || outcome === "continued");
   if (run.ended_at) {
-    const status = { completed: t("Came to the end."), exited: t("Left the automation."), failed: run.ended_at === run.entered_at && !run.node_id ? t("Was not let in.") : t("Failed.") }[run.status];
-    return html`<div class="notice ${run.status === "failed" ? "fault" : ""}"><p><strong>${status}</strong> ${run.exit_reason && reasonText(run.exit_reason)} <${Time} at=${run.ended_at} /></p></div>`;
+    const status = { completed: run.exit_reason === "goal" ? t("Reached the goal") : t("Came to the end"), exited: t("Left the automation"), failed: run.ended_at === run.entered_at && !run.node_id ? t("Was not let in") : t("Failed") }[run.status];
+    return html`<div class="notice ${run.status === "failed" ? "fault" : ""}"><p><strong>${status}</strong> <${Time} at=${run.ended_at} />${run.exit_reason && run.exit_reason !== "goal" && html`: <span dir="auto">${reasonText(run.exit_reason)}</span>`}.</p></div>`;
   }
   return html`<div class="notice ${isPaused ? "warning" : ""}"><p><strong dir="auto">${t("Is at: {step}.", { step: where })}</strong>${" "}
     ${until?.outcome === "waiting" && until.detail?.until && html`${t("Goes on by itself")} <${Time} at=${until.detail.until} /> <span class="muted">(${moment(until.detail.until)})</span>.`}
