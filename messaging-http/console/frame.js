@@ -23,7 +23,8 @@
     for (const image of body.querySelectorAll("img")) image.addEventListener("load", measure);
   };
 
-  const measure = () => parent.postMessage({ height: document.documentElement.scrollHeight }, ORIGIN);
+  // The height of the content: that of the scrolled page is never less than the frame's own.
+  const measure = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height }, ORIGIN);
 
   addEventListener("message", (event) => {
     if (event.source === parent && typeof event.data?.source === "string") show(event.data.source);
