@@ -12,16 +12,16 @@ import { OneImport, STATES } from "./import_progress.js";
 export default function Import({ segments, query }) {
   const id = query.id ?? segments[0];
   if (id) return html`<${OneImport} key=${id} id=${id} />`;
-  return html`<${Start} />`;
+  return html`<${Start} list=${query.list} />`;
 }
 
-function Start() {
+function Start({ list }) {
   const [chosen, setChosen] = useState(null);
   return html`
     <${Head} title=${t("Import")} text=${t("Adds contacts from a CSV file, and updates those that are there already.")} />
     ${allowed("createImport") && html`
       <${FileChoice} onChosen=${setChosen} />
-      ${chosen && html`<${Mapping} key=${chosen.key} file=${chosen.file} sample=${chosen.sample} />`}`}
+      ${chosen && html`<${Mapping} key=${chosen.key} file=${chosen.file} sample=${chosen.sample} list=${list} />`}`}
     <section class="stack" aria-labelledby="earlier"><h2 id="earlier">${t("Earlier imports")}</h2>
       <${List} id="listImports" caption=${t("Earlier imports")} rowKey=${(row) => row.import_id} rowHref=${(row) => href("import", { id: row.import_id })}
         columns=${[

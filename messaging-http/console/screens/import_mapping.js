@@ -40,10 +40,10 @@ export function Mapping(props) {
   return html`<${Drawn} ...${props} fields=${fields.data?.data ?? []} lists=${lists.data?.data ?? []} />`;
 }
 
-function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists }) {
+function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists, list: wanted = "" }) {
   const [targets, setTargets] = useState(() => header.reduce((all, name) => [...all, guess(name, fields, all)], []));
   const [keys, setKeys] = useState(["external_id", "email", "phone"]);
-  const [list, setList] = useState("");
+  const [list, setList] = useState(wanted);
   const [state, setState] = useState({});
   const change = (nth, target) => setTargets(targets.map((old, at) => (at === nth ? target : old)));
   const identifiers = IDENTIFIERS.filter((name) => targets.includes(name));

@@ -50,9 +50,10 @@ function Drawn({ list, query, reload }) {
           args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${() => { changed(); keepFocus(); }}>
           ${t("Remove")}<span class="sr"> ${addressOf(row)}</span></${Action}>`)}
         empty=${html`<${Empty} title=${t("Nobody is on this list")}
-          text=${allowed("addListContacts") ? t("Add contacts by their addresses, or import a file with a column that holds the id of this list.") : t("Contacts that are put on it appear here.")}
+          text=${allowed("addListContacts") ? t("Add contacts by their addresses, or import a file onto it.") : t("Contacts that are put on it appear here.")}
           action=${allowed("addListContacts") && !isAdding && t("Add contacts")} onClick=${() => changeQuery({ add: 1 })}
-          example=${allowed("addListContacts") && `messaging list add ${id} --json-body '{"contact_ids":["con_…"]}'`} />`} />
+          children=${allowed("createImport") && html`<p><a href=${href("import", { list: id })}>${t("Import a file onto this list")}</a></p>`}
+          example=${allowed("addListContacts") && `messaging list add ${id} --contact-ids con_…`} />`} />
     </section>
     <p class="muted actions">${t("Id of this list")} <code>${id}</code> <${Copy} text=${id} /></p>`;
 }

@@ -35,11 +35,15 @@ function All() {
       empty=${html`<${NoSegments} />`} />`;
 }
 
+const CALL = `messaging segment create --name Pro --json-body - <<'JSON'
+{"filter": {"type": "attribute", "key": "plan", "op": "eq", "value": "pro"}}
+JSON`;
+
 function NoSegments() {
   const text = t("A segment is a group like “customers who ordered twice this month”. It follows what your contacts do, and campaigns and automations can aim at it.");
   if (!allowed("createSegment")) return html`<${Empty} title=${t("No segments yet")} text=${text} />`;
   return html`<${Empty} title=${t("No segments yet")} text=${text} action=${t("New segment")} href=${href("segments", { new: 1 })}
-      example=${`messaging segment create --json-body '{"name":"Pro","filter":{"type":"attribute","key":"plan","op":"eq","value":"pro"}}'`} />
+      example=${CALL} />
     <${Examples} />`;
 }
 
