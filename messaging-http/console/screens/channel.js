@@ -1,11 +1,15 @@
 // One channel: its provider and settings, the address for callbacks, a test.
 import { allowed, call } from "../lib/api.js";
-import { Action, announce, Badge, confirm, Copy, Facts, Failed, Head, html, Loaded, t, useEffect, useState } from "../lib/ui.js";
+import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, t, useEffect, useState } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
+import { number } from "../lib/time.js";
 import { CALLBACKS, CHANNELS, channelTitle, providerTitle } from "./channel_providers.js";
 import { bodyOf, initialOf, ROUTES } from "./channel_config.js";
 import { ChannelState } from "./channels.js";
+
+// A page of waiting messages is enough to tell many from few.
+const COUNTED = 200;
 
 export default function Channel({ name, channels }) {
   // What a write answered takes the place of what was loaded.
@@ -57,7 +61,8 @@ function Settings({ channel, onDone }) {
       ${known[chosen]
         ? html`<${Members} channel=${channel} provider=${chosen} prefix="config" stored=${isStored ? channel.config : {}} />
           ${CHANNELS[channel.channel].routes && chosen !== "sandbox" && html`<${Routes} channel=${channel} main=${chosen} isStored=${isStored} />`}`
-        : html`<${Field} name="config" kind="json" rows=${10} label=${t("Settings")} help=${t("Of a provider that was added to this server. *** keeps a stored secret.")} />`}
+        : html`<${Field} name="config" required kind="json" rows=${10} label=${t("Settings")} help=${t("Of a provider that was added to this server. *** keeps a stored secret.")} />`}
+      ${channel.configured && !isStored && Object.keys(channel.config).length > 0 && html`<p class="help">${t("Takes the place of {provider}, whose settings and secrets are then gone.", { provider: t(providerTitle(channel.channel, channel.provider)) })}</p>`}
     </${Form}>`}</section>`;
 }
 
@@ -123,14 +128,28 @@ function Test({ channel }) {
       <p><${Badge} status=${result.ok ? "ok" : "failed"}>${result.ok ? t("accepted") : t("refused")}</${Badge}> ${result.response}</p></div>`}</section>`;
 }
 
+// Messages that wait on a channel, as words.
+async function waitingOn(channel) {
+  const pages = await Promise.all(["queued", "deferred"].map((status) => call("listMessages", { query: { channel, status, limit: COUNTED }, quiet: true }))).catch(() => null);
+  if (!pages) return t("nobody could count them");
+  const found = pages.reduce((sum, page) => sum + page.data.length, 0);
+  return pages.some((page) => page.next_cursor) ? t("more than {number}", { number: number(COUNTED) }) : count(found, t("message"), t("messages"));
+}
+
 function Removal({ channel, title, onDone }) {
   if (!allowed("deleteChannel")) return null;
-  const sure = () => confirm({
-    title: t("Forget the settings of {channel}?", { channel: title }), action: t("Delete"), name: title,
-    text: channel.channel === "email"
-      ? t("Mail is then delivered by this server itself. Stored secrets are gone; nobody can read them back.")
-      : t("New messages of this channel are refused, and those that wait fail. Stored secrets are gone; nobody can read them back."),
-  });
+  const sure = async () => {
+    const waiting = await waitingOn(channel.channel);
+    return confirm({
+      title: t("Delete the settings of {channel}?", { channel: title }), action: t("Delete"), name: title,
+      text: [
+        channel.channel === "email"
+          ? t("Mail then really leaves: this server delivers it itself.")
+          : t("New messages are refused, and those that wait fail: {waiting}.", { waiting }),
+        t("Stored secrets are gone; nobody can read them back."),
+      ].join(" "),
+    });
+  };
   return html`<section class="stack" aria-labelledby="removal"><h2 id="removal">${t("Delete settings")}</h2>
     <div class="actions"><${Action} id="deleteChannel" className="danger" args=${{ path: { channel: channel.channel } }} before=${sure} onDone=${() => { announce(t("Deleted")); onDone(); }}>${t("Delete")}</${Action}></div></section>`;
 }

@@ -102,7 +102,7 @@ function Verify({ domain, onChange }) {
   return html`<div class="actions">
     <button type="button" class=${domain.status === "verified" ? "" : "primary"} disabled=${busy} data-operation="verifySendingDomain" onClick=${verify}>
       ${busy ? t("Looking the records up") : t("Verify")}</button>
-    ${domain.status !== "verified" && html`<button type="button" aria-pressed=${keepsOn} onClick=${() => { setKeepsOn(!keepsOn); setSeconds(AGAIN_SECONDS); }}>
+    ${domain.status !== "verified" && html`<button type="button" onClick=${() => { setKeepsOn(!keepsOn); setSeconds(AGAIN_SECONDS); }}>
       ${keepsOn ? t("Stop checking") : t("Keep checking")}</button>`}
     ${keepsOn && !busy && html`<span class="muted">${t("again in {seconds} s", { seconds })}</span>`}
   </div>`;

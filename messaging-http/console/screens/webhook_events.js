@@ -38,5 +38,5 @@ export function EventsField() {
 /** The events of a webhook as tags. */
 export function EventTags({ events }) {
   if (events.includes("*")) return t("all");
-  return events.map((name) => html`<span key=${name} class="tag">${t(name)}</span>`);
+  return html`<span class="cell">${events.map((name) => html`<span key=${name} class="tag">${t(name)}</span>`)}</span>`;
 }
