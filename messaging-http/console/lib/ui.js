@@ -109,7 +109,7 @@ export function Failed({ error, retry }) {
       <p>${t("It was deleted, or it belongs to another workspace.")}</p></div>`;
   }
   return html`<div class="notice fault" role="alert">
-    <p><strong>${error.status ? t("The server could not answer.") : t("The server cannot be reached.")}</strong> ${error.message}</p>
+    <p><strong>${!error.status ? t("The server cannot be reached.") : error.status < 500 ? t("The server refused this.") : t("The server could not answer.")}</strong> ${error.message}</p>
     ${error.violations?.map(({ parameter, pointer, message }) => html`<p>${parameter ?? pointer}: ${message}</p>`)}
     <p class="muted">${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</p>
     ${retry && html`<button type="button" onClick=${retry}>${t("Try again")}</button>`}

@@ -97,7 +97,6 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
       <li>${t("Consent: yes, no, true, false, 1 or 0; an empty cell changes nothing.")}</li>
       <li>${t("A column of lists holds their ids; each stands on the page of its list.")} <a href=${href("lists")}>${t("Lists")}</a></li></ul></details>
     ${state.error && html`<${Failed} error=${state.error} />`}
-    ${state.error?.violations.length > 0 && html`<ul class="fault-text">${state.error.violations.map(({ pointer, message }) => html`<li>${pointer}: ${message}</li>`)}</ul>`}
     ${state.fault && html`<p class="fault-text" role="alert">${state.fault}</p>`}
     <div class="actions"><button type="button" class="primary" data-operation="createImport" onClick=${run} disabled=${Boolean(state.busy) || !matched.length || twice.length > 0}>
         ${state.busy ?? t("Import")}</button>
