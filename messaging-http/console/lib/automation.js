@@ -155,7 +155,7 @@ export function triggerText({ kind, config = {} } = {}, names = {}) {
     });
     case "message_event": return t("When {what}", { what: happening({ type: "message", ...config }) });
     case "manual": return t("When your program calls it");
-    default: return t("Not chosen yet");
+    default: return t("No start chosen yet");
   }
 }
 

@@ -118,7 +118,10 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
   useEffect(() => { if (errors.length) again(); }, [errors]);
   const violations = {};
   for (const { pointer = "", message } of errors) {
-    const name = [...names.current].filter((known) => `${pointer}/`.startsWith(`${pointerOf(known)}/`)).sort((one, other) => other.length - one.length)[0] ?? "";
+    const known = [...names.current];
+    const around = known.filter((name) => `${pointer}/`.startsWith(`${pointerOf(name)}/`)).sort((one, other) => other.length - one.length);
+    // What is missing as a whole is told at the first control of it.
+    const name = around[0] ?? known.find((one) => pointerOf(one).startsWith(`${pointer}/`)) ?? "";
     (violations[name] ??= []).push(message);
   }
   const change = (name, value) => onChange(written(values, name, value));

@@ -53,6 +53,8 @@ function Shown({ loaded, query }) {
   const [draft, setDraft] = useState(() => drafts.get(id) ?? draftOf(loaded));
   const [refusal, setRefusal] = useState(null);
   const [busy, setBusy] = useState(false);
+  // Controls that keep what was typed begin anew after discarding.
+  const [revision, setRevision] = useState(0);
   const stats = useCall("getAutomationStats", { path: { id } }, { every: automation.status === "active" ? 15000 : undefined });
   const lists = useNames();
   const body = useMemo(() => bodyOf(draft), [draft]);
@@ -94,7 +96,10 @@ function Shown({ loaded, query }) {
       setBusy(false);
     }
   };
-  const discard = () => edit(draftOf(automation));
+  const discard = () => {
+    edit(draftOf(automation));
+    setRevision(revision + 1);
+  };
   const under = stats.data?.active ?? 0;
   const tab = ["runs", "try"].includes(query.tab) ? query.tab : "steps";
   const path = `automations/${encodeURIComponent(id)}`;
@@ -107,7 +112,7 @@ function Shown({ loaded, query }) {
     <${Tabs} current=${tab} tabs=${[
       { id: "steps", label: t("Steps"), href: href(path) }, { id: "runs", label: t("Runs"), href: href(path, { tab: "runs" }) },
       { id: "try", label: t("Try out"), href: href(path, { tab: "try" }) }]} />
-    ${tab === "steps" && html`<${Later} key="steps" load=${() => import("./automation_steps.js")} draft=${draft} onChange=${edit} faults=${faults} lists=${lists} stats=${stats.data} editable=${editable} graph=${body.graph} automation=${automation} />`}
+    ${tab === "steps" && html`<${Later} key=${`steps-${revision}`} load=${() => import("./automation_steps.js")} draft=${draft} onChange=${edit} faults=${faults} lists=${lists} stats=${stats.data} editable=${editable} graph=${body.graph} automation=${automation} />`}
     ${tab === "runs" && html`<${Later} key="runs" load=${() => import("./automation_runs.js")} automation=${automation} draft=${draft} names=${lists.names} query=${query} onChange=${stats.reload} />`}
     ${tab === "try" && html`<${Later} key="try" load=${() => import("./automation_try.js")} id=${id} body=${body} isDirty=${isDirty} faults=${faults} draft=${draft} names=${lists.names} />`}`;
 }

@@ -1,6 +1,6 @@
 // What begins and ends the runs of an automation: trigger, entry condition, re-entry, goal, exit conditions.
-import { Field, Fields, useForm } from "../lib/form.js";
-import { html, t } from "../lib/ui.js";
+import { Field, Fields, useFaults, useForm } from "../lib/form.js";
+import { html, t, useId } from "../lib/ui.js";
 import { MESSAGE_EVENTS, TRIGGERS } from "../lib/automation.js";
 import { Choice } from "./automation_node.js";
 import { FilterField, WhereField } from "./automation_filter.js";
@@ -21,12 +21,15 @@ export function Start({ draft, onChange, errors, lists }) {
 function Trigger({ lists }) {
   const [{ trigger = {} }, change] = useForm();
   const config = trigger.config ?? {};
+  const faults = useFaults("trigger.kind");
+  const id = useId();
   const initial = { event: { name: "" }, date: { attribute: "", offset_days: 0, time: "09:00", repeat: "yearly" }, message_event: { event: "open" } };
   return html`
-    <label class="field"><strong>${t("A contact enters when")}</strong><select name="trigger.kind" value=${trigger.kind ?? ""}
+    <div class="field"><label for=${id}>${t("A contact enters when")}</label><select id=${id} name="trigger.kind" aria-invalid=${faults.length ? "true" : undefined} value=${trigger.kind ?? ""}
         onChange=${(event) => change("trigger", event.target.value ? { kind: event.target.value, config: initial[event.target.value] ?? {} } : {})}>
       <option value="" selected=${!trigger.kind}>${t("Choose")}</option>
-      ${TRIGGERS.map(([id, text]) => html`<option value=${id} selected=${id === trigger.kind}>${t(text)}</option>`)}</select></label>
+      ${TRIGGERS.map(([id, text]) => html`<option value=${id} selected=${id === trigger.kind}>${t(text)}</option>`)}</select>
+      ${faults.length > 0 && html`<p class="fault-text">${trigger.kind ? faults.map(({ message }) => message).join(" ") : t("Choose what begins a run.")}</p>`}</div>
     ${trigger.kind === "event" && html`<${Field} name="trigger.config.name" label=${t("Event")} help=${t("The name under which your program sends it, for instance cart_updated.")} /><${WhereField} name="trigger.config.where" />`}
     ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} />`}
     ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} />`}

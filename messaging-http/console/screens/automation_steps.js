@@ -11,7 +11,7 @@ import { Ends, Start } from "./automation_start.js";
 const domId = (id) => `step-${id}`;
 
 export default function Steps({ draft, onChange, faults, lists, stats, editable, graph }) {
-  const [open, setOpen] = useState(null);
+  const [open, setOpen] = useState(editable && !draft.trigger.kind ? "start" : null);
   const focus = useRef(null);
   const isWide = useWide();
   useEffect(() => {
@@ -185,11 +185,12 @@ function End({ chain, place, after, tools }) {
   const value = chain.then ?? "";
   const shown = options.find(([id]) => id === value)?.[1] ?? next;
   return html`<li class="end"><div class="actions">
-    ${tools.editable
+    ${tools.editable && tools.byId.size === 0 && html`<button type="button" class="primary" onClick=${() => tools.add({ ...place, at: 0 }, true)}>${t("Add the first step")}</button>`}
+    ${tools.byId.size > 0 && (tools.editable
       ? html`<label><span class="muted">${t("Then")}</span> <select value=${value} onChange=${(event) => tools.setThen(place, event.target.value || null)}>
           ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}</select></label>
         <button type="button" class="small" onClick=${() => tools.add({ ...place, at: chain.items.length }, true)}>${t("Add a step")}</button>`
-      : html`<span class="muted">${t("Then")}: ${shown}</span>`}</div></li>`;
+      : html`<span class="muted">${t("Then")}: ${shown}</span>`)}</div></li>`;
 }
 
 /** Asks for the kind of a new step. */

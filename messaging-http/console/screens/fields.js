@@ -33,7 +33,7 @@ const columns = () => [
   { label: t("Name"), cell: (row) => html`<strong dir="auto">${row.label || row.key}</strong>` },
   { label: t("Key"), cell: (row) => html`<code>${row.key}</code>` },
   { label: t("Type"), cell: (row) => typeOf(row.type) },
-  { label: t("In templates"), cell: (row) => html`<code>${`{{ contact.attributes.${row.key} }}`}</code>` },
+  { label: t("In templates"), cell: (row) => html`<code>${`{{ ${row.key} }}`}</code>` },
   { label: t("Created"), cell: (row) => html`<${Time} at=${row.created_at} />` },
 ];
 
