@@ -140,7 +140,7 @@ function Keys({ domain, onChange }) {
     <table class="rows"><caption class="sr">${t("Signing keys")}</caption>
       <thead><tr><th scope="col">${t("Name")}</th><th scope="col">${t("Kind")}</th><th scope="col">${t("Stage")}</th><th scope="col">${t("What to do")}</th></tr></thead>
       <tbody>${keys.map(({ selector, kind, stage }) => html`<tr key=${selector}><th scope="row" data-label=${t("Name")}><code>${selector}</code></th>
-        <td data-label=${t("Kind")}>${{ rsa: "RSA", ed25519: "Ed25519" }[kind] ?? kind}</td>
+        <td class="nowrap" data-label=${t("Kind")}>${{ rsa: "RSA", ed25519: "Ed25519" }[kind] ?? kind}</td>
         <td data-label=${t("Stage")}><${Badge} status=${{ signs: "active", new: "pending" }[stage]}>${t(STAGES[stage][1])}</${Badge}></td>
         <td data-label=${t("What to do")} class="wide">${t(STAGES[stage][2])}</td></tr>`)}</tbody></table>
     ${isRotating && html`<ol class="steps">
