@@ -78,7 +78,7 @@ function App() {
   useEffect(() => onSession(again), []);
   useEffect(() => { begin().then(() => setReady(true), setFailure); }, []);
   useShortcuts();
-  if (failure) return html`<main id="main"><${Failed} error=${failure} retry=${() => location.reload()} /></main>`;
+  if (failure) return html`<main id="main"><h1 tabindex="-1">messaging</h1><${Failed} error=${failure} retry=${() => location.reload()} /></main>`;
   if (!ready) return html`<main id="main"><${Loading} /></main>`;
   const outside = !me();
   const screen = outside ? screenOf({ segments: ["sign-in"] }) : screenOf(route);
