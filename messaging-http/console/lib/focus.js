@@ -14,6 +14,13 @@ export function keepFocus() {
   setTimeout(look, 50);
 }
 
+/** A heading that comes later than its screen, or takes the place of another one, gets the focus that nothing has. */
+export function useHeading(ready) {
+  useEffect(() => {
+    if (document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
+  }, [ready]);
+}
+
 /** Inside a form that opens in place: its first control gets the focus; what had the focus is gone when it closes. */
 export function FirstFocus() {
   const element = useRef();

@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { addressOf, consentWord, nameOf, Tags, Written } from "../lib/contacts.js";
 import { shown } from "../lib/attributes.js";
+import { useHeading } from "../lib/focus.js";
 import { changeQuery, href } from "../lib/route.js";
 import { announce, Copy, Facts, Head, html, Loaded, t, useCall } from "../lib/ui.js";
 import { Time } from "../lib/time.js";
@@ -13,6 +14,7 @@ import { Timeline } from "./contact_timeline.js";
 
 export default function Contact({ id, query }) {
   const found = useCall("getContact", { path: { id } });
+  useHeading(Boolean(found.data));
   if (!found.data) {
     return html`<${Head} title=${t("Contact")} back=${href("contacts")} backText=${t("Contacts")} /><${Loaded} of=${found} skeleton=${8} />`;
   }

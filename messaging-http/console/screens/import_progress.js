@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { rowsOf } from "../lib/csv.js";
 import { download, Written } from "../lib/contacts.js";
+import { useHeading } from "../lib/focus.js";
 import { href } from "../lib/route.js";
 import { absolute, bytes, duration, number, Time } from "../lib/time.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";
@@ -21,6 +22,7 @@ export function OneImport({ id }) {
   const found = useCall("getImport", { path: { id } }, { every: isOpen ? EVERY : undefined });
   useEffect(() => { if (found.data) setOpen(OPEN.includes(found.data.status)); }, [found.data]);
   useEffect(() => { if (sent?.done) found.reload(); }, [sent?.done]);
+  useHeading(Boolean(found.data));
   const head = { back: href("import"), backText: t("Import") };
   if (!found.data) return html`<${Head} title=${t("Import")} ...${head} /><${Loaded} of=${found} skeleton=${6} />`;
   return html`<${Loaded} of=${found}>${(one) => html`

@@ -2,7 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { addressOf, contactColumns } from "../lib/contacts.js";
 import { Field, Form } from "../lib/form.js";
-import { FirstFocus, keepFocus } from "../lib/focus.js";
+import { FirstFocus, keepFocus, useHeading } from "../lib/focus.js";
 import { Delete } from "../lib/in_use.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
@@ -10,6 +10,7 @@ import { Action, announce, Copy, count, Empty, Failed, Head, html, Loaded, t, us
 
 export default function OneList({ id, query }) {
   const found = useCall("getList", { path: { id } });
+  useHeading(Boolean(found.data));
   if (!found.data) {
     return html`<${Head} title=${t("List")} back=${href("lists")} backText=${t("Lists")} /><${Loaded} of=${found} skeleton=${8} />`;
   }

@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { EXAMPLES } from "../lib/filter.js";
 import { FilterEditor } from "../lib/filter_editor.js";
+import { FirstFocus, useHeading } from "../lib/focus.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { Delete } from "../lib/in_use.js";
 import { go, href } from "../lib/route.js";
@@ -30,6 +31,7 @@ function Chooser() {
 export default function Segment({ id, query }) {
   const [busy, setBusy] = useState(false);
   const found = useCall("getSegment", { path: { id } }, { every: busy ? 2000 : undefined });
+  useHeading(Boolean(found.data));
   const isBusy = found.data?.status === "recalculating";
   if (isBusy !== busy) setBusy(isBusy);
   if (!found.data) {
@@ -76,6 +78,7 @@ function Builder({ id, path, initial, segment, onDone }) {
       ${!segment && html`<${Field} name="kind" label=${t("Kind")} kind="select" options=${KINDS.map(([kind, text]) => [kind, t(text)])} />`}
     </div>
     <${Conditions} />
+    ${!segment && html`<${FirstFocus} />`}
   </${Form}>`;
 }
 
