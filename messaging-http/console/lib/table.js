@@ -1,6 +1,6 @@
 // Lists by pages: what an operation lists, as a table. Filters and the page stand in the URL, so that links, back and
 // reload show the same.
-import { html, Loaded, t, useCall, useEffect, useLayoutEffect, useRef } from "./ui.js";
+import { html, Loaded, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { changeQuery, href, memory, useRoute } from "./route.js";
 
 /**
@@ -52,9 +52,30 @@ function useRestoredScroll(ready) {
   }, [ready]);
 }
 
-/** A table of rows that are there; below 640 px its rows are cards. */
+// Whether a table with many columns finds no room where it stands; its rows are cards then, as on narrow pages.
+function useCards(table, rows) {
+  const [isCards, setIsCards] = useState(false);
+  const needed = useRef(0);
+  useLayoutEffect(() => {
+    const around = table.current.parentElement;
+    const look = () => {
+      const { paddingLeft, paddingRight } = getComputedStyle(around);
+      if (!table.current.classList.contains("cards")) needed.current = table.current.offsetWidth;
+      setIsCards(needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
+    };
+    look();
+    const seen = new ResizeObserver(look);
+    seen.observe(around);
+    return () => seen.disconnect();
+  }, [rows]);
+  return isCards;
+}
+
+/** A table of rows that are there; where it finds no room, and below 640 px, its rows are cards. */
 export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
-  return html`<table class="rows">
+  const table = useRef();
+  const isCards = useCards(table, rows);
+  return html`<table class=${isCards ? "rows cards" : "rows"} ref=${table}>
     ${caption && html`<caption class="sr">${caption}</caption>`}
     <thead><tr>
       ${columns.map((column) => html`<th scope="col" class=${column.numeric ? "numeric" : ""}>${column.label}</th>`)}

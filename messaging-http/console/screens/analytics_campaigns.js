@@ -6,7 +6,7 @@ import { List } from "../lib/table.js";
 import { number, percent, Time } from "../lib/time.js";
 
 export default function AnalyticsCampaigns() {
-  const share = (part, rate) => (row) => html`<span>${number(row[part])} <span class="muted">${row.delivered > 0 ? percent(row[rate]) : ""}</span></span>`;
+  const share = (part, rate) => (row) => html`<span class="nowrap">${number(row[part])} <span class="muted">${row.delivered > 0 ? percent(row[rate]) : ""}</span></span>`;
   return html`
     <p class="muted">${t("Every campaign that has started, whenever that was. Opened and clicked are people; opens by machines, such as scanners and programs that load pictures beforehand, stand beside them.")}</p>
     <${List} id="listAnalyticsCampaigns" caption=${t("Campaigns")} rowKey=${(row) => row.campaign_id} rowHref=${(row) => href(`campaigns/${row.campaign_id}`)} columns=${[

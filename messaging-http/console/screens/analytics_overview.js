@@ -62,7 +62,7 @@ function ByChannel({ span }) {
   const found = CHANNELS.map((channel) => ({ channel, ...useCall("getAnalyticsOverview", { query: { ...query, channel } }) }));
   const rows = found.filter(({ data }) => data?.totals.sent > 0).map(({ channel, data }) => ({ channel, ...data.totals }));
   if (!rows.length) return null;
-  const share = (part, whole) => (row) => html`<span>${number(row[part])} ${row[whole] > 0 && html`<span class="muted">${percent(row[part] / row[whole])}</span>`}</span>`;
+  const share = (part, whole) => (row) => html`<span class="nowrap">${number(row[part])} ${row[whole] > 0 && html`<span class="muted">${percent(row[part] / row[whole])}</span>`}</span>`;
   return html`<section class="stack" aria-labelledby="by-channel"><h2 id="by-channel">${t("By channel")}</h2>
     <${Table} caption=${t("By channel")} rows=${rows} rowKey=${(row) => row.channel} columns=${[
       { label: t("Channel"), cell: (row) => html`<button type="button" class="link" onClick=${() => changeQuery({ channel: row.channel })}>${channelName(row.channel)}</button>` },

@@ -1,6 +1,6 @@
 // A campaign that is being made, on one page: who gets it, what, when, and what stands in the way.
 import { allowed } from "../lib/api.js";
-import { html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
+import { Failed, html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Later } from "../lib/later.js";
 import Audience, { AudienceSum, useAudience } from "./campaign_audience.js";
@@ -48,6 +48,7 @@ export default function CampaignDraft({ campaign, onDone }) {
             extra=${isChanged && html`<span class="muted">${t("Not saved yet.")}</span>`}>
             <${Field} name="name" label=${t("Name")} dir="auto" required />
             <${Audience} />
+            ${templates.error && html`<${Failed} error=${templates.error} retry=${templates.reload} />`}
             <${Content} channel=${campaign.channel} templates=${rows} />
             <${Test} templates=${rows} estimate=${audience.data?.audience_estimate} />
             <${Delivery} channel=${campaign.channel} />

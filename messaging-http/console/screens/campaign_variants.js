@@ -19,14 +19,14 @@ export default function CampaignVariants({ campaign, figures, onDone }) {
       { label: t("Delivered"), numeric: true, cell: (row) => number(row.delivered) },
       { label: t("Opened"), numeric: true, cell: (row) => share(row.unique_opens, row.open_rate) },
       { label: t("Clicked"), numeric: true, cell: (row) => share(row.unique_clicks, row.click_rate) },
-      { label: byClicks ? t("True click rate") : t("True open rate"), numeric: true, cell: (row) => t("{low} to {high}", { low: percent(row.interval[0]), high: percent(row.interval[1]) }) },
-      { label: t("Best with a probability of"), numeric: true, cell: (row) => html`<span>${percent(row.probability_best)} ${row === best && html`<${Verdict} of=${row.verdict} />`}</span>` },
+      { label: byClicks ? t("True click rate") : t("True open rate"), numeric: true, cell: (row) => html`<span class="nowrap">${t("{low} to {high}", { low: percent(row.interval[0]), high: percent(row.interval[1]) })}</span>` },
+      { label: t("Probably best"), numeric: true, cell: (row) => html`<span>${percent(row.probability_best)} ${row === best && html`<${Verdict} of=${row.verdict} />`}</span>` },
     ]} actions=${phase === "waiting_winner" ? (row) => html`<${Declare} campaign=${campaign} name=${row.name} onDone=${onDone} />` : undefined} />
     <p class="help">${t("The true rate lies in its range with a probability of 95 %. The best one is clear from 95 %, likely from 80 %; below that the difference may be chance.")}</p>
   </section>`;
 }
 
-const share = (people, rate) => `${number(people)} (${percent(rate)})`;
+const share = (people, rate) => html`<span class="nowrap">${number(people)} <span class="muted">${percent(rate)}</span></span>`;
 
 function Verdict({ of }) {
   const [tone, word] = VERDICTS[of] ?? VERDICTS.open;

@@ -1,6 +1,6 @@
 // Campaigns: where each stands, how fast it sends, and how it does; pause in one click.
 import { allowed } from "../lib/api.js";
-import { count, Empty, Head, html, Progress, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { count, Empty, Failed, Head, html, Progress, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
@@ -97,6 +97,7 @@ function NewFields() {
   return html`
     <${Field} name="name" label=${t("Name")} help=${t("For you and your colleagues; recipients never see it.")} autofocus dir="auto" />
     <${Field} name="channel" label=${t("Channel")} kind="select" options=${CHANNELS.map((word) => [word, channelName(word)])} />
+    ${templates.error && html`<${Failed} error=${templates.error} retry=${templates.reload} />`}
     ${templates.data && !rows.length
       ? html`<p>${t("There is no template for {channel} yet.", { channel: channelName(channel) })} <a href=${href("templates", { new: 1 })}>${t("Write one")}</a></p>`
       : html`<${Field} name="template_id" label=${t("Template")} kind="select" options=${rows.map(({ id, name }) => [id, name])} />`}`;
