@@ -39,7 +39,7 @@ pub(crate) async fn server() -> TestServer {
 pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     let sandboxes = defaults(&Options::new("mail.test")).into_iter().filter(|(_, provider, _)| *provider == "sandbox");
     let server = TestServer::carrying(options, Arc::new(SystemEntropy::default()), sandboxes.collect()).await;
-    admin::prepare_sandbox(&server.app, server.workspace, &[Algorithm::Ed25519]).await.unwrap();
+    admin::prepare_sandbox(&server.app, server.workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
     server
 }
 

@@ -66,7 +66,7 @@ impl Driver {
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        while !line.contains("on port ") {
+        while !line.contains("successfully on port ") {
             line.clear();
             assert!(output.read_line(&mut line).unwrap() > 0, "chromedriver ended without naming its port");
         }
