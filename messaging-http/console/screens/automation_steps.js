@@ -184,7 +184,7 @@ function End({ chain, place, after, tools }) {
     ...[...tools.byId.keys()].filter((id) => id !== after).map((id) => [id, t("goes to {step}", { step: tools.named(id) })])];
   const value = chain.then ?? "";
   const shown = options.find(([id]) => id === value)?.[1] ?? next;
-  return html`<li class="end"><div class="actions">
+  return html`<li class="chain-end"><div class="actions">
     ${tools.editable && tools.byId.size === 0 && html`<button type="button" class="primary" onClick=${() => tools.add({ ...place, at: 0 }, true)}>${t("Add the first step")}</button>`}
     ${tools.byId.size > 0 && (tools.editable
       ? html`<label><span class="muted">${t("Then")}</span> <select value=${value} onChange=${(event) => tools.setThen(place, event.target.value || null)}>
