@@ -2,7 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { count, html, Loaded, Progress, t, Tabs, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute, number, percent, Time } from "../lib/time.js";
+import { absolute, duration, number, percent, Time } from "../lib/time.js";
 import { Bars } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
 import { done, paceWords, usePace } from "../lib/campaign.js";
@@ -73,7 +73,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
     const isManual = settings.ab_test?.winner_metric === "manual";
     return html`<div class="notice"><p>${isManual
       ? t("The test is out. Choose the winner below; everybody else gets it.")
-      : t("The test is out. The winner is chosen after {minutes} minutes by itself, or below by you.", { minutes: number(settings.ab_test?.wait_minutes) })}</p></div>`;
+      : t("The test is out. The winner is chosen by itself {time} after it, or below by you.", { time: duration((settings.ab_test?.wait_minutes ?? 0) * 60000) })}</p></div>`;
   }
   return null;
 }

@@ -17,6 +17,7 @@ export default function TemplateEditor({ template, onSaved }) {
   const [begun, setBegun] = useState(0);
   const [faults, setFaults] = useState([]);
   const area = useRef();
+  const own = useRef(template.version);
   const isChanged = JSON.stringify(bodyOf(values, template)) !== JSON.stringify(bodyOf(saved, template));
   const mayWrite = allowed("updateTemplate");
 
@@ -27,9 +28,10 @@ export default function TemplateEditor({ template, onSaved }) {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, [values, isChanged]);
-  // Another version came from elsewhere, say by a revert: what is typed stays, what was not touched follows.
+  // Another version came from elsewhere, say by a revert: what is typed stays, what was not touched follows. After a
+  // save of this page nothing is drawn anew, so that the cursor stays where it is.
   useEffect(() => {
-    if (drafts.has(template.id)) return;
+    if (drafts.has(template.id) || own.current === template.version) return;
     setValues(saved);
     setBegun((n) => n + 1);
   }, [saved]);
@@ -46,6 +48,7 @@ export default function TemplateEditor({ template, onSaved }) {
     save();
   };
   const onDone = (answer) => {
+    own.current = answer.version;
     drafts.delete(template.id);
     onSaved(answer);
   };
@@ -84,13 +87,18 @@ function Fields({ template, faults }) {
   const { channel } = template;
   const names = [...template.variables, ...SYSTEM];
   const isEmail = channel === "email";
+  // From MJML one goes on with the HTML that was made of it.
+  const write = (kind) => {
+    if (kind === "html" && values.written === "mjml" && template.mjml) change("html", template.html);
+    change("written", kind);
+  };
   return html`
     <${Field} name="name" label=${t("Name")} dir="auto" />
     ${contentOf(channel).includes("subject") && html`<${Field} name="subject" label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" />`}
     ${isEmail && html`<${Field} name="preheader" label=${t("Preview text")} dir="auto" help=${t("Shown after the subject in the list of the inbox.")} />
       <div class="field"><span id="written" class="label">${t("Written in")}</span>
         <div class="segmented" role="group" aria-labelledby="written">${[["html", "HTML"], ["mjml", "MJML"]].map(([id, label]) => html`
-          <button type="button" aria-pressed=${values.written === id} onClick=${() => change("written", id)}>${label}</button>`)}</div>
+          <button type="button" aria-pressed=${values.written === id} onClick=${() => write(id)}>${label}</button>`)}</div>
         ${values.written === "mjml" && html`<p class="help">${t("The server makes HTML of it that looks alike in all mail programs.")}</p>`}</div>`}
     ${channel === "telegram" || (isEmail && values.written === "html")
       ? html`<${SourceField} name="html" label=${t("HTML")} variables=${names} preview=${faults} rows=${22} />` : null}
