@@ -63,7 +63,7 @@ export default function TemplateEditor({ template, onSaved }) {
             <${Fields} template=${template} faults=${faults} /></${Form}>`
         : html`<${Source} template=${template} />`}
     </section>
-    <${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} onSave=${save} onFaults=${setFaults} />
+    <div class="sticky"><${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} onSave=${save} onFaults=${setFaults} /></div>
   </div>`;
 }
 

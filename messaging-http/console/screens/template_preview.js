@@ -6,9 +6,11 @@ import { MailFrame } from "../lib/frame.js";
 
 const PAUSE_MS = 350;
 
-/** `source` is what is typed and not saved; `onFaults` hears what is wrong in it, with lines. */
-export default function TemplatePreview({ template, source, onSave, onFaults }) {
-  const id = useId();
+/**
+ * `source` is what is typed and not saved; `onFaults` hears what is wrong in it, with lines. In a dialog, which has a
+ * heading of its own, it is `isAlone`.
+ */
+export default function TemplatePreview({ template, source, isAlone, onSave, onFaults }) {
   const [contact, setContact] = useState(null);
   const [values, setValues] = useState({});
   const [shown, setShown] = useState({});
@@ -42,8 +44,8 @@ export default function TemplatePreview({ template, source, onSave, onFaults }) 
 
   const { data, error } = shown;
   const isMail = template.channel === "email";
-  return html`<section class="stack sticky" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${t("Preview")}</h2>
+  return html`<section class="stack" aria-label=${t("Preview")}>
+    ${!isAlone && html`<h2>${t("Preview")}</h2>`}
     ${source && !takesSource && html`<div class="notice"><p>${t("This is version {version}, as saved.", { version: template.version })}${" "}
       <button type="button" class="link" onClick=${onSave}>${t("Save to see your changes")}</button></p></div>`}
     ${allowed("listContacts") && html`<${ContactChoice} onChange=${setContact} />`}
