@@ -61,7 +61,7 @@ const FAILED = {
 function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings } }) {
   if (status === "scheduled") {
     return html`<div class="notice"><p>${byZone
-      ? t("Scheduled for {time}, where each recipient lives: those furthest east get it up to 26 hours before those furthest west.", { time: absolute(at, TIME) })
+      ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
       : t("Starts {time}.", { time: absolute(at) })} <span class="muted">(<${Time} at=${at} />)</span></p></div>`;
   }
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
