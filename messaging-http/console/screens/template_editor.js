@@ -11,7 +11,7 @@ const drafts = new Map();
 
 const SYSTEM = ["contact.email", "contact.phone", "contact.external_id", "contact.locale", "contact.attributes.first_name", "unsubscribe_url", "workspace.name", "campaign.name", "message_id"];
 
-export default function TemplateEditor({ template, onSaved }) {
+export default function TemplateEditor({ template, contactId, onSaved }) {
   const saved = useMemo(() => valuesOf(template), [template.version]);
   const [values, setValues] = useState(() => drafts.get(template.id) ?? saved);
   const [begun, setBegun] = useState(0);
@@ -41,11 +41,10 @@ export default function TemplateEditor({ template, onSaved }) {
     setValues(saved);
     setBegun(begun + 1);
   };
-  const save = () => area.current.querySelector("form")?.requestSubmit();
   const onKeyDown = (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    save();
+    area.current.querySelector("form")?.requestSubmit();
   };
   const onDone = (answer) => {
     own.current = answer.version;
@@ -63,7 +62,7 @@ export default function TemplateEditor({ template, onSaved }) {
             <${Fields} template=${template} faults=${faults} /></${Form}>`
         : html`<${Source} template=${template} />`}
     </section>
-    <div class="sticky"><${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} onSave=${save} onFaults=${setFaults} /></div>
+    <div class="sticky"><${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} contactId=${contactId} onFaults=${setFaults} /></div>
   </div>`;
 }
 
