@@ -334,11 +334,12 @@ fn suppressed(
                 let path = format!("/workspaces/{workspace}/suppressions/{entry}");
                 Some(call("Take the address off the list if the reason is over.", "deleteSuppression", path, None))
             };
-            let cure = match listed {
-                "complaint" | "unsubscribe" => {
+            let cure = match (listed, entry) {
+                ("complaint" | "unsubscribe", _) => {
                     advice("Leave the address alone, unless its owner asks for messages again.")
                 }
-                _ => entry.and_then(lift),
+                (_, Some(entry)) => lift(entry),
+                (_, None) => advice("The address is no longer on the list; send the message again."),
             };
             ("suppressed", text, cure)
         }
