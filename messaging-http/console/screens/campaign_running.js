@@ -58,8 +58,9 @@ const FAILED = {
   internal: ["A fault of the server ended it; the log of the server says more.", null],
 };
 
-function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings } }) {
-  if (status === "scheduled") {
+function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings, started_at: started } }) {
+  // A resumed campaign is scheduled for a moment, too.
+  if (status === "scheduled" && !started) {
     return html`<div class="notice"><p>${byZone
       ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
       : t("Starts {time}.", { time: absolute(at) })} <span class="muted">(<${Time} at=${at} />)</span></p></div>`;
