@@ -18,10 +18,13 @@ const SCHEMA = {
 
 const UNITS = ["seconds", "minutes", "hours", "days", "weeks", "months"];
 
+// What the server takes for a setting that is left out, so that no choice looks empty.
+const DEFAULTS = { send: { category: "marketing" }, webhook: { method: "POST" } };
+
 /** The controls of a step: `onChange(node, { without })` hears the changed node. `lists` are those of `useNames`. */
 export function NodeForm({ node, onChange, errors, lists }) {
   const Kind = FORMS[node.kind];
-  return html`<div class="form"><${Fields} values=${{ ...node, config: node.config ?? {} }} onChange=${(next) => onChange(next)} schema=${SCHEMA} errors=${errors}>
+  return html`<div class="form"><${Fields} values=${{ ...node, config: { ...DEFAULTS[node.kind], ...node.config } }} onChange=${(next) => onChange(next)} schema=${SCHEMA} errors=${errors}>
     ${Kind && html`<${Kind} lists=${lists} node=${node} onChange=${onChange} errors=${errors} />`}
     <${Field} name="name" label=${t("Note")} help=${t("Shown beside the step, for you and your colleagues.")} />
   </${Fields}></div>`;
@@ -96,7 +99,7 @@ function Wait({ node }) {
       ${WAITS.map(([id, text]) => html`<option value=${id} selected=${id === form}>${t(text)}</option>`)}</select></label>
     ${form === "duration" && html`<${Duration} name="config.duration" label=${t("How long")} />`}
     ${form === "until" && html`<div class="row-of-fields"><${Field} name="config.until.time" label=${t("Time of day")} kind="time" />
-      <${Field} name="config.until.timezone" label=${t("Time zone")} help=${t("contact for the contact's own, or a name like Europe/Berlin.")} /></div>
+      <${Field} name="config.until.timezone" label=${t("Time zone")} placeholder="contact" help=${t("contact for the contact's own, or a name like Europe/Berlin.")} /></div>
       <fieldset><legend>${t("Only on these days")}</legend><div class="actions">${[1, 2, 3, 4, 5, 6, 7].map((day) => html`<div class="field check"><label>
         <input type="checkbox" checked=${days.includes(day)} onChange=${(event) => setDay(day, event.target.checked)} /> ${weekday(day)}</label></div>`)}</div>
         <p class="help">${t("None ticked: on any day.")}</p></fieldset>`}

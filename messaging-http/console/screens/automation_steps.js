@@ -190,7 +190,8 @@ function End({ chain, place, after, tools }) {
   }
   const next = after === undefined ? t("the run ends") : t("goes on with {step}", { step: tools.named(after) });
   const shown = chain.then === null ? next : chain.then === "end" ? t("the run ends") : t("goes to {step}", { step: tools.named(chain.then) });
-  return html`<li ref=${part}><div class="actions"><span class="muted">${t("Then")} ${!isChanging && shown}</span>
+  const first = chain.items.at(-1)?.branches.length ? t("After these ways") : t("Then");
+  return html`<li ref=${part}><div class="actions"><span class="muted">${first} ${!isChanging && shown}</span>
     ${isChanging && html`<${Next} chain=${chain} place=${place} after=${after} next=${next} tools=${tools} onDone=${() => setChanging(false)} />`}
     ${tools.editable && html`${!isChanging && html`<button type="button" class="link change" onClick=${() => setChanging(true)}>${t("Change")}<span class="sr">: ${shown}</span></button>`}
       <button type="button" class="small" onClick=${() => tools.add({ ...place, at: chain.items.length }, true)}>${t("Add a step")}</button>`}</div></li>`;
