@@ -36,8 +36,8 @@ function Trigger({ lists }) {
       ${TRIGGERS.map(([id, text]) => html`<option value=${id} selected=${id === trigger.kind}>${t(text)}</option>`)}</select>
       ${faults.length > 0 && html`<p class="fault-text">${trigger.kind ? faults.map(({ message }) => message).join(" ") : t("Choose what begins a run.")}</p>`}</div>
     ${trigger.kind === "event" && html`<${Field} name="trigger.config.name" label=${t("Event")} help=${t("The name under which your program sends it, for instance cart_updated.")} /><${WhereField} name="trigger.config.where" />`}
-    ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} />`}
-    ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} />`}
+    ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} from="lists" />`}
+    ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} from="segments" />`}
     ${trigger.kind === "segment_enter" && html`<${Field} name="trigger.config.include_existing" label=${t("Also those who are in it when the automation is activated")} kind="checkbox" />`}
     ${trigger.kind === "date" && html`<${DateTrigger} />`}
     ${trigger.kind === "message_event" && html`<div class="row-of-fields"><${Field} name="trigger.config.event" label=${t("The message")} kind="select" options=${MESSAGE_EVENTS.map(([id, text]) => [id, t(text)])} />
