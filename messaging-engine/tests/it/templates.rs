@@ -335,7 +335,10 @@ async fn an_earlier_version_is_shown_as_it_was() {
     assert_eq!(bed.patch(&owner, &path, change).await["version"], 2);
     for (version, subject, html) in [(1, "First", "<p>1</p>"), (2, "Second", "<p>2</p>")] {
         let shown = bed.get(&owner, &format!("{path}?version={version}")).await;
-        assert_eq!((&shown["version"], &shown["subject"], &shown["html"]), (&json!(version), &json!(subject), &json!(html)));
+        assert_eq!(
+            (&shown["version"], &shown["subject"], &shown["html"]),
+            (&json!(version), &json!(subject), &json!(html))
+        );
     }
     assert_eq!(bed.get(&owner, &format!("{path}?version=3")).await.summary(), "404 not_found");
     assert_eq!(bed.get(&owner, &format!("{path}?version=x")).await.summary(), "422 version invalid_type");

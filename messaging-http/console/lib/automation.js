@@ -164,8 +164,8 @@ export function triggerText({ kind, config = {} } = {}, names = {}) {
 const NAMED = [["listTemplates", "templates"], ["listLists", "lists"], ["listSegments", "segments"], ["listCampaigns", "campaigns"]];
 const MOST_PAGES = 5;
 
-/** Templates, lists, segments and campaigns as `[[id, name]]`, and `names`: id → name. */
-export function useNames() {
+/** What of `wanted` the workspace has, as the API lists it, and `names`: id → name. */
+export function useNames(wanted = ["templates", "lists", "segments", "campaigns"]) {
   const [found, setFound] = useState({ names: {} });
   useEffect(() => {
     const abort = new AbortController();
@@ -179,7 +179,7 @@ export function useNames() {
       setFound((old) => ({ ...old, [member]: rows, names: { ...old.names, ...Object.fromEntries(rows.map(({ id, name }) => [id, name])) } }));
     };
     // Without them ids are shown, which is no reason to show nothing.
-    for (const [operation, member] of NAMED) if (allowed(operation)) load(operation, member).catch(() => {});
+    for (const [operation, member] of NAMED) if (wanted.includes(member) && allowed(operation)) load(operation, member).catch(() => {});
     return () => abort.abort();
   }, []);
   return found;

@@ -1,5 +1,5 @@
 // What helps a message that was not sent or did not arrive. The server's own cure comes first: a button when it is a
-// call with everything in it, else a link to the screen that does it. Where the server names none, advice by code.
+// call with everything in it, else its words and a link to the screen where they are followed.
 import { operations } from "../operations.js";
 import { allowed } from "./api.js";
 import { href } from "./route.js";
@@ -50,11 +50,12 @@ export function cureOf(message, to) {
     if (path && operations[operation].method !== "GET") {
       return { ...CALLS[operation]?.(message, to), button: sentence(cure.text), operation, path, body: body ?? undefined };
     }
-    if (code !== "held") return { text: cure.text };
+    if (code !== "held") return { text: cure.text, ...linkOf(message, to) };
     const system = allowed("getSystem") && { button: t("Open System"), link: href("system") };
     return { text: t("Who runs the server says what becomes of the messages that wait:"), command: "messaging admin resume --queued send", ...system };
   }
-  return advice(message, to);
+  const text = waiting(message);
+  return text && { text, ...linkOf(message, to) };
 }
 
 // What is asked before a call is made.
@@ -83,56 +84,51 @@ const CALLS = {
   }),
 };
 
-// The server offers to take an address off the list as long as it may be taken off.
-function hasLeft({ events, explanation }) {
-  const { meta } = events.findLast(({ kind }) => kind === "suppressed") ?? {};
-  return explanation.code === "suppressed" && ["bounce", "manual", "invalid"].includes(meta?.reason);
+// The server names no cure where nobody has to do anything.
+function waiting({ explanation: { code }, campaign_id: campaign }) {
+  return {
+    queued: campaign ? t("Nobody has to do anything: it is sent when its turn comes, at the pace of the campaign.") : t("Nobody has to do anything: it is sent within seconds."),
+    scheduled: t("Nobody has to do anything. To send it at another time, cancel it and send it anew."),
+    by_timezone: t("Nobody has to do anything: it is sent when that time has come there."),
+    quiet_hours: t("Nobody has to do anything: it is sent when the quiet hours are over."),
+    frequency_cap: t("Nobody has to do anything: it is sent as soon as a place is free."),
+    domain_pace: t("Nobody has to do anything: a steady pace keeps the other side from refusing your mail."),
+    deferred: t("Nobody has to do anything: it is tried again by itself, until it arrives or expires."),
+    sent: t("Nobody has to do anything: the report comes from the relay or provider, if it sends one."),
+    cancelled: t("To send it after all, send it again."),
+  }[code];
 }
 
-function advice(message, to) {
-  const { explanation: { code }, status, channel } = message;
-  const again = maySendAgain(message) && { button: t("Send again"), link: href("send", { like: message.message_id }), needs: "sendMessage" };
+// The screen where what the server advises is done: `{ button, link }`, or nothing.
+function linkOf(message, to) {
+  const { explanation: { code }, status, channel, campaign_id: campaign } = message;
+  const again = maySendAgain(message) && [t("Send again"), href("send", { like: message.message_id }), "sendMessage"];
   const contact = message.contact_id
-    ? { button: t("Open the contact"), link: href(`contacts/${message.contact_id}`), needs: "getContact" }
-    : { button: t("Look for the contact"), link: href("contacts", channel === "email" ? { email: to } : { phone: to }), needs: "listContacts" };
-  const listed = { button: t("Open the suppression list"), link: href("suppressions", { address: to, channel }), needs: "listSuppressions" };
-  const channels = { button: t("Open Channels"), link: href("channels"), needs: "listChannels" };
-  const domains = { button: t("Check the domain's records"), link: href("domains"), needs: "listSendingDomains" };
-  const texts = {
-    // Bounces.
-    invalid_recipient: [t("Correct the address, at the contact too. It is on the suppression list now, so nothing more goes to it."), contact],
-    invalid_domain: [t("Look for a typing error in the domain, and correct the address at the contact too."), contact],
-    mailbox_full: [t("Nothing is wrong on your side. Send again in a few days, or reach the person another way."), again],
-    policy: [channel === "email" ? t("Read the server's words: they often name the rule and a page about it. Then check that the records of your domain are right.") : t("Read the provider's words: they often name the rule that was broken."), channel === "email" ? domains : channels],
-    content: [t("Change what the server's words point at, such as size, links or wording, and send again."), again],
-    unreachable: [t("Check the address for typing errors. If it is right, their server was away: send again later."), again],
-    blocked: [t("Only the recipient can change that, by writing to you or by unblocking you. Reach the person another way."), contact],
-    unknown: [t("Read the answer of the other side in the attempts below, then correct the address or send again."), again],
-    complained: [t("Send nothing more to this address: it is on the suppression list, and complaints harm what you send to others."), listed],
-    // Failures.
-    render_error: [t("Correct the template or the values that it was given, and send again."), again],
-    provider_error: [t("Check the settings of the channel against what the provider says, then send again."), channels],
-    no_route: [t("Check the number or address, and whether your provider reaches its country."), channels],
-    sender_domain_not_verified: [t("Verify the domain of the sender, then send again."), domains],
-    channel_not_configured: [t("Set up a provider for the channel, then send again."), channels],
-    attachment_error: [t("Send again with the file attached anew."), again],
-    // Suppressed.
-    suppressed: hasLeft(message) ? [t("The address is no longer on the list: send it again."), again] : [t("Leave this address alone, unless the person asks for your messages again. Who may change the list finds it there."), listed],
-    no_consent: [t("Ask for consent first. Once it is given, record it at the contact."), contact],
-    frequency_cap: status === "suppressed"
-      ? [t("Nobody has to do anything: later campaigns reach this contact again."), message.campaign_id && { button: t("Open the campaign"), link: href(`campaigns/${message.campaign_id}`), needs: "getCampaign" }]
-      : [t("Nobody has to do anything: it is sent as soon as a place is free.")],
-    // Waiting.
-    queued: [message.campaign_id ? t("Nobody has to do anything: it is sent when its turn comes, at the pace of the campaign.") : t("Nobody has to do anything: it is sent within seconds.")],
-    scheduled: [t("Nobody has to do anything. To send it at another time, cancel it and send it anew.")],
-    by_timezone: [t("Nobody has to do anything: it is sent when that time has come there.")],
-    quiet_hours: [t("Nobody has to do anything: it is sent when the quiet hours are over.")],
-    domain_pace: [t("Nobody has to do anything: a steady pace keeps the other side from refusing your mail.")],
-    deferred: [t("Nobody has to do anything: it is tried again by itself, until it arrives or expires.")],
-    sent: [t("Nobody has to do anything: the report comes from the relay or provider, if it sends one.")],
-    cancelled: [t("To send it after all, send it again."), again],
-  };
-  const [text, action] = texts[code] ?? [];
-  if (!text) return null;
-  return action && allowed(action.needs) ? { text, button: action.button, link: action.link } : { text };
+    ? [t("Open the contact"), href(`contacts/${message.contact_id}`), "getContact"]
+    : [t("Look for the contact"), href("contacts", channel === "email" ? { email: to } : { phone: to }), "listContacts"];
+  const listed = [t("Open the suppression list"), href("suppressions", { address: to, channel }), "listSuppressions"];
+  const channels = [t("Open Channels"), href("channels"), "listChannels"];
+  const domains = [t("Check the domain's records"), href("domains"), "listSendingDomains"];
+  const { meta } = message.events.findLast(({ kind }) => kind === "suppressed") ?? {};
+  const [button, link, needs] = {
+    invalid_recipient: contact,
+    invalid_domain: contact,
+    mailbox_full: again,
+    policy: channel === "email" ? domains : channels,
+    content: again,
+    unreachable: again,
+    blocked: contact,
+    unknown: again,
+    complained: listed,
+    render_error: again,
+    provider_error: channels,
+    no_route: channels,
+    attachment_error: again,
+    // While the address is on the list, the cure is to take it off.
+    suppressed: ["complaint", "unsubscribe"].includes(meta?.reason) ? listed : again,
+    no_consent: contact,
+    frequency_cap: status === "suppressed" && campaign && [t("Open the campaign"), href(`campaigns/${campaign}`), "getCampaign"],
+    cancelled: again,
+  }[code] || [];
+  return link && allowed(needs) ? { button, link } : {};
 }

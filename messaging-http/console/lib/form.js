@@ -29,7 +29,7 @@ function written(values, name, value) {
 /**
  * A form that makes one call.
  *
- * `id`, `path`: the operation. `initial`: the values at the beginning. `body(values)` makes the body of them; without it
+ * `id`, `path`: the operation. `initial`: the values at the beginning. `body(values)` makes the body of them, maybe later; without it
  * they are the body, without those that are empty. `onDone(answer, values)` hears the answer, `onChange(values)` every
  * change. `refusal(failure, values)` may tell a refusal in other words than the server's, as `{ text, help }`. `submit` is the text of the button; `extra` stands beside it; `wide` lets it take the whole width.
  */
@@ -69,7 +69,7 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
       announce(broken.validationMessage, { fault: true });
       return;
     }
-    const input = body ? body(values) : withoutEmpty(values);
+    const input = body ? await body(values) : withoutEmpty(values);
     const text = JSON.stringify(input);
     if (sent.current.text !== text) sent.current = { text, key: idempotencyKey() };
     setBusy(true);

@@ -1,16 +1,23 @@
 // Deleting what others may use: when the server refuses, it names them, and here they become links.
 import { allowed, call } from "./api.js";
-import { announce, confirm, dialog, html, t, useState } from "./ui.js";
+import { announce, confirm, dialog, html, t, useCall, useState } from "./ui.js";
 import { href } from "./route.js";
 
-const PLACES = { cmp: ["campaigns", "Campaign"], aut: ["automations", "Automation"], seg: ["segments", "Segment"], tpl: ["templates", "Template"], dom: ["domains", "Domain"] };
+const PLACES = {
+  cmp: ["campaigns", "Campaign", "getCampaign"], aut: ["automations", "Automation", "getAutomation"],
+  seg: ["segments", "Segment", "getSegment"], tpl: ["templates", "Template", "getTemplate"],
+};
+
+function User({ id, close }) {
+  const [path, kind, operation] = PLACES[id.split("_")[0]] ?? [];
+  const found = useCall(operation && allowed(operation) && operation, { path: { id } }, { quiet: true });
+  if (!path) return html`<li>${id}</li>`;
+  return html`<li>${t(kind)} <a href=${href(`${path}/${id}`)} onClick=${() => close()} dir="auto">${found.data?.name ?? id}</a></li>`;
+}
 
 function Users({ ids, close }) {
   return html`<p>${t("It is used here. Take it out there first:")}</p>
-    <ul>${ids.map((id) => {
-      const [path, kind] = PLACES[id.split("_")[0]] ?? [];
-      return html`<li key=${id}>${path ? html`<a href=${href(`${path}/${id}`)} onClick=${() => close()}>${t(kind)} ${id}</a>` : id}</li>`;
-    })}</ul>
+    <ul class="plain">${ids.map((id) => html`<${User} key=${id} id=${id} close=${close} />`)}</ul>
     <div class="actions"><button type="button" onClick=${() => close()}>${t("Close")}</button></div>`;
 }
 

@@ -1,5 +1,5 @@
 // The account: who is signed in, the password, sessions, and what this browser keeps: theme, single keys.
-import { call, forgetSession, me } from "../lib/api.js";
+import { call, forgetSession, loadSession, me } from "../lib/api.js";
 import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Table } from "../lib/table.js";
@@ -33,9 +33,9 @@ function Password() {
   const [round, again] = useReducer((n) => n + 1, 0);
   return html`<section class="stack" aria-labelledby="password"><h2 id="password">${t("Password")}</h2>
     <${Form} key=${round} id="setPassword" body=${({ current, password = "" }) => ({ current: current || null, password })} submit=${t("Change password")}
-      done=${t("Changed. Your other sessions have ended.")} onDone=${again}
+      done=${t("Changed. Your other sessions have ended.")} onDone=${async () => { await loadSession(); again(); }}
       refusal=${({ code }) => code === "invalid_credentials" && { text: t("The current password is wrong.") }}>
-      <${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" help=${t("Empty if you have none yet.")} />
+      ${me().has_password && html`<${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" />`}
       <${Field} name="password" kind="password" label=${t("New password")} autocomplete="new-password"
         help=${t("12 characters or more, and none of the common ones. Your other sessions end.")} />
     </${Form}></section>`;

@@ -52,6 +52,7 @@ function Shown({ loaded, query }) {
   const { id } = automation;
   const [draft, setDraft] = useState(() => drafts.get(id) ?? draftOf(loaded));
   const [refusal, setRefusal] = useState(null);
+  const [failure, setFailure] = useState(null);
   const [busy, setBusy] = useState(false);
   // Controls that keep what was typed begin anew after discarding.
   const [revision, setRevision] = useState(0);
@@ -73,6 +74,7 @@ function Shown({ loaded, query }) {
 
   const edit = (next) => {
     setRefusal(null);
+    setFailure(null);
     setDraft(next);
   };
   const took = (answer) => {
@@ -81,6 +83,7 @@ function Shown({ loaded, query }) {
   };
   const save = async () => {
     setBusy(true);
+    setFailure(null);
     try {
       const answer = await call("updateAutomation", { path: { id }, body });
       setAutomation(answer);
@@ -90,6 +93,7 @@ function Shown({ loaded, query }) {
       return true;
     } catch (error) {
       if (error.violations.length) setRefusal(error.violations);
+      else setFailure(error);
       announce(error.message, { fault: true });
       return false;
     } finally {
@@ -107,7 +111,7 @@ function Shown({ loaded, query }) {
     <${Head} title=${automation.name} back=${href("automations")} backText=${t("Automations")} badge=${html`<${Badge} status=${automation.status} />`} text=${html`<${About} automation=${automation} names=${lists.names} />`}>
       <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered ?? 0} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} trigger=${draft.trigger} names=${lists.names} />
     </${Head}>
-    ${isDirty && editable && html`<${Unsaved} automation=${automation} under=${under} busy=${busy} save=${save} discard=${discard} />`}
+    ${isDirty && editable && html`<${Unsaved} automation=${automation} under=${under} busy=${busy} failure=${failure} save=${save} discard=${discard} />`}
     ${stats.data?.entered > 0 && html`<${Counts} stats=${stats.data} path=${path} />`}
     <${Tabs} current=${tab} tabs=${[
       { id: "steps", label: t("Steps"), href: href(path) }, { id: "runs", label: t("Runs"), href: href(path, { tab: "runs" }) },
@@ -132,10 +136,11 @@ function Counts({ stats, path }) {
     <${Figure} name=${t("Failed")} value=${stats.failed} href=${link("failed")} /></div>`;
 }
 
-function Unsaved({ automation, under, busy, save, discard }) {
+function Unsaved({ automation, under, busy, failure, save, discard }) {
   const people = count(under, t("contact"), t("contacts"));
   const note = automation.status === "active" ? t("Saving makes a new version for all who enter from then on; {people} under way stay on theirs.", { people }) : "";
-  return html`<div class="notice warning save-bar" role="status"><p><strong>${t("Not saved yet.")}</strong> ${note}</p>
+  return html`<div class="notice warning save-bar" role="status"><p><strong>${t("Not saved yet.")}</strong> <span class="note">${note}</span></p>
+    ${failure && html`<p class="fault-text" role="alert">${failure.message} <span>${failure.code}${failure.requestId && html` · ${t("request")} <code>${failure.requestId}</code>`}</span></p>`}
     <div class="actions"><button type="button" class="primary" data-operation="updateAutomation" disabled=${busy} onClick=${save}>${busy ? t("One moment") : t("Save")}</button>
       <button type="button" onClick=${discard}>${t("Discard changes")}</button></div></div>`;
 }

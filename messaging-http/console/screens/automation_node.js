@@ -1,5 +1,6 @@
 // The settings of a step, by its kind. What is missing or wrong the server says; see `checks` of the automation.
 import { Field, Fields, useFaults, useForm } from "../lib/form.js";
+import { href } from "../lib/route.js";
 import { html, t } from "../lib/ui.js";
 import { MESSAGE_EVENTS, weekday } from "../lib/automation.js";
 import { FilterField, WhereField } from "./automation_filter.js";
@@ -18,22 +19,26 @@ const SCHEMA = {
 
 const UNITS = ["seconds", "minutes", "hours", "days", "weeks", "months"];
 
+// What the server takes for a setting that is left out, so that no choice looks empty.
+const DEFAULTS = { send: { category: "marketing" }, webhook: { method: "POST" } };
+
 /** The controls of a step: `onChange(node, { without })` hears the changed node. `lists` are those of `useNames`. */
 export function NodeForm({ node, onChange, errors, lists }) {
   const Kind = FORMS[node.kind];
-  return html`<div class="form"><${Fields} values=${{ ...node, config: node.config ?? {} }} onChange=${(next) => onChange(next)} schema=${SCHEMA} errors=${errors}>
+  return html`<div class="form"><${Fields} values=${{ ...node, config: { ...DEFAULTS[node.kind], ...node.config } }} onChange=${(next) => onChange(next)} schema=${SCHEMA} errors=${errors}>
     ${Kind && html`<${Kind} lists=${lists} node=${node} onChange=${onChange} errors=${errors} />`}
     <${Field} name="name" label=${t("Note")} help=${t("Shown beside the step, for you and your colleagues.")} />
   </${Fields}></div>`;
 }
 
-/** A choice among things of the workspace; an id that is not among them stays. */
-export function Choice({ name, label, rows, help, optional }) {
+/** A choice among things of the workspace; an id that is not among them stays. `from` is the screen where they are made. */
+export function Choice({ name, label, rows, help, optional, from }) {
   const [values] = useForm();
   const value = name.split(".").reduce((found, part) => found?.[part], values);
   const options = (rows ?? []).map((row) => [row.id, row.name]);
   if (value && !options.some(([id]) => id === value)) options.push([value, value]);
-  return html`<${Field} name=${name} label=${label} kind="select" options=${options} optional=${optional} help=${help} />`;
+  return html`<${Field} name=${name} label=${label} kind="select" options=${options} optional=${optional}
+    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1 })}>${t("Create one")}</a>` : help} />`;
 }
 
 /** A length of time: a number with its unit. */
@@ -46,8 +51,8 @@ export function Duration({ name, label }) {
 const FORMS = {
   send: Send, wait: Wait, wait_event: WaitEvent, split: Split, update_contact: UpdateContact, webhook: Webhook,
   condition: () => html`<${FilterField} name="config.filter" label=${t("The contact fits if")} />`,
-  add_to_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} />`,
-  remove_from_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} />`,
+  add_to_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} from="lists" />`,
+  remove_from_list: ({ lists }) => html`<${Choice} name="config.list_id" label=${t("List")} rows=${lists.lists} from="lists" />`,
   add_tag: () => html`<${Field} name="config.tag" label=${t("Tag")} />`,
   remove_tag: () => html`<${Field} name="config.tag" label=${t("Tag")} />`,
   exit: () => html`<${Field} name="config.reason" label=${t("Reason")} help=${t("Stands in the run, for instance bought.")} />`,
@@ -60,7 +65,7 @@ function Send({ lists, node }) {
   const { quiet_hours: quiet, frequency_cap: cap } = node.config ?? {};
   const set = (name, on, initial) => change("config", { ...values.config, [name]: on ? initial : undefined });
   return html`
-    <${Choice} name="config.template_id" label=${t("Template")} rows=${lists.templates} />
+    <${Choice} name="config.template_id" label=${t("Template")} rows=${lists.templates} from="templates" />
     <${Field} name="config.category" label=${t("Category")} kind="select" options=${CATEGORIES.map(([id, text]) => [id, t(text)])} />
     <details open=${Boolean(node.config?.from_email || node.config?.subject_override || node.config?.channel)}><summary>${t("Sender, subject, channel")}</summary><div class="form">
       <div class="row-of-fields"><${Field} name="config.from_name" label=${t("From name")} /><${Field} name="config.from_email" label=${t("From email")} kind="email" /></div>
@@ -96,7 +101,7 @@ function Wait({ node }) {
       ${WAITS.map(([id, text]) => html`<option value=${id} selected=${id === form}>${t(text)}</option>`)}</select></label>
     ${form === "duration" && html`<${Duration} name="config.duration" label=${t("How long")} />`}
     ${form === "until" && html`<div class="row-of-fields"><${Field} name="config.until.time" label=${t("Time of day")} kind="time" />
-      <${Field} name="config.until.timezone" label=${t("Time zone")} help=${t("contact for the contact's own, or a name like Europe/Berlin.")} /></div>
+      <${Field} name="config.until.timezone" label=${t("Time zone")} placeholder="contact" help=${t("contact for the contact's own, or a name like Europe/Berlin.")} /></div>
       <fieldset><legend>${t("Only on these days")}</legend><div class="actions">${[1, 2, 3, 4, 5, 6, 7].map((day) => html`<div class="field check"><label>
         <input type="checkbox" checked=${days.includes(day)} onChange=${(event) => setDay(day, event.target.checked)} /> ${weekday(day)}</label></div>`)}</div>
         <p class="help">${t("None ticked: on any day.")}</p></fieldset>`}

@@ -8,6 +8,7 @@ import { Time } from "../lib/time.js";
 import { itemsOf } from "../lib/flow.js";
 import { kindName, nodeText, reasonText } from "../lib/automation.js";
 import { addressOf } from "../lib/contacts.js";
+import { ContactField, ContactFilter, contactIdOf } from "../lib/contact_choice.js";
 import { useFirstFocus } from "../lib/first_focus.js";
 
 const STATUSES = ["active", "waiting", "completed", "exited", "failed"];
@@ -41,8 +42,7 @@ export default function Runs({ automation, draft, names, query, onChange }) {
     <${Filters} fields=${[
       { name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) },
       { name: "node_id", label: t("Step"), options: nodes.map((node) => [node.id, stepName(node.id)]) },
-      { name: "contact_id", label: t("Contact id") },
-    ]} />
+    ]}><${ContactFilter} label=${t("Contact")} id=${query.contact_id} onChange=${(one) => changeQuery({ contact_id: one, cursor: null })} /></${Filters}>
     <${List} id="listAutomationRuns" reloads=${reloads} caption=${t("Runs")} columns=${columns} onRows=${setRows}
       args=${{ path: { id }, query: { status: query.status, node_id: query.node_id, contact_id: query.contact_id } }}
       rowHref=${(row) => href(`${path}/runs/${row.id}`)}
@@ -60,7 +60,6 @@ function NoRuns({ automation, canTrigger }) {
 }
 
 function Trigger({ automation, onDone }) {
-  const body = ({ who, variables }) => ({ [who?.startsWith("con_") ? "contact_id" : "external_id"]: who || undefined, variables });
   const done = (run) => {
     announce(t("The contact has entered"));
     onDone(run);
@@ -68,9 +67,9 @@ function Trigger({ automation, onDone }) {
   const part = useFirstFocus();
   return html`<section ref=${part} class="card" aria-labelledby="let-in"><h3 id="let-in">${t("Let a contact in")}</h3>
     <p class="muted">${t("It goes through the steps as if the trigger had happened: messages are really sent.")}</p>
-    <${Form} id="triggerAutomation" path=${{ id: automation.id }} initial=${{ who: "" }} body=${body} onDone=${done} submit=${t("Let in")}
+    <${Form} id="triggerAutomation" path=${{ id: automation.id }} initial=${{}} body=${async ({ wanted, variables }) => ({ contact_id: await contactIdOf(wanted), variables })} onDone=${done} submit=${t("Let in")}
         extra=${html`<button type="button" onClick=${() => changeQuery({ trigger: null })}>${t("Cancel")}</button>`}>
-      <${Field} name="who" label=${t("Contact")} help=${t("Its external id, or its id (con_…).")} autocomplete="off" />
+      <${ContactField} name="wanted" label=${t("Contact")} />
       <${Field} name="variables" label=${t("Event data")} kind="json" help=${t("What the steps call event, as JSON; may stay empty.")} />
     </${Form}></section>`;
 }

@@ -10,9 +10,14 @@ const RE_ENTRIES = [["never", "Never: once in a lifetime"], ["after_exit", "Agai
 const OPTIONAL = { type: "string" };
 const SCHEMA = { "trigger.config.campaign_id": OPTIONAL, "trigger.config.template_id": OPTIONAL, re_entry_key: OPTIONAL };
 
+// What the server takes for a setting that is left out, so that no choice looks empty.
+const DEFAULTS = { date: { offset_days: 0, time: "09:00", repeat: "yearly" } };
+
 /** The start. `draft` is the automation as it is edited, `errors` those about trigger and re-entry. */
 export function Start({ draft, onChange, errors, lists }) {
-  return html`<div class="form"><${Fields} values=${draft} onChange=${onChange} errors=${errors} schema=${SCHEMA}>
+  const { trigger } = draft;
+  const values = { ...draft, trigger: { ...trigger, ...(DEFAULTS[trigger.kind] && { config: { ...DEFAULTS[trigger.kind], ...trigger.config } }) } };
+  return html`<div class="form"><${Fields} values=${values} onChange=${onChange} errors=${errors} schema=${SCHEMA}>
     <${Trigger} lists=${lists} />
     <${ReEntry} />
   </${Fields}></div>`;
@@ -23,7 +28,7 @@ function Trigger({ lists }) {
   const config = trigger.config ?? {};
   const faults = useFaults("trigger.kind");
   const id = useId();
-  const initial = { event: { name: "" }, date: { attribute: "", offset_days: 0, time: "09:00", repeat: "yearly" }, message_event: { event: "open" } };
+  const initial = { event: { name: "" }, date: { attribute: "", ...DEFAULTS.date }, message_event: { event: "open" } };
   return html`
     <div class="field"><label for=${id}>${t("A contact enters when")}</label><select id=${id} name="trigger.kind" aria-invalid=${faults.length ? "true" : undefined} value=${trigger.kind ?? ""}
         onChange=${(event) => change("trigger", event.target.value ? { kind: event.target.value, config: initial[event.target.value] ?? {} } : {})}>
@@ -31,8 +36,8 @@ function Trigger({ lists }) {
       ${TRIGGERS.map(([id, text]) => html`<option value=${id} selected=${id === trigger.kind}>${t(text)}</option>`)}</select>
       ${faults.length > 0 && html`<p class="fault-text">${trigger.kind ? faults.map(({ message }) => message).join(" ") : t("Choose what begins a run.")}</p>`}</div>
     ${trigger.kind === "event" && html`<${Field} name="trigger.config.name" label=${t("Event")} help=${t("The name under which your program sends it, for instance cart_updated.")} /><${WhereField} name="trigger.config.where" />`}
-    ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} />`}
-    ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} />`}
+    ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} from="lists" />`}
+    ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} from="segments" />`}
     ${trigger.kind === "segment_enter" && html`<${Field} name="trigger.config.include_existing" label=${t("Also those who are in it when the automation is activated")} kind="checkbox" />`}
     ${trigger.kind === "date" && html`<${DateTrigger} />`}
     ${trigger.kind === "message_event" && html`<div class="row-of-fields"><${Field} name="trigger.config.event" label=${t("The message")} kind="select" options=${MESSAGE_EVENTS.map(([id, text]) => [id, t(text)])} />

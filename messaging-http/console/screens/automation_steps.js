@@ -1,7 +1,7 @@
 // The steps of an automation: an outline in which they are edited, the drawing beside it.
 import { dialog, html, t, useEffect, useRef, useState, words } from "../lib/ui.js";
 import { blockOf, canMove, change, insert, itemsOf, move, newId, numbersOf, remove, setThen } from "../lib/flow.js";
-import { branchText, kindName, KINDS, nodeText, triggerText } from "../lib/automation.js";
+import { branchText, filterText, kindName, KINDS, nodeText, triggerText } from "../lib/automation.js";
 import { confirm, count } from "../lib/ui.js";
 import { number } from "../lib/time.js";
 import { Later } from "../lib/later.js";
@@ -10,7 +10,7 @@ import { Ends, Start } from "./automation_start.js";
 
 const domId = (id) => `step-${id}`;
 
-export default function Steps({ draft, onChange, faults, lists, stats, editable, graph }) {
+export default function Steps({ automation, draft, onChange, faults, lists, stats, editable, graph }) {
   const [open, setOpen] = useState(editable && !draft.trigger.kind ? "start" : null);
   const focus = useRef(null);
   const isWide = useWide();
@@ -52,12 +52,12 @@ export default function Steps({ draft, onChange, faults, lists, stats, editable,
   };
   return html`<div class=${isWide ? "columns" : ""}>
     <section class="stack" aria-labelledby="steps"><h2 id="steps" tabindex="-1">${t("Steps")}</h2>
-      <${Checks} faults=${faults} tools=${tools} />
+      <${Checks} faults=${faults} tools=${tools} isActive=${automation.status === "active"} />
       <ol class="outline">
         <${Part} id="start" title=${t("Start")} text=${triggerText(draft.trigger, lists.names)} faults=${faults.start} tools=${tools}>
           <${Start} draft=${draft} onChange=${onChange} errors=${faults.start} lists=${lists} /></${Part}>
         <${Chain} chain=${draft.flow.chain} place=${{}} tools=${tools} />
-        <${Part} id="ends" title=${t("Goal and exits")} text=${endsText(draft.ends)} faults=${faults.ends} tools=${tools}>
+        <${Part} id="ends" title=${t("Goal and exits")} text=${endsText(draft.ends, lists.names)} faults=${faults.ends} tools=${tools}>
           <${Ends} graph=${draft.ends} onChange=${(ends) => onChange({ ...draft, ends })} errors=${faults.ends} /></${Part}>
       </ol>
       ${draft.flow.loose.length > 0 && html`<h3>${t("Steps that nothing leads to")}</h3>
@@ -82,13 +82,13 @@ function useWide() {
   return wide;
 }
 
-function endsText({ goal, exit_conditions: exits = [] }) {
-  const parts = [goal && t("a goal"), exits.length > 0 && count(exits.length, t("exit condition"), t("exit conditions"))].filter(Boolean);
+function endsText({ goal, exit_conditions: exits = [] }, names) {
+  const parts = [goal && t("goal: {what}", { what: filterText(goal, names) }), exits.length > 0 && count(exits.length, t("exit condition"), t("exit conditions"))].filter(Boolean);
   return parts.length ? parts.join(", ") : t("none; contacts go through to the end");
 }
 
 /** What is wrong, all of it, with links to the steps. */
-function Checks({ faults, tools }) {
+function Checks({ faults, tools, isActive }) {
   if (!faults.all.length) return null;
   const toStep = (id) => (event) => {
     event.preventDefault();
@@ -100,7 +100,7 @@ function Checks({ faults, tools }) {
     ...Object.entries(faults.nodes).flatMap(([id, list]) => list.map((one) => [id, tools.named(id), one])),
     ...faults.other.map((one) => [null, "", one]),
   ];
-  return html`<div class="notice warning" id="checks" tabindex="-1" aria-labelledby="checks-title"><h3 id="checks-title">${t("To do before it can be activated")}</h3>
+  return html`<div class="notice warning" id="checks" tabindex="-1" aria-labelledby="checks-title"><h3 id="checks-title">${isActive ? t("To do before it can be saved") : t("To do before it can be activated")}</h3>
     <ul>${lines.map(([id, name, one]) => html`<li>${id ? html`<a href=${`#${domId(id)}`} onClick=${tools.open === id ? (event) => event.preventDefault() : toStep(id)}>${name}</a>: ` : ""}${faultText(one)}</li>`)}</ul></div>`;
 }
 
@@ -109,7 +109,7 @@ const PLAIN = { "/trigger/kind": "choose when a contact enters", "/graph/nodes":
 // The last names of the pointer say which setting it is.
 function faultText({ pointer, message }) {
   if (PLAIN[pointer]) return t(PLAIN[pointer]);
-  const parts = pointer.split("/").filter((part) => part && !/^\d+$/.test(part) && !["config", "graph", "trigger"].includes(part)).slice(0, 2);
+  const parts = pointer.split("/").filter((part) => part && !/^\d+$/.test(part) && !["config", "graph", "trigger", "nodes", "edges"].includes(part)).slice(0, 2);
   const setting = words(parts.join(" ").replace(/_id\b/, "") || (pointer.startsWith("/trigger") ? "trigger" : ""));
   return `${setting} ${message}`.trim();
 }
@@ -175,22 +175,38 @@ function Add({ text, onClick }) {
   return html`<button type="button" class="quiet small add" title=${text} onClick=${onClick}><span aria-hidden="true">+</span><span class="sr">${text}</span></button>`;
 }
 
-/** Where a chain ends: what is next, and adding a step there. */
+/** Where a chain ends: what is next, and adding a step there. All steps are offered only when somebody asks for them. */
 function End({ chain, place, after, tools }) {
-  const isInner = place.owner !== undefined;
-  const isError = isInner && tools.byId.get(place.owner)?.kind === "webhook";
+  const [isChanging, setChanging] = useState(false);
+  const part = useRef();
+  const was = useRef(false);
+  useEffect(() => {
+    const isLost = document.activeElement === document.body;
+    if (isChanging || (was.current && isLost)) part.current?.querySelector("select, .change")?.focus();
+    was.current = isChanging;
+  }, [isChanging]);
+  if (!tools.byId.size) {
+    return tools.editable && html`<li><button type="button" class="primary" onClick=${() => tools.add({ ...place, at: 0 }, true)}>${t("Add the first step")}</button></li>`;
+  }
   const next = after === undefined ? t("the run ends") : t("goes on with {step}", { step: tools.named(after) });
-  const options = [["", next], ...(after !== undefined && !(isError && !chain.items.length) ? [["end", t("the run ends")]] : []),
+  const shown = chain.then === null ? next : chain.then === "end" ? t("the run ends") : t("goes to {step}", { step: tools.named(chain.then) });
+  const first = chain.items.at(-1)?.branches.length ? t("After these ways") : t("Then");
+  return html`<li ref=${part}><div class="actions"><span class="muted">${first} ${!isChanging && shown}</span>
+    ${isChanging && html`<${Next} chain=${chain} place=${place} after=${after} next=${next} tools=${tools} onDone=${() => setChanging(false)} />`}
+    ${tools.editable && html`${!isChanging && html`<button type="button" class="link change" onClick=${() => setChanging(true)}>${t("Change")}<span class="sr">: ${shown}</span></button>`}
+      <button type="button" class="small" onClick=${() => tools.add({ ...place, at: chain.items.length }, true)}>${t("Add a step")}</button>`}</div></li>`;
+}
+
+function Next({ chain, place, after, next, tools, onDone }) {
+  // A webhook that fails goes on as if it had not, unless a step says otherwise.
+  const isSilent = tools.byId.get(place.owner)?.kind === "webhook" && !chain.items.length;
+  const options = [["", next], ...(after !== undefined && !isSilent ? [["end", t("the run ends")]] : []),
     ...[...tools.byId.keys()].filter((id) => id !== after).map((id) => [id, t("goes to {step}", { step: tools.named(id) })])];
   const value = chain.then ?? "";
-  const shown = options.find(([id]) => id === value)?.[1] ?? next;
-  return html`<li class="end"><div class="actions">
-    ${tools.editable && tools.byId.size === 0 && html`<button type="button" class="primary" onClick=${() => tools.add({ ...place, at: 0 }, true)}>${t("Add the first step")}</button>`}
-    ${tools.byId.size > 0 && (tools.editable
-      ? html`<label><span class="muted">${t("Then")}</span> <select value=${value} onChange=${(event) => tools.setThen(place, event.target.value || null)}>
-          ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}</select></label>
-        <button type="button" class="small" onClick=${() => tools.add({ ...place, at: chain.items.length }, true)}>${t("Add a step")}</button>`
-      : html`<span class="muted">${t("Then")}: ${shown}</span>`)}</div></li>`;
+  // Arrow keys change it step by step, so it stays until it is left.
+  return html`<select aria-label=${t("Then")} value=${value} onChange=${(event) => tools.setThen(place, event.target.value || null)}
+      onBlur=${onDone} onKeyDown=${(event) => ["Escape", "Enter"].includes(event.key) && onDone()}>
+    ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}</select>`;
 }
 
 /** Asks for the kind of a new step. */

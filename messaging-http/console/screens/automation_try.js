@@ -5,6 +5,7 @@ import { Field, Form, useForm } from "../lib/form.js";
 import { itemsOf } from "../lib/flow.js";
 import { kindName, MESSAGE_EVENTS, moment, nodeText, reasonText } from "../lib/automation.js";
 import { Path } from "../lib/automation_path.js";
+import { ContactField, contactIdOf } from "../lib/contact_choice.js";
 import { href } from "../lib/route.js";
 
 const MS = { minutes: 60000, hours: 3600000, days: 86400000 };
@@ -39,14 +40,14 @@ export default function Try({ id, body, isDirty, faults, draft, names }) {
 const EVENT_HELP = "Things that happen to the contact meanwhile, in minutes, hours or days after the beginning.";
 
 // The body of the call: times apart become times.
-function bodyOf({ who, contact, contact_id: contactId, events, at, days }, { graph, trigger, re_entry: rule, re_entry_key: key }) {
+async function bodyOf({ who, contact, wanted, events, at, days }, { graph, trigger, re_entry: rule, re_entry_key: key }) {
   const start = at ? new Date(at) : new Date();
   const time = ({ after, unit }) => new Date(start.getTime() + (after || 0) * MS[unit]).toISOString();
   const { email, attributes, tags, consent, timezone } = contact;
   const made = { external_id: "try", email: email || undefined, attributes, tags, timezone: timezone || undefined, consent: { marketing_email: consent?.marketing_email ? true : null } };
   return {
     graph, trigger, re_entry: rule, re_entry_key: key,
-    ...(who === "made" ? { contact: made } : { contact_id: contactId }),
+    ...(who === "made" ? { contact: made } : { contact_id: await contactIdOf(wanted) }),
     events: events.map((one) => (one.what === "event"
       ? { name: one.name, occurred_at: time(one), ...(one.properties?.trim() && { properties: parsed(one.properties) }) }
       : { message: one.what, node_id: one.node_id, at: time(one) })),
@@ -66,7 +67,7 @@ function Contact() {
     <div class="actions">${[["made", "Made up"], ["real", "One of the workspace"]].map(([id, text]) => html`<div class="field check" key=${id}><label>
       <input type="radio" name="who" value=${id} checked=${who === id} onChange=${() => change("who", id)} /> ${t(text)}</label></div>`)}</div>
     ${who === "real"
-      ? html`<${Field} name="contact_id" label=${t("Contact id")} placeholder="con_…" help=${t("Stands on the contact's page.")} />`
+      ? html`<${ContactField} name="wanted" label=${t("Contact")} />`
       : html`<div class="row-of-fields"><${Field} name="contact.email" label=${t("Email")} kind="email" /><${Field} name="contact.timezone" label=${t("Time zone")} placeholder="Europe/Berlin" /></div>
           <${Field} name="contact.consent.marketing_email" label=${t("Agreed to marketing by email")} kind="checkbox" />
           <${Field} name="contact.tags" label=${t("Tags")} kind="list" help=${t("Separated by commas.")} />

@@ -20,7 +20,7 @@ export default function Automations({ segments, query }) {
 }
 
 function Overview({ query }) {
-  const { names } = useNames();
+  const { names } = useNames(["lists", "segments"]);
   const isNew = query.new && allowed("createAutomation");
   const columns = [
     { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },

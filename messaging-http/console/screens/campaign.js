@@ -37,7 +37,7 @@ function Buttons({ campaign, onDone }) {
   const { id, name, status, started_at: started } = campaign;
   const path = { id };
   const mayGo = status === "draft" || status === "cancelled";
-  const mayChange = status === "scheduled" || (status === "paused" && !started);
+  const mayChange = !started && ["scheduled", "paused"].includes(status);
   const before = () => confirm({ title: t("Delete {name}?", { name }), text: t("The campaign and its figures are lost. Its messages stay in Messages."), action: t("Delete"), name: status === "draft" ? undefined : name });
   return html`
     <${PauseOrResume} campaign=${campaign} onDone=${onDone} />

@@ -1,5 +1,5 @@
 // What a campaign sends: template and sender, variants that are tested against each other, and limits.
-import { html, t } from "../lib/ui.js";
+import { dialog, html, t } from "../lib/ui.js";
 import { Field, useFaults, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
 import { number } from "../lib/time.js";
@@ -14,7 +14,8 @@ export function Content({ channel, templates }) {
   const inTemplate = (member) => (template?.[member] ? t("Empty: {text}, as in the template.", { text: template[member] }) : t("Empty: as in the template."));
   return html`<fieldset id="content" tabindex="-1"><legend>${t("Content")}</legend>
     <${Field} name="template_id" label=${t("Template")} kind="select" required options=${templates.map(({ id, name }) => [id, name])} />
-    ${template && html`<p><a href=${href(`templates/${template.id}`)}>${t("Preview and edit the template")}</a></p>`}
+    ${template && html`<div class="actions"><button type="button" class="small" onClick=${() => preview(template)}>${t("Preview")}</button>
+      <a class="button small" href=${href(`templates/${template.id}`)}>${t("Edit the template")}</a></div>`}
     ${["email", "push"].includes(channel) && html`<${Field} name="subject_override" label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" help=${inTemplate("subject")} />`}
     ${channel === "email" && html`<details open=${Boolean(values.from_email || values.from_name || values.reply_to) || undefined}><summary>${t("Sender")}</summary><div class="form">
       <div class="row-of-fields">
@@ -22,6 +23,11 @@ export function Content({ channel, templates }) {
         <${Field} name="from_email" label=${t("Sender's address")} kind="email" help=${inTemplate("from_email")} /></div>
       <${Field} name="reply_to" label=${t("Reply to")} kind="email" /></div></details>`}
   </fieldset>`;
+}
+
+async function preview(template) {
+  const { default: TemplatePreview } = await import("./template_preview.js");
+  return dialog(() => html`<${TemplatePreview} template=${template} isAlone />`, { title: t("Preview of {name}", { name: template.name }), wide: true });
 }
 
 // ---- variants ----

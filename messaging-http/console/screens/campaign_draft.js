@@ -7,8 +7,12 @@ import Audience, { AudienceSum, useAudience } from "./campaign_audience.js";
 import { Content, Delivery, Test } from "./campaign_content.js";
 import { Checks, Timing } from "./campaign_timing.js";
 
+// What was typed and not saved, by campaign: it is there again when somebody comes back.
+const drafts = new Map();
+
 export default function CampaignDraft({ campaign, onDone }) {
-  const [values, setValues] = useState(() => valuesOf(campaign));
+  const [values, setValues] = useState(() => drafts.get(campaign.id) ?? valuesOf(campaign));
+  const [begun, setBegun] = useState(0);
   const [saved, setSaved] = useState(campaign);
   const [savedText, setSavedText] = useState(() => JSON.stringify(bodyOf(valuesOf(campaign))));
   const area = useRef();
@@ -19,10 +23,12 @@ export default function CampaignDraft({ campaign, onDone }) {
   const mayWrite = allowed("updateCampaign");
   const isChanged = JSON.stringify(bodyOf(values)) !== savedText;
   useEffect(() => {
+    if (isChanged) drafts.set(campaign.id, values);
+    else drafts.delete(campaign.id);
     const warn = (event) => isChanged && event.preventDefault();
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
-  }, [isChanged]);
+  }, [values, isChanged]);
 
   const onSaved = (answer, typed) => {
     setSaved(answer);
@@ -40,12 +46,18 @@ export default function CampaignDraft({ campaign, onDone }) {
     next.current = null;
     setValues(typed);
   };
+  const discard = () => {
+    setValues(valuesOf(saved));
+    setSavedText(JSON.stringify(bodyOf(valuesOf(saved))));
+    setBegun(begun + 1);
+  };
   const rows = templates.data?.data ?? [];
   return html`<div class="columns" ref=${area}>
     <div class="stack">
       ${mayWrite
-        ? html`<${Form} id="updateCampaign" path=${{ id: campaign.id }} initial=${values} body=${bodyOf} onChange=${onChange} onDone=${onSaved} done=${t("Saved")}
-            extra=${isChanged && html`<span class="muted">${t("Not saved yet.")}</span>`}>
+        ? html`<${Form} key=${begun} id="updateCampaign" path=${{ id: campaign.id }} initial=${values} body=${bodyOf} onChange=${onChange} onDone=${onSaved} done=${t("Saved")}
+            extra=${isChanged && html`<span class="muted">${t("Not saved yet.")}</span>
+              <button type="button" class="quiet" onClick=${discard}>${t("Discard changes")}</button>`}>
             <${Field} name="name" label=${t("Name")} dir="auto" required />
             <${Audience} />
             ${templates.error && html`<${Failed} error=${templates.error} retry=${templates.reload} />`}

@@ -2,7 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { count, html, Loaded, Progress, t, Tabs, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute, number, percent, Time } from "../lib/time.js";
+import { absolute, duration, number, percent, Time } from "../lib/time.js";
 import { Bars } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
 import { done, paceWords, usePace } from "../lib/campaign.js";
@@ -58,10 +58,11 @@ const FAILED = {
   internal: ["A fault of the server ended it; the log of the server says more.", null],
 };
 
-function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings } }) {
-  if (status === "scheduled") {
+function Notice({ campaign: { status, pause_reason: paused, failure_reason: failed, scheduled_at: at, by_timezone: byZone, phase, settings, started_at: started } }) {
+  // A resumed campaign is scheduled for a moment, too.
+  if (status === "scheduled" && !started) {
     return html`<div class="notice"><p>${byZone
-      ? t("Scheduled for {time}, where each recipient lives: those furthest east get it up to 26 hours before those furthest west.", { time: absolute(at, TIME) })
+      ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
       : t("Starts {time}.", { time: absolute(at) })} <span class="muted">(<${Time} at=${at} />)</span></p></div>`;
   }
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
@@ -73,7 +74,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
     const isManual = settings.ab_test?.winner_metric === "manual";
     return html`<div class="notice"><p>${isManual
       ? t("The test is out. Choose the winner below; everybody else gets it.")
-      : t("The test is out. The winner is chosen after {minutes} minutes by itself, or below by you.", { minutes: number(settings.ab_test?.wait_minutes) })}</p></div>`;
+      : t("The test is out. The winner is chosen by itself {time} after it, or below by you.", { time: duration((settings.ab_test?.wait_minutes ?? 0) * 60000) })}</p></div>`;
   }
   return null;
 }

@@ -96,7 +96,10 @@ function Routes({ channel, main, isStored }) {
     const given = values[ROUTES]?.[name];
     return html`<fieldset key=${name}><legend>${t("Also {provider}", { provider: t(providerTitle(channel.channel, name)) })}</legend>
       <div class="field check"><label><input type="checkbox" checked=${Boolean(given)} onChange=${(event) => change(`${ROUTES}.${name}`, event.target.checked)} />
-        <span>${t("Send to its devices too")}</span></label></div>
+        <span>${t("Send to its devices too")}</span></label>
+        ${isStored && channel.config.routes?.[name] && !given && html`<p class="fault-text">${name === "webpush"
+          ? t("Saving deletes its keys. Browsers that have subscribed get nothing any more and have to subscribe anew.")
+          : t("Saving deletes its settings and secrets.")}</p>`}</div>
       ${given && html`<${Members} channel=${channel} provider=${name} prefix="config.routes.${name}" stored=${isStored ? channel.config.routes?.[name] : {}} />`}</fieldset>`;
   });
 }

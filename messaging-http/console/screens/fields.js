@@ -47,7 +47,7 @@ function NewField({ onDone }) {
   const [type, setType] = useState("string");
   const part = useFirstFocus();
   return html`<section ref=${part} class="card" aria-labelledby="new-field"><h2 id="new-field">${t("New field")}</h2>
-    <${Form} id="createCustomField" initial=${{ key: "", type: "string", label: "" }} onDone=${onDone} done=${t("The field is created")} submit=${t("Create field")}
+    <${Form} id="createCustomField" initial=${{ key: "", type: "string", label: "" }} onDone=${onDone} done=${t("The field is created")} submit=${t("Create field")} refusal=${taken}
         onChange=${(values) => setType(values.type)} extra=${html`<a class="button" href=${href("fields")}>${t("Cancel")}</a>`}>
       <div class="row-of-fields">
         <${Field} name="key" label=${t("Key")} autocomplete="off" spellcheck=${false} help=${t("As your program writes it, for instance plan. It cannot be changed later.")} />
@@ -55,6 +55,8 @@ function NewField({ onDone }) {
       <${Field} name="label" label=${t("Name")} help=${t("What people call it; the key, if left out.")} />
     </${Form}></section>`;
 }
+
+const taken = ({ code }) => (code === "already_exists" ? { text: t("There is a field with this key already.") } : null);
 
 function Rename({ row, onDone }) {
   if (!allowed("updateCustomField")) return null;

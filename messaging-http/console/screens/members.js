@@ -1,6 +1,6 @@
 // The members of the workspace: who they are, what they may do, inviting and removing them.
 import { allowed, call, me, workspace } from "../lib/api.js";
-import { Action, announce, Code, confirm, Copy, dialog, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { Action, announce, Code, confirm, dialog, Empty, Head, html, t, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
@@ -58,12 +58,14 @@ function Invite({ onDone }) {
   const part = useFirstFocus();
   return html`<section ref=${part} class="card" aria-labelledby="invite"><h2 id="invite">${t("Invite a member")}</h2>
     ${fault && html`<p class="fault-text">${fault.message}</p>`}
-    <${Form} id="createMember" initial=${{ email: "", role: "editor" }} onDone=${added} submit=${t("Make a link")}
+    <${Form} id="createMember" initial=${{ email: "", role: "editor" }} onDone=${added} submit=${t("Make a link")} refusal=${taken}
         extra=${html`<a class="button" href=${href("members")}>${t("Cancel")}</a>`}>
       <${Field} name="email" label=${t("Email")} kind="email" autocomplete="off" help=${t("They will sign in with it. No mail is sent: you get a link to hand on.")} />
       <${Field} name="role" label=${t("Role")} kind="select" options=${roles.map(([role, name, text]) => [role, `${t(name)}: ${t(text)}`])} />
     </${Form}></section>`;
 }
+
+const taken = ({ code }) => (code === "already_exists" ? { text: t("They are a member already. Make a new link in their row below.") } : null);
 
 function Invited({ member, link, onClose }) {
   const part = useFirstFocus("button");
@@ -80,7 +82,7 @@ function LinkText({ link }) {
 /** Another link, say because the first one ran out. */
 function Link({ row }) {
   const show = (link) => dialog((close) => html`<${LinkText} link=${link} />
-    <div class="actions"><${Copy} text=${link.url} label=${t("Copy the link")} /><button type="button" class="small" onClick=${() => close()}>${t("Close")}</button></div>`,
+    <div class="actions"><button type="button" onClick=${() => close()}>${t("Close")}</button></div>`,
   { title: t("Sign-in link") });
   return html`<${Action} id="createMemberTicket" className="small" args=${{ path: { user_id: row.user_id } }} done=${t("The link is made")} onDone=${show}>
     ${t("New link")}<span class="sr"> ${t("for {email}", { email: row.email })}</span></${Action}>`;

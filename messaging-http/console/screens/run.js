@@ -12,7 +12,7 @@ const AGAIN_MS = 10000;
 export default function Run({ id, runId }) {
   const automation = useCall("getAutomation", { path: { id } });
   const found = useCall("getAutomationRun", { path: { id, run_id: runId } }, { every: AGAIN_MS });
-  const { names } = useNames();
+  const { names } = useNames(["templates", "lists", "segments"]);
   const back = href(`automations/${encodeURIComponent(id)}`, { tab: "runs" });
   const run = found.data;
   const isOpen = run && !run.ended_at;

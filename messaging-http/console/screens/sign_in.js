@@ -1,5 +1,5 @@
-// Signing in: by email and password, or by a ticket in the link, which may ask for a first password.
-import { call, loadSession } from "../lib/api.js";
+// Signing in: by email and password, or by a ticket in the link; whoever has no password yet then chooses one.
+import { call, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
@@ -9,14 +9,11 @@ export async function redeem(ticket) {
   try {
     await call("redeemTicket", { body: { ticket, cookie: true }, quiet: true });
     await loadSession();
-    location.hash = "#/";
+    pending = { chooses: !me().has_password };
+    location.hash = pending.chooses ? "#/sign-in" : "#/";
     return true;
   } catch (error) {
-    if (error.violations.some(({ pointer }) => pointer === "/password")) {
-      pending = { ticket };
-    } else {
-      pending = { said: error.code === "link_expired" ? t("This link was used already, or its time is over. Ask for another one, or sign in.") : error.message };
-    }
+    pending = { said: error.code === "link_expired" ? t("This link was used already, or its time is over. Ask for another one, or sign in.") : error.message };
     return false;
   }
 }
@@ -25,16 +22,17 @@ let pending = {};
 
 export default function SignIn() {
   useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
-  const { ticket, said } = pending;
+  const { chooses, said } = pending;
   const done = () => {
     pending = {};
-    if (location.hash.startsWith("#/sign-in") || ticket) go("");
+    if (location.hash.startsWith("#/sign-in")) go("");
   };
-  if (ticket) {
-    return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Choose a password")}</h1>
-      <p class="muted">${t("You will sign in with it from now on.")}</p>
-      <${PasswordForm} ticket=${ticket} onDone=${done} /></div>`;
+  if (me() && chooses) {
+    return html`<div class="stack"><h1 tabindex="-1">${t("Choose a password")}</h1>
+      <p class="muted">${t("Your link worked once. You will sign in with your email and this password from now on.")}</p>
+      <${PasswordForm} onDone=${done} /></div>`;
   }
+  if (me()) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     <${SignInForm} onDone=${done} />
@@ -54,9 +52,9 @@ export function SignInForm({ onDone, email: known = "" }) {
   </${Credentials}>`;
 }
 
-function PasswordForm({ ticket, onDone }) {
+function PasswordForm({ onDone }) {
   const [password, setPassword] = useState("");
-  const submit = () => call("redeemTicket", { body: { ticket, password, cookie: true }, quiet: true });
+  const submit = () => call("setPassword", { body: { current: null, password }, quiet: true });
   return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Save")}>
     <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password" autofocus
       help=${t("At least 12 characters, and none of the common ones.")} />

@@ -23,7 +23,7 @@ export default function Template({ id, query }) {
         { id: "versions", label: t("Versions"), href: href(`templates/${id}`, { tab: "versions" }) },
       ]} />
       ${tab === "edit"
-        ? html`<${TemplateEditor} key=${id} template=${template} onSaved=${setAnswered} />`
+        ? html`<${TemplateEditor} key=${id} template=${template} contactId=${query.contact_id} onSaved=${setAnswered} />`
         : html`<${Later} load=${() => import("./template_versions.js")} template=${template} onReverted=${setAnswered} />`}`;
   }}</${Loaded}>`;
 }

@@ -11,12 +11,13 @@ const drafts = new Map();
 
 const SYSTEM = ["contact.email", "contact.phone", "contact.external_id", "contact.locale", "contact.attributes.first_name", "unsubscribe_url", "workspace.name", "campaign.name", "message_id"];
 
-export default function TemplateEditor({ template, onSaved }) {
+export default function TemplateEditor({ template, contactId, onSaved }) {
   const saved = useMemo(() => valuesOf(template), [template.version]);
   const [values, setValues] = useState(() => drafts.get(template.id) ?? saved);
   const [begun, setBegun] = useState(0);
   const [faults, setFaults] = useState([]);
   const area = useRef();
+  const own = useRef(template.version);
   const isChanged = JSON.stringify(bodyOf(values, template)) !== JSON.stringify(bodyOf(saved, template));
   const mayWrite = allowed("updateTemplate");
 
@@ -27,9 +28,10 @@ export default function TemplateEditor({ template, onSaved }) {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, [values, isChanged]);
-  // Another version came from elsewhere, say by a revert: what is typed stays, what was not touched follows.
+  // Another version came from elsewhere, say by a revert: what is typed stays, what was not touched follows. After a
+  // save of this page nothing is drawn anew, so that the cursor stays where it is.
   useEffect(() => {
-    if (drafts.has(template.id)) return;
+    if (drafts.has(template.id) || own.current === template.version) return;
     setValues(saved);
     setBegun((n) => n + 1);
   }, [saved]);
@@ -39,13 +41,13 @@ export default function TemplateEditor({ template, onSaved }) {
     setValues(saved);
     setBegun(begun + 1);
   };
-  const save = () => area.current.querySelector("form")?.requestSubmit();
   const onKeyDown = (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    save();
+    area.current.querySelector("form")?.requestSubmit();
   };
   const onDone = (answer) => {
+    own.current = answer.version;
     drafts.delete(template.id);
     onSaved(answer);
   };
@@ -60,7 +62,7 @@ export default function TemplateEditor({ template, onSaved }) {
             <${Fields} template=${template} faults=${faults} /></${Form}>`
         : html`<${Source} template=${template} />`}
     </section>
-    <${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} onSave=${save} onFaults=${setFaults} />
+    <div class="sticky"><${TemplatePreview} template=${template} source=${isChanged ? bodyOf(values, template) : null} contactId=${contactId} onFaults=${setFaults} /></div>
   </div>`;
 }
 
@@ -84,13 +86,18 @@ function Fields({ template, faults }) {
   const { channel } = template;
   const names = [...template.variables, ...SYSTEM];
   const isEmail = channel === "email";
+  // From MJML one goes on with the HTML that was made of it.
+  const write = (kind) => {
+    if (kind === "html" && values.written === "mjml" && template.mjml) change("html", template.html);
+    change("written", kind);
+  };
   return html`
     <${Field} name="name" label=${t("Name")} dir="auto" />
     ${contentOf(channel).includes("subject") && html`<${Field} name="subject" label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" />`}
     ${isEmail && html`<${Field} name="preheader" label=${t("Preview text")} dir="auto" help=${t("Shown after the subject in the list of the inbox.")} />
       <div class="field"><span id="written" class="label">${t("Written in")}</span>
         <div class="segmented" role="group" aria-labelledby="written">${[["html", "HTML"], ["mjml", "MJML"]].map(([id, label]) => html`
-          <button type="button" aria-pressed=${values.written === id} onClick=${() => change("written", id)}>${label}</button>`)}</div>
+          <button type="button" aria-pressed=${values.written === id} onClick=${() => write(id)}>${label}</button>`)}</div>
         ${values.written === "mjml" && html`<p class="help">${t("The server makes HTML of it that looks alike in all mail programs.")}</p>`}</div>`}
     ${channel === "telegram" || (isEmail && values.written === "html")
       ? html`<${SourceField} name="html" label=${t("HTML")} variables=${names} preview=${faults} rows=${22} />` : null}

@@ -1,23 +1,20 @@
 // What a template says, rendered by the server: to nobody in particular or as a contact, with values for its variables.
 import { allowed, call } from "../lib/api.js";
 import { Failed, html, Loading, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
-import { schemaOf } from "../lib/form.js";
 import { MailFrame } from "../lib/frame.js";
 
 const PAUSE_MS = 350;
 
-/** `source` is what is typed and not saved; `onFaults` hears what is wrong in it, with lines. */
-export default function TemplatePreview({ template, source, onSave, onFaults }) {
-  const id = useId();
-  const [contact, setContact] = useState(null);
+/**
+ * `source` is what is typed and not saved; `onFaults` hears what is wrong in it, with lines. It begins with the contact
+ * `contactId`, if there is one. In a dialog, which has a heading of its own, it is `isAlone`.
+ */
+export default function TemplatePreview({ template, source, isAlone, contactId, onFaults }) {
+  const [contact, setContact] = useState(contactId ? { id: contactId } : null);
   const [values, setValues] = useState({});
   const [shown, setShown] = useState({});
-  const [takesSource, setTakesSource] = useState(false);
   const [view, setView] = useState("wide");
-  useEffect(() => { schemaOf("previewTemplate").then((schema) => setTakesSource("html" in schema)); }, []);
-
-  const unsaved = source && takesSource ? source : null;
-  const body = { ...contentOnly(unsaved), ...(contact && { contact_id: contact.id }), variables: variablesOf(values) };
+  const body = { ...contentOnly(source), ...(contact && { contact_id: contact.id }), variables: variablesOf(values) };
   const asked = JSON.stringify([template.id, template.version, body]);
   useEffect(() => {
     const abort = new AbortController();
@@ -41,13 +38,13 @@ export default function TemplatePreview({ template, source, onSave, onFaults }) 
   }, [asked]);
 
   const { data, error } = shown;
+  // Names that were typed just now are known from the preview alone.
+  const names = [...new Set([...template.variables, ...Object.keys(values), ...(data?.missing_variables ?? [])])];
   const isMail = template.channel === "email";
-  return html`<section class="stack sticky" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${t("Preview")}</h2>
-    ${source && !takesSource && html`<div class="notice"><p>${t("This is version {version}, as saved.", { version: template.version })}${" "}
-      <button type="button" class="link" onClick=${onSave}>${t("Save to see your changes")}</button></p></div>`}
-    ${allowed("listContacts") && html`<${ContactChoice} onChange=${setContact} />`}
-    ${template.variables.length > 0 && html`<${Values} names=${template.variables} values=${values} missing=${data?.missing_variables ?? []}
+  return html`<section class="stack" aria-label=${t("Preview")}>
+    ${!isAlone && html`<h2>${t("Preview")}</h2>`}
+    ${allowed("listContacts") && html`<${ContactChoice} initial=${contactId} onChange=${setContact} />`}
+    ${names.length > 0 && html`<${Values} names=${names} values=${values} missing=${data?.missing_variables ?? []}
       onChange=${(name, value) => setValues((old) => ({ ...old, [name]: value }))} />`}
     ${error && (error.status === 422 ? html`<${Broken} error=${error} />` : html`<${Failed} error=${error} />`)}
     ${!data && !error && html`<${Loading} lines=${6} />`}
@@ -70,8 +67,8 @@ export default function TemplatePreview({ template, source, onSave, onFaults }) 
 
 function contentOnly(source) {
   if (!source) return {};
-  const { name, channel, ...content } = source;
-  return content;
+  const { subject, preheader, html: written, mjml, text } = source;
+  return { subject, preheader, html: written, mjml, text };
 }
 
 // `order.id` of the inputs becomes `{ order: { id } }`; lists and objects are written as JSON.
@@ -110,9 +107,9 @@ function Values({ names, values, missing, onChange }) {
 }
 
 // The newest contacts are offered; any other one is found by its email or id.
-function ContactChoice({ onChange }) {
+function ContactChoice({ initial = "", onChange }) {
   const id = useId();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(initial);
   const [unknown, setUnknown] = useState(false);
   const newest = useCall("listContacts", { query: { limit: 20 } }, { quiet: true });
   const called = (contact) => contact.email ?? contact.phone ?? contact.external_id ?? contact.id;

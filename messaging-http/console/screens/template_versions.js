@@ -1,5 +1,5 @@
 // The versions of a template: what changed in each, and back to an earlier one.
-import { Action, Badge, confirm, dialog, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Action, Badge, confirm, dialog, Failed, html, Loaded, t, useCall } from "../lib/ui.js";
 import { contentOf } from "../lib/channels.js";
 import { Table } from "../lib/table.js";
 import { Time } from "../lib/time.js";
@@ -17,7 +17,7 @@ export default function TemplateVersions({ template, onReverted }) {
   const found = useCall("listTemplateVersions", { path: { id }, query: { limit: PAGE } });
   return html`<${Loaded} of=${found}>${({ data: rows }) => {
     const before = (row) => rows.find(({ version }) => version === row.version - 1);
-    const show = (row) => dialog(() => html`<${Changes} now=${row} before=${before(row)} channel=${template.channel} />`, {
+    const show = (row) => dialog(() => html`<${Changes} id=${id} version=${row.version} />`, {
       title: t("From version {before} to version {now}", { before: row.version - 1, now: row.version }), wide: true,
     });
     const done = (answer) => {
@@ -45,13 +45,19 @@ export default function TemplateVersions({ template, onReverted }) {
   }}</${Loaded}>`;
 }
 
-function Changes({ now, before, channel }) {
-  const fields = ["name", ...contentOf(channel)].filter((name) => name in now && (now[name] ?? "") !== (before[name] ?? ""));
-  return html`
-    ${fields.map((name) => html`<div class="stack" key=${name}><h3>${t(LABELS[name])}</h3>
-      <${Diff} before=${before[name]} after=${now[name]} label=${t(LABELS[name])} /></div>`)}
-    ${!("html" in now) && html`<p class="muted">${fields.length
-      ? t("Only names and subjects of earlier versions are compared here.")
-      : t("Name and subject are the same; the content was changed.")}</p>`}
-    ${"html" in now && !fields.length && html`<p class="muted">${t("The same as before.")}</p>`}`;
+// Both versions are loaded whole, since the list names only what tells them apart.
+function Changes({ id, version }) {
+  const before = useCall("getTemplate", { path: { id }, query: { version: version - 1 } });
+  const now = useCall("getTemplate", { path: { id }, query: { version } });
+  if (before.error) return html`<${Failed} error=${before.error} retry=${before.reload} />`;
+  return html`<${Loaded} of=${now}>${(template) => before.data && html`<${Differences} before=${before.data} now=${template} />`}</${Loaded}>`;
+}
+
+function Differences({ before, now }) {
+  const isOther = (name) => (now[name] ?? "") !== (before[name] ?? "");
+  // HTML that is made of MJML changes with it.
+  const fields = ["name", ...contentOf(now.channel)].filter((name) => isOther(name) && !(name === "html" && now.mjml && before.mjml));
+  if (!fields.length) return html`<p class="muted">${t("The same as before.")}</p>`;
+  return fields.map((name) => html`<div class="stack" key=${name}><h3>${t(LABELS[name])}</h3>
+    <${Diff} before=${before[name]} after=${now[name]} label=${t(LABELS[name])} /></div>`);
 }

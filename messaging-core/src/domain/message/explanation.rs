@@ -334,11 +334,12 @@ fn suppressed(
                 let path = format!("/workspaces/{workspace}/suppressions/{entry}");
                 Some(call("Take the address off the list if the reason is over.", "deleteSuppression", path, None))
             };
-            let cure = match listed {
-                "complaint" | "unsubscribe" => {
+            let cure = match (listed, entry) {
+                ("complaint" | "unsubscribe", _) => {
                     advice("Leave the address alone, unless its owner asks for messages again.")
                 }
-                _ => entry.and_then(lift),
+                (_, Some(entry)) => lift(entry),
+                (_, None) => advice("The address is no longer on the list; send the message again."),
             };
             ("suppressed", text, cure)
         }
@@ -473,28 +474,28 @@ mod tests {
         delivered: delivered | The message was delivered. |  | 
         deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
         deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
-        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | 
-        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | 
-        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | 
-        bounced: policy | The receiving side refused the message by its rules (550). |  | 
-        bounced: content | The receiving side refused the message for what it contains (550). |  | 
-        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | 
-        bounced: blocked | The recipient has blocked messages from this sender (550). |  | 
-        bounced: unknown | The receiving side refused the message (550). |  | 
-        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | 
+        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | Correct the address, at the contact too; this one is on the suppression list now.
+        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | Look for a typing error in the domain, and correct the address at the contact too.
+        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | Nothing is wrong on your side; send again in a few days.
+        bounced: policy | The receiving side refused the message by its rules (550). |  | Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.
+        bounced: content | The receiving side refused the message for what it contains (550). |  | Change what the reply in the attempts points at, such as size, links or wording, and send again.
+        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | Look for a typing error in the address; if there is none, send again later.
+        bounced: blocked | The recipient has blocked messages from this sender (550). |  | Only the recipient can lift that, by writing to you; reach the person another way.
+        bounced: unknown | The receiving side refused the message (550). |  | Read the reply in the attempts, then correct the address or send again.
+        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | Send nothing more to this address; it is on the suppression list, and complaints harm all mail.
         failed: render_error | The content of the message could not be made of its template and values. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
-        failed: provider_error | The provider failed to send the message until it expired. |  | 
-        failed: no_route | There is no way to the recipient. |  | 
+        failed: provider_error | The provider refused the message, or could not be used until it expired. |  | Compare the settings of the channel with what the provider says in the attempts, then send again.
+        failed: no_route | There is no way to the recipient. |  | Check the number or address, and whether the provider serves its country.
         failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
         failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel. setChannel /workspaces/wsp_0/channels/email
-        failed: attachment_error | An attachment of the message could not be read. |  | 
+        failed: attachment_error | An attachment of the message could not be read. |  | Send the message again with its file.
         suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
-        suppressed: suppressed | The address is suppressed because its owner complained. |  | 
-        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | 
+        suppressed: suppressed | The address is suppressed because its owner complained. |  | Leave the address alone, unless its owner asks for messages again.
+        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | Leave the address alone, unless its owner asks for messages again.
         suppressed: suppressed | The address is on the suppression list. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: suppressed | The address is suppressed because it is invalid. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: no_consent | The contact has not agreed to marketing messages on the channel. |  | Record the contact's consent once it is given. updateContact /workspaces/wsp_0/contacts/con_0 {"consent":{"marketing_email":true}}
-        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | 
+        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | Nothing has to be done; later campaigns reach the contact again.
         cancelled: cancelled | The message was withdrawn before it was sent. |  | 
         queued: scheduled | The message waits for the time that it was scheduled for. | 2026-01-31T09:15:00.000Z | 
         queued: by_timezone | The message waits until it is the campaign's time where the recipient lives. | 2026-01-31T09:15:00.000Z | 

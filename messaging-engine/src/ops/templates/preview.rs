@@ -166,9 +166,7 @@ impl Operation for PreviewTemplate {
         }
         let (compiled, variables) = match change {
             Some(change) => unsaved(cx, workspace_id, id, change).await?,
-            None => {
-                (cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?, head.variables)
-            }
+            None => (cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?, head.variables),
         };
         let missing_variables = variables.into_iter().filter(|name| !values.has(name)).collect();
         let rendering = cx.app.render(&compiled, values).await.map_err(refused)?;
