@@ -44,9 +44,9 @@ export function paceWords(pace) {
 }
 
 /** Pause, or resume, in one click. */
-export function PauseOrResume({ campaign, onDone, className }) {
+export function PauseOrResume({ campaign, onDone, className, isOneOfMany }) {
   const { id, name, status } = campaign;
-  const whose = html`<span class="sr"> ${name}</span>`;
+  const whose = isOneOfMany && html`<span class="sr"> ${name}</span>`;
   if (status === "sending" || status === "scheduled") {
     return html`<${Action} id="pauseCampaign" className=${className} args=${{ path: { id } }} onDone=${onDone}
       done=${t("{name} is paused", { name })}>${t("Pause")}${whose}</${Action}>`;
