@@ -236,7 +236,8 @@ impl Page {
     /// kept from being asked.
     pub(crate) async fn requests(&self) -> Vec<String> {
         let lines = self.browser.log("performance").await;
-        let events = lines.iter().map(|line| serde_json::from_str::<Value>(text_of(&line["message"]).as_str()).unwrap());
+        let events =
+            lines.iter().map(|line| serde_json::from_str::<Value>(text_of(&line["message"]).as_str()).unwrap());
         let mut asked = Vec::new();
         for mut event in events {
             let Value::Object(mut event) = event["message"].take() else { continue };

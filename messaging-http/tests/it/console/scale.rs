@@ -99,7 +99,8 @@ async fn lists_of_a_hundred_thousand_rows_open_like_short_ones() {
         assert!(!page.text().await.contains("100,000"), "{route} counts");
 
         // On to the next page and back, where the rows and the place are the same.
-        let first = page.browser.run("scrollTo(0, 700); return document.querySelector('main tbody').textContent", &[]).await;
+        let first =
+            page.browser.run("scrollTo(0, 700); return document.querySelector('main tbody').textContent", &[]).await;
         page.press("link", "Next page").await;
         let second = page.browser.run("return document.querySelector('main tbody').textContent", &[]).await;
         assert_ne!(first, second, "{route}");
@@ -110,7 +111,8 @@ async fn lists_of_a_hundred_thousand_rows_open_like_short_ones() {
     server.clock.advance(Duration::from_mins(1));
     // What is looked for is found by its name, not by leafing.
     page.load("#/contacts?email=person17%40people.example").await;
-    let rows = "return [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent.includes('person17@'))";
+    let rows =
+        "return [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent.includes('person17@'))";
     assert_eq!(page.browser.run(rows, &[]).await, json!([true]));
     assert_eq!(page.faults().await, [""; 0]);
 }
