@@ -1,6 +1,245 @@
-import { api } from "./lib/api.js";
+// The frame of all screens: session, navigation, shortcuts. A screen is a module of `screens/`, loaded when it is shown.
+import {
+  Announcements, dialog, Dialogs, Failed, html, Loading, Refused, render, t, useEffect, useLayoutEffect, useReducer, useRef, useState,
+} from "./lib/ui.js";
+import { allowed, call, chooseWorkspace, forgetCalls, forgetSession, loadSession, me, missing, onExpired, onSession, workspace } from "./lib/api.js";
+import { href, memory, useRoute } from "./lib/route.js";
 
-const state = document.createElement("p");
-document.getElementById("main").append(state);
-const health = await api("getHealth");
-state.textContent = `Server: ${health.status}`;
+/**
+ * The screens: the first segment of their route, title, module, and the operation without which they show nothing.
+ * Those of a `group` stand in the navigation.
+ */
+export const SCREENS = [
+  { path: "", title: "Home", module: "home", group: "" },
+  { path: "messages", title: "Messages", module: "messages", group: "", needs: "listMessages", one: "message" },
+  { path: "send", title: "Send", module: "send", group: "", needs: "sendMessage" },
+  { path: "live", title: "Live", module: "live", group: "", needs: "listWebhookEvents" },
+  { path: "sandbox", title: "Sandbox", module: "sandbox", group: "", needs: "listSandboxMessages" },
+  { path: "contacts", title: "Contacts", module: "contacts", group: "Audience", needs: "listContacts", one: "contact" },
+  { path: "import", title: "Import", module: "import", group: "Audience", needs: "listImports" },
+  { path: "lists", title: "Lists", module: "lists", group: "Audience", needs: "listLists" },
+  { path: "segments", title: "Segments", module: "segments", group: "Audience", needs: "listSegments", one: "segment" },
+  { path: "suppressions", title: "Suppressions", module: "suppressions", group: "Audience", needs: "listSuppressions" },
+  { path: "templates", title: "Templates", module: "templates", group: "Campaigns", needs: "listTemplates", one: "template" },
+  { path: "campaigns", title: "Campaigns", module: "campaigns", group: "Campaigns", needs: "listCampaigns", one: "campaign" },
+  { path: "automations", title: "Automations", module: "automations", group: "Campaigns", needs: "listAutomations", one: "automation" },
+  { path: "analytics", title: "Analytics", module: "analytics", group: "Campaigns", needs: "getAnalyticsOverview" },
+  { path: "domains", title: "Domains", module: "domains", group: "Setup", needs: "listSendingDomains" },
+  { path: "channels", title: "Channels", module: "channels", group: "Setup", needs: "listChannels" },
+  { path: "webhooks", title: "Webhooks", module: "webhooks", group: "Setup", needs: "listWebhooks" },
+  { path: "keys", title: "Keys", module: "keys", group: "Setup", needs: "listApiKeys" },
+  { path: "members", title: "Members", module: "members", group: "Setup", needs: "listMembers" },
+  { path: "fields", title: "Fields", module: "fields", group: "Setup", needs: "listCustomFields" },
+  { path: "workspace", title: "Workspace", module: "workspace", group: "Setup" },
+  { path: "system", title: "System", module: "system", group: "Setup", needs: "getSystem" },
+  { path: "account", title: "Account", module: "account" },
+  { path: "sign-in", title: "Sign in", module: "sign_in" },
+];
+
+const GROUPS = ["", "Audience", "Campaigns", "Setup"];
+const THEME = "messaging.theme";
+export const SHORTCUTS_OFF = "messaging.shortcuts";
+export const THEMES = [["", "System"], ["light", "Light"], ["dark", "Dark"]];
+
+const modules = {};
+
+/** The module of a screen, loaded once. */
+async function moduleOf(name) {
+  modules[name] ??= await import(`./screens/${name}.js`);
+  return modules[name];
+}
+
+function screenOf({ segments }) {
+  return SCREENS.find(({ path }) => path === (segments[0] ?? ""));
+}
+
+/** The theme that was chosen: `light`, `dark`, or nothing for that of the system. */
+export function chosenTheme() {
+  return localStorage.getItem(THEME) ?? "";
+}
+
+/** Keeps a theme and shows it; the event `theme` on the window tells those who show which one it is. */
+export function chooseTheme(theme) {
+  localStorage.setItem(THEME, theme);
+  applyTheme(theme);
+  dispatchEvent(new Event("theme"));
+}
+
+function applyTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+function App() {
+  const [, again] = useReducer((n) => n + 1, 0);
+  const [failure, setFailure] = useState(null);
+  const [ready, setReady] = useState(false);
+  const route = useRoute();
+  useEffect(() => onSession(again), []);
+  useEffect(() => { begin().then(() => setReady(true), setFailure); }, []);
+  useShortcuts();
+  if (failure) return html`<main id="main"><h1 tabindex="-1">messaging</h1><${Failed} error=${failure} retry=${() => location.reload()} /></main>`;
+  if (!ready) return html`<main id="main"><${Loading} /></main>`;
+  const outside = !me();
+  const screen = outside ? screenOf({ segments: ["sign-in"] }) : screenOf(route);
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("h1, main")?.focus(); }}>${t("Skip to content")}</a>
+    ${outside ? null : html`<${Bar} /><${Navigation} shown=${screen} />`}
+    <main id="main" class=${outside ? "outside" : ""} tabindex="-1">
+      ${screen
+        ? html`<${Screen} key=${`${workspace()?.workspace_id}${screen.path}${route.segments.join("/")}`} screen=${screen} route=${route} />`
+        : html`<h1 tabindex="-1">${t("No such page")}</h1><p><a href="#/">${t("Home")}</a></p>`}
+    </main>
+    <${Announcements} /><${Dialogs} />`;
+}
+
+// A ticket in the URL signs in; it is taken out of the history before anything else.
+async function begin() {
+  const ticket = /[#&]ticket=([^&]+)/.exec(location.hash)?.[1];
+  if (ticket) {
+    history.replaceState(null, "", "#/sign-in");
+    const { redeem } = await moduleOf("sign_in");
+    if (await redeem(decodeURIComponent(ticket))) return;
+  }
+  await loadSession();
+}
+
+function Screen({ screen, route }) {
+  const [loaded, setLoaded] = useState(modules[screen.module] ?? null);
+  const [failure, setFailure] = useState(null);
+  useLayoutEffect(() => {
+    forgetCalls();
+    memory();
+  }, []);
+  useEffect(() => {
+    let gone = false;
+    moduleOf(screen.module).then(
+      (module) => !gone && setLoaded(module),
+      () => !gone && setFailure({ status: 0, code: "unreachable", message: t("The page could not be loaded. Was the server updated? Reload.") }),
+    );
+    return () => { gone = true; };
+  }, []);
+  useEffect(() => { if (loaded && !memory().scroll) focusHeading(); }, [loaded]);
+  if (failure) return html`<h1 tabindex="-1">${t(screen.title)}</h1><${Failed} error=${failure} retry=${() => location.reload()} />`;
+  if (!loaded) return html`<${Loading} />`;
+  if (screen.needs && !allowed(screen.needs)) {
+    return html`<h1 tabindex="-1">${t(screen.title)}</h1><${Refused} needs=${missing(screen.needs)} />`;
+  }
+  return html`<${loaded.default} route=${route} segments=${route.segments.slice(1)} query=${route.query} />`;
+}
+
+let isFirst = true;
+
+// After a change of screen the reader begins at its heading; at the first one the page itself is announced.
+function focusHeading() {
+  if (!isFirst) document.querySelector("h1")?.focus({ preventScroll: true });
+  isFirst = false;
+}
+
+/** The sign and name of the product. */
+export function Brand() {
+  return html`<svg viewBox="0 0 16 16" width="22" height="22" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M3 5l5 4 5-4" /></svg> messaging`;
+}
+
+function Bar() {
+  const found = me();
+  const [, again] = useReducer((n) => n + 1, 0);
+  const theme = chosenTheme();
+  useEffect(() => {
+    addEventListener("theme", again);
+    return () => removeEventListener("theme", again);
+  }, []);
+  return html`<header class="bar">
+    <a class="brand" href="#/"><${Brand} /></a>
+    ${found.workspaces.length > 0 && html`<label class="workspace"><span class="sr">${t("Workspace")}</span>
+      <select value=${workspace()?.workspace_id} onChange=${(event) => chooseWorkspace(event.target.value)}>
+        ${found.workspaces.map((one) => html`<option value=${one.workspace_id} selected=${one.workspace_id === workspace()?.workspace_id}>${one.name}</option>`)}</select></label>`}
+    <span class="space"></span>
+    <button type="button" class="quiet" onClick=${palette}>${t("Go to")} <kbd>Ctrl K</kbd></button>
+    <button type="button" class="quiet" onClick=${show}>${t("Show as")} <kbd>.</kbd></button>
+    <label class="theme"><span class="sr">${t("Theme")}</span><select value=${theme} onChange=${(event) => chooseTheme(event.target.value)}>
+      ${THEMES.map(([value, text]) => html`<option value=${value} selected=${value === theme}>${t(text)}</option>`)}</select></label>
+    <a class="account" href="#/account">${found.user.name || found.user.email}</a>
+    <button type="button" class="quiet" onClick=${signOut}>${t("Sign out")}</button>
+  </header>`;
+}
+
+async function signOut() {
+  await call("logout", { quiet: true }).catch(() => {});
+  forgetSession();
+  location.hash = "#/sign-in";
+}
+
+function Navigation({ shown }) {
+  const details = useRef();
+  const [wide, setWide] = useState(() => matchMedia("(min-width: 60rem)").matches);
+  useEffect(() => {
+    const query = matchMedia("(min-width: 60rem)");
+    const changed = () => setWide(query.matches);
+    query.addEventListener("change", changed);
+    return () => query.removeEventListener("change", changed);
+  }, []);
+  useEffect(() => { if (!wide && details.current) details.current.open = false; }, [shown]);
+  return html`<details class="navigation" ref=${details} open=${wide || undefined}>
+    <summary>${t("Menu")}</summary>
+    <nav aria-label="Main">${GROUPS.map((group) => {
+      const screens = SCREENS.filter((one) => one.group === group && (!one.needs || allowed(one.needs)));
+      return screens.length > 0 && html`<div class="group">${group && html`<h2>${t(group)}</h2>`}
+        <ul>${screens.map((one) => html`<li><a href=${href(one.path)} aria-current=${one === shown ? "page" : undefined}>${t(one.title)}</a></li>`)}</ul></div>`;
+    })}</nav></details>`;
+}
+
+// ---- shortcuts ----
+
+async function palette() {
+  const { openPalette } = await import("./lib/palette.js");
+  openPalette();
+}
+
+async function show() {
+  const { showAs } = await import("./lib/show_as.js");
+  showAs();
+}
+
+const KEYS = [["Ctrl K", "Go to a screen, an id, an email, a name"], [".", "Show the calls of this screen as commands, curl, JSON"], ["?", "These keys"], ["Esc", "Close what is open"]];
+
+function keys() {
+  return dialog(() => html`<table class="keys"><tbody>${KEYS.map(([key, text]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${t(text)}</td></tr>`)}</tbody></table>
+    <p class="muted">${t("Single keys can be switched off under Account.")}</p>`, { title: t("Keys") });
+}
+
+function useShortcuts() {
+  useEffect(() => {
+    const pressed = (event) => {
+      if (!me() || document.querySelector("dialog[open]")) return;
+      if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        palette();
+        return;
+      }
+      const isText = event.target.closest?.("input, textarea, select, [contenteditable]");
+      if (isText || event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem(SHORTCUTS_OFF)) return;
+      if (event.key === ".") show();
+      if (event.key === "?") keys();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+}
+
+// A session that ends in the middle of work is renewed in a dialog; what stands on the screen stays.
+let asking;
+onExpired(() => {
+  asking ??= moduleOf("sign_in")
+    .then(({ SignInForm }) => dialog((close) => html`<p>${t("Your session has ended. Sign in to go on; nothing you typed is lost.")}</p>
+      <${SignInForm} onDone=${() => close(true)} email=${me()?.user.email} />`, { title: t("Sign in again") }))
+    .then((done) => {
+      asking = undefined;
+      if (!done) forgetSession();
+    });
+  return asking;
+});
+
+applyTheme(chosenTheme());
+render(html`<${App} />`, document.getElementById("app"));
+

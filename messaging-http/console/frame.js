@@ -1,7 +1,44 @@
-"use strict";
-addEventListener("message", ({ data, source }) => {
-  if (source !== parent || typeof data?.html !== "string") return;
-  const shown = new DOMParser().parseFromString(data.html, "text/html");
-  document.head.append(...shown.head.querySelectorAll("style"));
-  document.body.replaceChildren(...shown.body.childNodes);
-});
+// Shows a mail that the page around sends. This document's policy lets no other script run and nothing be loaded;
+// the mail's own scripts are inert anyway, because a parsed document never runs them.
+(() => {
+  const ORIGIN = "*"; // Ours is opaque, so nobody can be named; what is told is no secret.
+
+  const show = (source) => {
+    const parsed = new DOMParser().parseFromString(source, "text/html");
+    // What could lead elsewhere or ask for something has no place in a preview. The pixel of ours is left out, so that
+    // a look is no open.
+    for (const element of parsed.querySelectorAll("script, base, meta, link, object, embed, iframe, frame, frameset")) element.remove();
+    for (const image of parsed.querySelectorAll("img[src*='/t/o/']")) image.remove();
+    for (const element of parsed.querySelectorAll("*")) {
+      for (const { name } of [...element.attributes]) {
+        if (name.startsWith("on")) element.removeAttribute(name);
+      }
+    }
+    const head = document.head;
+    for (const style of document.querySelectorAll("style")) style.remove();
+    for (const style of parsed.querySelectorAll("head style")) head.append(document.importNode(style, true));
+    const body = document.importNode(parsed.body, true);
+    document.body.replaceWith(body);
+    measure();
+    for (const image of body.querySelectorAll("img")) image.addEventListener("load", measure);
+  };
+
+  // The height of the content: that of the scrolled page is never less than the frame's own.
+  const measure = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height }, ORIGIN);
+
+  addEventListener("message", (event) => {
+    if (event.source === parent && typeof event.data?.source === "string") show(event.data.source);
+  });
+
+  // Links show where they lead, and lead nowhere.
+  const tell = (event) => {
+    const anchor = event.target.closest?.("a, area");
+    if (!anchor) return;
+    if (event.type === "click") event.preventDefault();
+    parent.postMessage({ link: anchor.getAttribute("href") ?? "" }, ORIGIN);
+  };
+  for (const type of ["click", "auxclick", "pointerover", "focusin"]) addEventListener(type, tell, true);
+  addEventListener("submit", (event) => event.preventDefault(), true);
+  addEventListener("resize", () => measure());
+  addEventListener("DOMContentLoaded", () => parent.postMessage({ ready: true }, ORIGIN));
+})();

@@ -55,6 +55,7 @@ mod schema;
 mod segments;
 mod sending_domains;
 mod sign_ins;
+mod slots;
 mod soft_bounces;
 mod suppressions;
 mod sweep;

@@ -204,6 +204,8 @@ pub struct Membership {
 pub struct MeReport {
     /// The person.
     pub user: UserView,
+    /// Whether a password is set. Without one, only tickets sign in.
+    pub has_password: bool,
     /// Where the person is a member, newest workspace first; at most 1000, `GET /workspaces` lists them all.
     pub workspaces: Vec<Membership>,
 }
@@ -239,7 +241,8 @@ impl Operation for GetMe {
                 .collect(),
         };
         let workspaces = found.into_iter().map(membership).collect();
-        Ok(MeReport { user: UserView::of(session.user.clone()), workspaces })
+        let has_password = session.user.password_hash.is_some();
+        Ok(MeReport { user: UserView::of(session.user.clone()), has_password, workspaces })
     }
 }
 

@@ -279,6 +279,17 @@ pub struct TemplatePath {
     pub id: TemplateId,
 }
 
+/// Which version of a template is shown.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
+pub struct VersionQuery {
+    /// The template as it was in this version; the current one when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
+impl Input for VersionQuery {}
+
 /// `GET /workspaces/{workspace_id}/templates/{id}`
 pub struct GetTemplate;
 
@@ -289,15 +300,20 @@ impl Operation for GetTemplate {
     const ACCESS: Access = Access::Scope(Scope::TemplatesRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "template get";
-    const SUMMARY: &'static str = "Show a template";
+    const SUMMARY: &'static str = "Show a template, or an earlier version of it";
     type Path = TemplatePath;
-    type Query = Empty;
+    type Query = VersionQuery;
     type Body = Empty;
     type Output = TemplateView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplateView, Error> {
-        let stored = cx.store().template(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
-        Ok(TemplateView::of(stored.record))
+        let TemplatePath { workspace_id, id } = call.path;
+        let current = cx.store().template(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
+        let Some(version) = call.query.version.filter(|version| *version != current.version) else {
+            return Ok(TemplateView::of(current));
+        };
+        let earlier = cx.store().template_version(workspace_id, id, version).await?.ok_or(Error::NotFound)?;
+        Ok(TemplateView::of(earlier))
     }
 }
 

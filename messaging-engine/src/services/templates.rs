@@ -90,6 +90,13 @@ impl App {
         Ok(compiled)
     }
 
+    /// A template that is not stored, compiled.
+    pub(crate) async fn compiled_draft(&self, template: Template) -> Result<Arc<Compiled>, Unrendered> {
+        let compile = move || Compiled::of(&template).map_err(|_| Unrendered::Broken);
+        let compiled = self.template_work().run(compile).await.map_err(|_| Unrendered::Busy)?;
+        compiled.map(Arc::new)
+    }
+
     /// Renders a version. Most take some microseconds and are rendered where they are asked for; one that
     /// takes longer begins anew on a thread where nobody waits behind it.
     pub(crate) async fn render(&self, compiled: &Arc<Compiled>, values: Values) -> Result<Rendering, Unrendered> {

@@ -597,11 +597,12 @@ async fn erased_copies(
 
 /// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
 /// process, or ended before the content. One that was found suppressed after an earlier one had been cut off is
-/// marked although nothing left, and so is one whose recipient was erased during an attempt that was put off.
+/// marked although nothing left, and so is one whose recipient was erased during an attempt that was put off. A
+/// simulated recipient who complains has been delivered to in the same moment.
 const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
-    if matches!((from, to), (MessageStatus::Sending, MessageStatus::Suppressed | MessageStatus::Cancelled)) {
-        return true;
+    use MessageStatus::{Cancelled, Complained, Sending, Suppressed};
+    match from {
+        Sending => matches!(to, Suppressed | Cancelled | Complained),
+        from => from.may_become(Sending) && (Sending.may_become(to) || matches!(to, Complained)),
     }
-    from.may_become(MessageStatus::Sending)
-        && (MessageStatus::Sending.may_become(to) || matches!(to, MessageStatus::Complained))
 }

@@ -16,10 +16,12 @@ use messaging_engine::app::App;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint, Request};
 use messaging_engine::{Error, SecretKey, admin};
-use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
+use messaging_store::TemporaryDatabases;
 use messaging_transport::testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::test_store;
 
 /// The key of every database here.
 pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
@@ -76,9 +78,7 @@ impl Bed {
         temporary: bool,
     ) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut options = SqliteOptions::new(directory.path().join("messaging.db"));
-        options.temporary = temporary;
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(options).unwrap());
+        let store = test_store::open(directory.path(), temporary);
         let clock = Arc::new(ManualClock::new(START));
         let building = App::builder(Arc::clone(&store), KEY)
             .clock(Arc::clone(&clock) as _)

@@ -269,3 +269,14 @@ async fn simulated_recipients_behave_as_their_names_say() {
     listed.sort_unstable();
     assert_eq!(listed, ["bounce+1@simulator.invalid", "complaint@simulator.invalid"]);
 }
+
+#[tokio::test]
+async fn a_complaint_beside_an_attempt_that_leaves_ends_the_message() {
+    let product = Product::start().await;
+    let body =
+        json!({"channel": "email", "to": "complaint@simulator.invalid", "cc": [ANN], "subject": "s", "text": "t"});
+    let id = product.send(&body).await;
+    product.work().await;
+    assert_eq!(product.transport.sent().len(), 1, "the copy leaves, so the attempt was put on record before it");
+    assert!(product.story(id).await.starts_with("complained: "), "{}", product.story(id).await);
+}

@@ -62,6 +62,7 @@ mod surface;
 mod sweep;
 mod template_messages;
 mod templates;
+mod test_store;
 mod transactions;
 mod typed_calls;
 mod unknown_members;

@@ -106,6 +106,21 @@ async fn a_new_member_sets_a_password_by_the_ticket_of_an_admin() {
 }
 
 #[tokio::test]
+async fn who_came_by_a_ticket_is_told_that_a_password_is_missing() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let target = format!("/workspaces/{workspace}/members");
+    let added = bed.post(&owner, &target, json!({"email": "new@example.com", "role": "viewer"})).await;
+    let made = ticket(&bed, &owner, workspace, added["user_id"].as_str().unwrap()).await;
+    let session = redeem(&bed, made["url"].as_str().unwrap(), json!({})).await;
+    let caller = bed.app.authenticate(session["token"].as_str().unwrap()).await.unwrap();
+    assert_eq!(bed.get(&caller, "/auth/me").await["has_password"], false);
+    let set = bed.post(&caller, "/auth/password", json!({"current": null, "password": ANOTHER})).await;
+    assert_eq!(set.summary(), "204");
+    let caller = bed.app.authenticate(session["token"].as_str().unwrap()).await.unwrap();
+    assert_eq!(bed.get(&caller, "/auth/me").await["has_password"], true);
+}
+
+#[tokio::test]
 async fn nobody_gets_into_another_workspace_by_a_ticket() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let admin_one = bed.member(workspace, "admin@example.com", "admin").await;

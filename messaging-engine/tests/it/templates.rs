@@ -297,6 +297,54 @@ async fn a_preview_shows_what_would_be_sent() {
 }
 
 #[tokio::test]
+async fn a_preview_shows_what_is_not_saved_yet() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let templates = format!("/workspaces/{workspace}/templates");
+    let body = json!({"name": "Order", "channel": "email", "subject": "Old", "html": "<p>Old</p>", "text": "Old"});
+    let template = bed.post(&owner, &templates, body).await;
+    let path = format!("{templates}/{}/preview", id(&template));
+    let change = json!({"subject": "New {{ number }}", "html": "<p>New</p>{{ other }}", "variables": {"number": 7}});
+    let shown = bed.post(&owner, &path, change).await;
+    assert_eq!(shown.summary(), "200");
+    assert_eq!((&shown["subject"], &shown["text"]), (&json!("New 7"), &json!("Old")));
+    assert!(shown["html"].as_str().unwrap().contains("<p>New</p>"), "{}", shown.body);
+    assert_eq!(shown["missing_variables"], json!(["other"]));
+    let stored = bed.get(&owner, &format!("{templates}/{}", id(&template))).await;
+    assert_eq!((&stored["subject"], &stored["version"]), (&json!("Old"), &json!(1)), "nothing is saved");
+    for (change, expected) in [
+        (json!({"html": "{{ broken"}), "422 /html syntax"),
+        (json!({"subject": "a\nb"}), "422 /subject invalid_format"),
+        (json!({"subject": "x".repeat(999)}), "422 /subject too_long"),
+    ] {
+        assert_eq!(bed.post(&owner, &path, change).await.summary(), expected);
+    }
+    let text = bed.post(&owner, &templates, json!({"name": "s", "channel": "sms", "text": "t"})).await;
+    let path = format!("{templates}/{}/preview", id(&text));
+    assert_eq!(bed.post(&owner, &path, json!({"html": "<p>"})).await.summary(), "422 /html not_allowed");
+    assert_eq!(bed.post(&owner, &path, json!({"text": "x".repeat(161)})).await["segments"], 2);
+}
+
+#[tokio::test]
+async fn an_earlier_version_is_shown_as_it_was() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let templates = format!("/workspaces/{workspace}/templates");
+    let body = json!({"name": "Order", "channel": "email", "subject": "First", "html": "<p>1</p>"});
+    let template = bed.post(&owner, &templates, body).await;
+    let path = format!("{templates}/{}", id(&template));
+    let change = json!({"name": "Order", "channel": "email", "subject": "Second", "html": "<p>2</p>"});
+    assert_eq!(bed.patch(&owner, &path, change).await["version"], 2);
+    for (version, subject, html) in [(1, "First", "<p>1</p>"), (2, "Second", "<p>2</p>")] {
+        let shown = bed.get(&owner, &format!("{path}?version={version}")).await;
+        assert_eq!(
+            (&shown["version"], &shown["subject"], &shown["html"]),
+            (&json!(version), &json!(subject), &json!(html))
+        );
+    }
+    assert_eq!(bed.get(&owner, &format!("{path}?version=3")).await.summary(), "404 not_found");
+    assert_eq!(bed.get(&owner, &format!("{path}?version=x")).await.summary(), "422 version invalid_type");
+}
+
+#[tokio::test]
 async fn a_preview_that_costs_too_much_is_refused() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let templates = format!("/workspaces/{workspace}/templates");

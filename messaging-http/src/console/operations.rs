@@ -85,8 +85,6 @@ struct Facts {
     /// What an array consists of.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Box<Facts>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -195,10 +193,7 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts
     let types: Vec<_> = words("type").into_iter().chain(text("type")).filter(|name| name != "null").collect();
     // Those of numbers say how a program keeps them.
     let format = text("format").filter(|_| types.iter().all(|name| name == "string"));
-    let items = schema.get("items").map(|items| {
-        let items = resolved(items, document);
-        Box::new(Facts { description: None, ..facts(&items, false, document) })
-    });
+    let items = schema.get("items").map(|items| Box::new(facts(&resolved(items, document), false, document)));
     Facts {
         r#type: match types.as_slice() {
             [only] => Some(only.clone()),
@@ -214,13 +209,7 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts
         min_items: number("minItems"),
         max_items: number("maxItems"),
         items,
-        description: text("description").map(|text| first_line(&text)),
     }
-}
-
-/// What a description says before it lists the words.
-fn first_line(text: &str) -> String {
-    text.split("\n* ").next().unwrap_or_default().replace('\n', " ")
 }
 
 /// A module with one constant; a row is a line, so that a difference is short.

@@ -177,7 +177,7 @@ fn what_cannot_work_is_said_and_numbered() {
     for (arguments, code, words) in [
         (vec!["--no-such-flag"], 2, "--no-such-flag"),
         (vec!["--config", config.to_str().unwrap()], 2, "line 2, column 1"),
-        (vec!["--database", "postgres://localhost/x"], 2, "SQLite only"),
+        (vec!["--database", "postgres://localhost/x"], 2, "needs --public-url"),
         (vec!["--log", "a=b=c"], 2, "log filter"),
         (vec![], 3, "another messaging server works on this database"),
         (vec!["--data", other.to_str().unwrap(), "--listen", &address.to_string()], 3, "failed to listen"),

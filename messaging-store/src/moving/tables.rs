@@ -1,5 +1,10 @@
 //! What is moved: every table of PostgreSQL, and where its rows come from.
 
+use rusqlite::types::Value;
+
+/// A row of the source.
+pub(crate) type SourceRow = Vec<Value>;
+
 /// A table that is filled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {

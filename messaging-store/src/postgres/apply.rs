@@ -1,18 +1,34 @@
-//! One write: which aggregate it belongs to.
+//! What a commit brings: the locks it needs, its writes, each with the aggregate that it belongs to, and its counts.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{Changes, Write};
 
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, custom_fields, events,
-    holds, imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
-    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
+    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, counts, custom_fields,
+    events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, product_events,
+    provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
+    waking, webhooks,
 };
 
+/// Applies the changes of all commits of a transaction.
+pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    jobs::lock_lanes(transaction, all);
+    listeners::lock(transaction, all);
+    automations::look_up(transaction, all).await?;
+    for changes in all {
+        transaction.begin_changes(changes);
+        apply_each(transaction, changes.writes()).await?;
+    }
+    listeners::settle(transaction).await?;
+    counts::settle(transaction);
+    counters::settle(transaction);
+    Ok(())
+}
+
 /// Applies writes inside the open transaction, in order. Joins of lists that follow one another are one write.
-pub(super) async fn apply(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
+async fn apply_each(transaction: &mut Transaction, writes: &[Write]) -> Result<(), Fault> {
     let mut rest = writes;
     while let Some(first) = rest.first() {
         let joins = lists::leading_joins(rest);

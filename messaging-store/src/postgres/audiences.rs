@@ -1,6 +1,7 @@
 //! Audiences of campaigns: who is in them, as it is found ([`scan`], [`walk`], [`preview`]), and as it was frozen
 //! ([`kept`], [`taken`], [`left_out`]).
 
+mod campaign;
 mod kept;
 mod left_out;
 mod preview;
@@ -23,9 +24,6 @@ use messaging_core::ports::store::audiences::{
 };
 
 use super::PostgresStore;
-use super::query::params;
-use super::row::uuid;
-use super::transaction::Transaction;
 
 pub(super) use self::kept::put;
 pub(super) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
@@ -40,14 +38,6 @@ pub(super) const FORGET_CAMPAIGN: [&str; 3] = [
     "DELETE FROM campaign_left_out WHERE ctid = ANY (ARRAY (
          SELECT ctid FROM campaign_left_out WHERE campaign = $1 LIMIT $2 FOR UPDATE))",
 ];
-
-/// A conflict unless a campaign is there.
-fn expect_campaign(transaction: &mut Transaction, workspace: WorkspaceId, campaign: CampaignId) {
-    transaction.run(
-        "SELECT expect_rows((SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed), 1)",
-        params![uuid(workspace), uuid(campaign)],
-    );
-}
 
 #[async_trait]
 impl Audiences for PostgresStore {

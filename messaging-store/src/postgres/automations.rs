@@ -12,6 +12,7 @@ mod dates;
 mod entries;
 mod forget;
 mod look_up;
+mod looked_up;
 mod notes;
 mod runs;
 
@@ -44,7 +45,8 @@ pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
 pub(super) use dates::{put as put_date_fires, take as take_date_fire};
 pub(super) use entries::{expect_fewer as expect_entries, put as put_entry};
-pub(super) use look_up::{LookedUp, look_up};
+pub(super) use look_up::look_up;
+pub(super) use looked_up::LookedUp;
 pub(super) use notes::take as take_notes;
 pub(super) use runs::{depth_of_message, put as put_run};
 

@@ -56,7 +56,7 @@ impl BlobStore for RowBlobs {
     async fn put_blob(&self, blob: MessageBlob, bytes: Bytes) -> Result<(), StoreError> {
         let mut transaction = self.writes.begin().await?;
         let outcome = put(&mut transaction, blob, &bytes).await;
-        end(transaction, outcome).await
+        Ok(end(transaction, outcome).await?)
     }
 
     async fn keep_blobs(&self, blobs: &[MessageBlob]) -> Result<(), StoreError> {

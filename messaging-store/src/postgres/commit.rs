@@ -8,18 +8,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use messaging_core::changes::Changes;
 use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
-use super::apply::apply;
-use super::automations;
-use super::counters;
-use super::counts;
 use super::fault::Fault;
-use super::jobs;
-use super::listeners;
 use super::nodes::Membership;
 use super::transaction::Transaction;
 use super::writes::Writes;
@@ -33,6 +28,9 @@ const MAX_BATCH: usize = 128;
 
 /// How often a transaction that met another one is tried again.
 const TRIES: usize = 4;
+
+/// Applies changes inside an open transaction, all that one commit brings together.
+pub(super) type Apply = for<'a> fn(&'a mut Transaction, &'a [&'a Changes]) -> BoxFuture<'a, Result<(), Fault>>;
 
 /// Changes, and who waits for them.
 struct Commit {
@@ -70,6 +68,7 @@ struct Committing {
     writes: Writes,
     membership: Arc<Membership>,
     observed: Arc<Observed>,
+    apply: Apply,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -126,11 +125,13 @@ impl Waiting {
 }
 
 impl Commits {
+    /// Starts the tasks, which have `apply` write what they take. At most `capacity` commits of a kind wait.
     pub(super) fn start(
         writes: &Writes,
         membership: &Arc<Membership>,
         capacity: usize,
         observed: &Arc<Observed>,
+        apply: Apply,
     ) -> Self {
         let mut tasks = JoinSet::new();
         let mut start = || {
@@ -140,6 +141,7 @@ impl Commits {
                     writes: writes.clone(),
                     membership: Arc::clone(membership),
                     observed: Arc::clone(observed),
+                    apply,
                 };
                 tasks.spawn(committing.work(Arc::clone(&waiting)));
             }
@@ -223,7 +225,7 @@ impl Committing {
     async fn try_once(&self, all: &[&Changes]) -> Result<(), Fault> {
         let mut transaction = self.writes.begin().await?;
         let term = transaction.term();
-        let outcome = match apply_all(&mut transaction, all).await {
+        let outcome = match (self.apply)(&mut transaction, all).await {
             Ok(()) => transaction.commit().await,
             Err(fault) => {
                 transaction.roll_back().await;
@@ -245,18 +247,4 @@ impl Committing {
         }
         observer.synced(CommitBatch { commits: batch.len(), sync });
     }
-}
-
-async fn apply_all(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
-    jobs::lock_lanes(transaction, all);
-    listeners::lock(transaction, all);
-    automations::look_up(transaction, all).await?;
-    for changes in all {
-        transaction.begin_changes(changes);
-        apply(transaction, changes.writes()).await?;
-    }
-    listeners::settle(transaction).await?;
-    counts::settle(transaction);
-    counters::settle(transaction);
-    Ok(())
 }

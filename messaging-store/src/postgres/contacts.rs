@@ -3,6 +3,7 @@
 //! What the numbers mean stands in the migration that makes the tables.
 
 mod held;
+mod identifiers;
 mod list;
 mod put;
 mod rows;
@@ -22,6 +23,7 @@ use super::transaction::Transaction;
 use super::{automations, campaigns};
 use super::{product_events, segments};
 
+pub(super) use self::identifiers::Kinds;
 pub(super) use self::put::put;
 
 pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
@@ -121,27 +123,5 @@ impl Contacts for PostgresStore {
         const SQL: &str = "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts
             WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)";
         Ok(self.reads.one(SQL, params![uuid(workspace)], |row| count(row, 0)).await?.unwrap_or(0))
-    }
-}
-
-/// Identifiers by their kinds.
-#[derive(Debug, Default)]
-pub(super) struct Kinds {
-    pub(super) external_ids: Vec<String>,
-    pub(super) emails: Vec<String>,
-    pub(super) phones: Vec<String>,
-}
-
-impl FromIterator<Identifier> for Kinds {
-    fn from_iter<T: IntoIterator<Item = Identifier>>(identifiers: T) -> Self {
-        let mut kinds = Self::default();
-        for identifier in identifiers {
-            match identifier {
-                Identifier::ExternalId(text) => kinds.external_ids.push(text),
-                Identifier::Email(text) => kinds.emails.push(text),
-                Identifier::Phone(text) => kinds.phones.push(text),
-            }
-        }
-        kinds
     }
 }

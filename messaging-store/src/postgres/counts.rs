@@ -6,33 +6,15 @@
 //! for one commit, and nobody waits in a circle. The rows are part of the transaction, so a count is exact after every
 //! commit. Counting members instead would take longer the larger a list is, and lists are shown with their counts.
 
-use std::collections::BTreeMap;
+mod deltas;
 
-use messaging_core::ids::{ListId, WorkspaceId};
 use uuid::Uuid;
 
 use super::query::params;
 use super::row::uuid;
 use super::transaction::Transaction;
 
-/// By how much counts change.
-#[derive(Debug, Default)]
-pub(super) struct CountDeltas {
-    contacts: BTreeMap<WorkspaceId, i64>,
-    members: BTreeMap<(WorkspaceId, ListId), i64>,
-}
-
-impl CountDeltas {
-    /// Counts contacts of a workspace, or fewer of them.
-    pub(super) fn add_contacts(&mut self, workspace: WorkspaceId, number: i64) {
-        *self.contacts.entry(workspace).or_default() += number;
-    }
-
-    /// Counts members of a list, or fewer of them.
-    pub(super) fn add_members(&mut self, workspace: WorkspaceId, list: ListId, number: i64) {
-        *self.members.entry((workspace, list)).or_default() += number;
-    }
-}
+pub(super) use self::deltas::CountDeltas;
 
 /// Writes each count that changes once.
 pub(super) fn settle(transaction: &mut Transaction) {

@@ -5,79 +5,30 @@
 //! commit that did not know of it has ended. Notes are gathered in the transaction and written by one statement, before
 //! anything that they depend on changes, or before the commit.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod hearing;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::automation::note::RunInterest;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
+use self::hearing::{Listener, NewNote, OfWorkspace};
 use super::fault::Fault;
 use super::query::{Queries, many, one, params};
 use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
 use super::waking;
 
+pub(super) use self::hearing::Hearing;
 pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7045))";
-/// An automation that listens.
-#[derive(Debug)]
-struct Listener {
-    n: i64,
-    /// What enters contacts, while it is active.
-    entry: Option<EntryInterest>,
-    /// What the runs of versions wait for, of those that wait for anything.
-    runs: Vec<(i64, RunInterest)>,
-    lanes: Arc<[Lane]>,
-}
-
-/// The automations of a workspace that listen.
-type OfWorkspace = Arc<Vec<Listener>>;
-
-/// A note that was not written yet.
-#[derive(Debug)]
-struct NewNote {
-    automation: i64,
-    contact: i64,
-    at: Timestamp,
-    kind: i64,
-    depth: u8,
-    may_enter: bool,
-    event: Option<i64>,
-    what: Vec<u8>,
-    /// Where the contact may not enter, it is kept if an open run of the contact has one of these versions.
-    versions: Vec<i64>,
-}
-
-/// What a transaction knows of listeners, and what it is to do for them before it ends. Nothing of it is true later.
-#[derive(Debug, Default)]
-pub(super) struct Hearing {
-    /// The workspaces whose locks are held.
-    locked: HashSet<WorkspaceId>,
-    known: HashMap<WorkspaceId, OfWorkspace>,
-    lanes: HashMap<i64, Arc<[Lane]>>,
-    notes: Vec<NewNote>,
-    /// Jobs that become due, and when.
-    wakes: BTreeMap<(i64, u8), (Lane, Timestamp)>,
-}
-
-impl Hearing {
-    /// Forgets what is known of a workspace.
-    pub(super) fn forget(&mut self, workspace: WorkspaceId) {
-        self.known.remove(&workspace);
-    }
-
-    fn wake(&mut self, automation: i64, shard: u8, at: Timestamp) {
-        let Some(lane) = self.lanes.get(&automation).and_then(|lanes| lanes.get(usize::from(shard))) else { return };
-        let wake = self.wakes.entry((automation, shard)).or_insert_with(|| (lane.clone(), at));
-        wake.1 = wake.1.min(at);
-    }
-}
 
 /// How a write uses what the automations of a workspace are.
 fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {

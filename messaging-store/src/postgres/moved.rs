@@ -11,8 +11,9 @@ pub(crate) use super::places::place_of;
 use super::url::PostgresUrl;
 use super::{events, schema, tls};
 use crate::moving::digest::{Digested, Received, Sent};
-use crate::moving::tables::{NUMBERED, TABLES, Table};
-use crate::moving::{MoveError, MovedBlobs, SourceRow};
+use crate::moving::error::MoveError;
+use crate::moving::report::MovedBlobs;
+use crate::moving::tables::{NUMBERED, SourceRow, TABLES, Table};
 use crate::open_error::{OpenError, failed};
 use crate::sqlite::moved::Counters;
 

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::apply::apply;
 use super::commit::{Commits, LANES};
 use super::desk::Desk;
 use super::limits::Limits;
@@ -103,7 +104,9 @@ impl PostgresStore {
         tasks.spawn(Arc::clone(&membership).keep());
         tasks.spawn(Arc::clone(&teller).tell(looking));
         tasks.spawn(Arc::clone(&teller).listen(config, tls));
-        let commits = Commits::start(&writes, &membership, queue_capacity, &observed);
+        let commits = Commits::start(&writes, &membership, queue_capacity, &observed, |transaction, all| {
+            Box::pin(apply(transaction, all))
+        });
         let tasks = std::sync::Mutex::new(tasks);
         let reads = Reads::new(reads);
         let limits = Arc::new(Limits::new(reads.clone()));

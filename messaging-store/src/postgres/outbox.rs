@@ -5,7 +5,7 @@
 //! segment begins to be followed after the last commit that did not know of it has ended. Entries are gathered in the
 //! transaction and written by one statement before it commits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod noted;
 
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
@@ -16,6 +16,8 @@ use super::query::{one, params};
 use super::row::{get, uuid};
 use super::transaction::Transaction;
 
+pub(super) use self::noted::Outbox;
+
 /// The first number of the locks of workspaces; the second is made of the workspace's id.
 const INTERESTS: i32 = 0x7365_6701;
 
@@ -25,19 +27,6 @@ pub(super) struct WorkspaceReadMask {
     mask: ReadMask,
     /// What is noted was caused by so many automations in a row.
     depth: u8,
-}
-
-/// What a transaction knows of segments, and what it notes for them.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    /// What the segments of workspaces read. It does not change while the transaction holds their locks.
-    masks: HashMap<WorkspaceId, ReadMask>,
-    /// The workspaces whose locks are held.
-    locked: HashSet<WorkspaceId>,
-    /// What changed of contacts, by their numbers, and how deep that was caused.
-    contacts: BTreeMap<i64, (ReadMask, u8)>,
-    /// The same by their ids; whether somebody reads it is found out as it is written.
-    by_id: BTreeMap<(WorkspaceId, ContactId), (ReadMask, u8)>,
 }
 
 impl WorkspaceReadMask {

@@ -1,6 +1,10 @@
 //! The numbered migrations, forward only.
 
-use deadpool_postgres::Pool;
+use std::error::Error as _;
+use std::io;
+
+use deadpool_postgres::{Pool, PoolError};
+use tokio_postgres::error::SqlState;
 
 use crate::open_error::{OpenError, failed};
 
@@ -13,7 +17,7 @@ const LOCK: i64 = 0x6d65_7373_6167_6501;
 
 /// Applies what is missing. To a database without our tables only with `create`.
 pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), OpenError> {
-    let mut connection = pool.get().await.map_err(failed("connect to the database"))?;
+    let mut connection = pool.get().await.map_err(not_connected)?;
     let version = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
     let has_history: bool =
         connection.query_one(version, &[]).await.map_err(failed("read the schema's version"))?.get(0);
@@ -40,4 +44,21 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
     let unlocked = connection.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     migrated.map_err(failed("bring the schema up to date"))?;
     unlocked.map(drop).map_err(failed("let others change the schema"))
+}
+
+/// Whether a server is away, which may pass, or refuses us, which does not.
+fn not_connected(error: PoolError) -> OpenError {
+    let is_away = match &error {
+        PoolError::Backend(error) => match error.code() {
+            // 08: connection; 53300: no connection is free; 57P03: it starts, stops or catches up.
+            Some(code) => {
+                code.code().starts_with("08")
+                    || [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code)
+            }
+            None => error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>()),
+        },
+        PoolError::Timeout(_) => true,
+        _ => false,
+    };
+    if is_away { OpenError::NoAnswer { source: error.into() } } else { failed("connect to the database")(error) }
 }

@@ -18,7 +18,6 @@ use messaging_core::changes::{Expect, JobHandle};
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::domain::segment::values::Present;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
@@ -35,6 +34,7 @@ use super::row::{
     below_id, count, get, id, maybe_time, number as stored_number, numbered, one_more, revision_param, slice, small,
     time, uuid,
 };
+use super::sweep::end;
 use super::transaction::Transaction;
 use super::{PostgresStore, jobs, listeners, lists, outbox};
 
@@ -176,11 +176,6 @@ fn segment(workspace: WorkspaceId, row: &Row) -> Result<Stored<Segment>, Fault> 
     Ok(Stored { record, revision: small(row, 1)? })
 }
 
-/// When and where a query is asked.
-fn present(query: &MemberQuery) -> Present {
-    Present { now: query.now, zone: query.zone.clone() }
-}
-
 /// Lets members of removed segments go, and the segments that have none left; answers how many rows went.
 async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault> {
     const REMOVED: &str = "SELECT n FROM segments WHERE removed ORDER BY n LIMIT 1 FOR UPDATE SKIP LOCKED";
@@ -212,16 +207,6 @@ impl PostgresStore {
 /// Fails the transaction unless a job's claim is held until it ends.
 fn require_lease(transaction: &mut Transaction, job: &JobHandle) -> Result<(), Fault> {
     jobs::require_lease(transaction, job)
-}
-
-/// Commits, unless something failed.
-pub(super) async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, Fault> {
-    if outcome.is_ok() {
-        transaction.commit().await?;
-    } else {
-        transaction.roll_back().await;
-    }
-    outcome
 }
 
 /// Writes in a transaction under the claim of a job; again if it met another one.

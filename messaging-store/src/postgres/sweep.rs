@@ -11,7 +11,7 @@ use super::writes::Writes;
 pub(super) async fn sweep(on: &Writes, sql: &'static str, params: Params) -> Result<u64, StoreError> {
     let mut transaction = begin_undurably(on).await?;
     let touched = transaction.execute(sql, params).await;
-    end(transaction, touched).await
+    Ok(end(transaction, touched).await?)
 }
 
 /// Begins a transaction that does not wait for the disk.
@@ -22,11 +22,11 @@ pub(super) async fn begin_undurably(on: &Writes) -> Result<Transaction, Fault> {
 }
 
 /// Commits, unless something failed.
-pub(super) async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, StoreError> {
+pub(super) async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, Fault> {
     if outcome.is_ok() {
         transaction.commit().await?;
     } else {
         transaction.roll_back().await;
     }
-    Ok(outcome?)
+    outcome
 }

@@ -4,6 +4,8 @@
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
 
+mod settle;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +24,10 @@ use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
-use super::listeners::{self, Hearing};
-use super::outbox::{self, Outbox};
+use super::listeners::Hearing;
+use super::outbox::Outbox;
 use super::query::{Params, Queries, as_refs, params};
-use super::writes::{Outcome, Slot};
+use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
 
 /// How long statements that were sent together may take, each of which ends within five seconds.
@@ -147,13 +149,8 @@ impl Transaction {
         self.send(queue, None).await.map(drop)
     }
 
-    /// Sends what is queued and commits. Fails without a trace, but for [`Fault::OutcomeUnknown`].
-    pub(super) async fn commit(mut self) -> Result<(), Fault> {
-        if let Err(fault) = listeners::settle(&mut self).await {
-            self.roll_back().await;
-            return Err(fault);
-        }
-        outbox::settle(&mut self);
+    /// Sends what is queued and `COMMIT`. Known here and to [`settle`] alone, where what was gathered is written first.
+    async fn send_commit(mut self) -> Result<(), Fault> {
         let queue = std::mem::take(&mut self.queue);
         let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
         let Err(fault) = self.send(queue, Some(commit)).await else {

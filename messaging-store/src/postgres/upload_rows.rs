@@ -78,7 +78,7 @@ impl Uploads for RowUploads {
         let at = i64::try_from(at).map_err(|_| Fault::Malformed("a file is longer than files are"))?;
         let mut transaction = begin_undurably(&self.writes).await?;
         let outcome = append(&mut transaction, file, at, &bytes).await;
-        end(transaction, outcome).await
+        Ok(end(transaction, outcome).await?)
     }
 
     /// This waits for the disk, and with it for what was written before.
@@ -86,7 +86,7 @@ impl Uploads for RowUploads {
         let mut transaction = self.writes.begin().await?;
         transaction
             .run_one("UPDATE uploads SET kept = true WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
-        end(transaction, Ok(())).await
+        Ok(end(transaction, Ok(())).await?)
     }
 
     async fn read_upload(&self, file: UploadFile, at: u64, length: usize) -> Result<Option<Bytes>, StoreError> {
@@ -118,6 +118,7 @@ impl Uploads for RowUploads {
         let mut transaction = begin_undurably(&self.writes).await?;
         transaction.run("DELETE FROM uploads WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
         let outcome = transaction.execute(PIECES, key(file)).await;
-        end(transaction, outcome).await.map(drop)
+        end(transaction, outcome).await?;
+        Ok(())
     }
 }

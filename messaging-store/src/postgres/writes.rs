@@ -1,158 +1,40 @@
 //! Who may write: the term of this process, and its transactions.
 //!
-//! Every transaction that writes first touches one of the rows of its term, its slot. Whoever declares the process dead
-//! deletes them, and what still comes is refused. The row also keeps the number of the slot's last transaction, so that
-//! the outcome of a commit whose answer was lost can be asked for.
+//! Every transaction that writes first touches one of the rows of its term, its [slot](super::slots). Whoever declares the
+//! process dead deletes them, and what still comes is refused.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use deadpool_postgres::{Object, Pool, Timeouts};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use deadpool_postgres::Pool;
 
 use super::desk::Desk;
 use super::fault::Fault;
 use super::news::Teller;
+use super::slots::Slots;
 use super::transaction::Transaction;
-
-/// How long a commit waits for a connection, and how long the outcome of one is asked for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long is waited between two attempts to ask.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Begins transactions.
 #[derive(Debug, Clone)]
-pub(super) struct Writes(pub(super) Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pool: Pool,
-    pub(super) desk: Arc<Desk>,
-    pub(super) teller: Arc<Teller>,
-    term: AtomicI64,
-    /// How many transactions there may be at a time, and the slots that none has.
-    room: Arc<Semaphore>,
-    free: Mutex<Vec<i64>>,
-    /// The number of the last transaction.
-    last: AtomicI64,
-    /// What a process has of transactions whose answer was lost, for metrics.
-    pub(super) unknown: AtomicI64,
-}
-
-/// The row that a transaction touches.
-#[derive(Debug)]
-pub(super) struct Slot {
-    writes: Arc<Inner>,
-    pub(super) term: i64,
-    pub(super) number: i64,
-    /// The number of the transaction.
-    pub(super) n: i64,
-    _room: OwnedSemaphorePermit,
-}
-
-/// What became of a commit whose answer was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Committed,
-    NotCommitted,
-    Unknown,
-}
+pub(super) struct Writes(pub(super) Arc<Slots>);
 
 impl Writes {
     pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>) -> Self {
-        Self(Arc::new(Inner {
-            pool,
-            desk,
-            teller,
-            term: AtomicI64::new(0),
-            room: Arc::new(Semaphore::new(slots)),
-            free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
-            last: AtomicI64::new(0),
-            unknown: AtomicI64::new(0),
-        }))
+        Self(Arc::new(Slots::new(pool, slots, desk, teller)))
     }
 
     /// The present term.
     pub(super) fn term(&self) -> i64 {
-        self.0.term.load(Ordering::Acquire)
+        self.0.term()
     }
 
     /// Goes on under another term; all claims are dropped.
     pub(super) fn begin_term(&self, term: i64) {
-        self.0.term.store(term, Ordering::Release);
-        self.0.desk.begin_term(term);
+        self.0.begin_term(term);
     }
 
     /// Begins a transaction that writes, under the present term. Nothing is sent yet.
     pub(super) async fn begin(&self) -> Result<Transaction, Fault> {
-        let room = Arc::clone(&self.0.room).acquire_owned();
-        let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
-        let room = room.map_err(|_| Fault::Unhealthy)?;
-        let connection = self.0.connection().await?;
-        let number = self.0.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
-        let n = self.0.next();
-        Ok(Transaction::begin(
-            connection,
-            Slot { writes: Arc::clone(&self.0), term: self.term(), number, n, _room: room },
-        ))
-    }
-}
-
-impl Inner {
-    async fn connection(&self) -> Result<Object, Fault> {
-        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
-        Ok(self.pool.timeout_get(&timeouts).await?)
-    }
-
-    fn next(&self) -> i64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
-    }
-}
-
-impl Slot {
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.writes.desk
-    }
-
-    pub(super) fn teller(&self) -> &Teller {
-        &self.writes.teller
-    }
-
-    /// Finds out whether the transaction was committed whose answer was lost, and sees to it that it is not if it was not.
-    pub(super) async fn outcome(&self) -> Outcome {
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            let asked = tokio::time::timeout(PATIENCE.saturating_sub(began.elapsed()), self.ask()).await;
-            if let Ok(Ok(outcome)) = asked {
-                return outcome;
-            }
-            tokio::time::sleep(ASK_AGAIN).await;
-        }
-        self.writes.unknown.fetch_add(1, Ordering::Relaxed);
-        Outcome::Unknown
-    }
-
-    async fn ask(&self) -> Result<Outcome, Fault> {
-        let mut connection = self.writes.connection().await?;
-        let transaction = connection.transaction().await?;
-        // Waits for the transaction if it is still open; one that has not begun finds a number that is not below its own.
-        let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";
-        let found = transaction.query_opt(sql, &[&self.term, &self.number]).await?;
-        let Some(row) = found else { return Ok(Outcome::Unknown) };
-        if row.try_get::<_, i64>(0)? == self.n {
-            return Ok(Outcome::Committed);
-        }
-        let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2";
-        transaction.execute(sql, &[&self.term, &self.number, &self.writes.next()]).await?;
-        transaction.commit().await?;
-        Ok(Outcome::NotCommitted)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.writes.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+        let (connection, slot) = self.0.take().await?;
+        Ok(Transaction::begin(connection, slot))
     }
 }

@@ -5,6 +5,7 @@
 
 mod fencing;
 mod log;
+mod unanswered;
 
 use std::sync::Arc;
 

@@ -108,12 +108,18 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         MessageStatus::Sending => plain("An attempt to deliver the message is under way."),
         MessageStatus::Sent => plain("The message was handed over, and whether it arrived has not been reported."),
         MessageStatus::Delivered => plain("The message was delivered."),
-        MessageStatus::Complained => plain("The message was delivered, and the recipient reported it as unwanted."),
+        MessageStatus::Complained => Explanation {
+            cure: advice(
+                "Send nothing more to this address; it is on the suppression list, and complaints harm all mail.",
+            ),
+            ..plain("The message was delivered, and the recipient reported it as unwanted.")
+        },
         MessageStatus::Cancelled => plain("The message was withdrawn before it was sent."),
         MessageStatus::Deferred => deferred(message, told, since),
         MessageStatus::Bounced => {
-            let (code, text) = bounced(told.text("bounce_class"));
-            Explanation { code: code.to_owned(), text: format!("{text}{}.", told.reply()), ..plain("") }
+            let (code, text, cure) = bounced(told.text("bounce_class"));
+            let text = format!("{text}{}.", told.reply());
+            Explanation { code: code.to_owned(), text, cure: advice(cure), ..plain("") }
         }
         MessageStatus::Failed => {
             let (code, text, cure) = failed(message, told.text("reason"));
@@ -157,6 +163,11 @@ fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure 
     Cure { text, operation, path: Some(path), body }
 }
 
+/// What only a person can do.
+fn advice(text: &str) -> Option<Cure> {
+    Some(Cure { text: text.to_owned(), operation: None, path: None, body: None })
+}
+
 fn held(message: &Message, hold: Hold) -> Explanation {
     let workspace = message.workspace_id;
     let (code, text, cure) = match hold.reason {
@@ -184,8 +195,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
             ("paused", "The campaign is paused, and the message waits until it is resumed.", cure)
         }
         HoldReason::Held => {
-            let text = "The operator lets the server send again.".to_owned();
-            let cure = Some(Cure { text, operation: None, path: None, body: None });
+            let cure = advice("The operator lets the server send again.");
             ("held", "The server was started from a copy and sends nothing until it is told to.", cure)
         }
     };
@@ -204,17 +214,49 @@ fn deferred(message: &Message, told: Told<'_>, since: Timestamp) -> Explanation 
     Explanation { code: "deferred".to_owned(), text, since, next_attempt_at, cure: None }
 }
 
-/// Code and sentence of a class of bounces; the sentence goes on with the reply.
-fn bounced(class: &str) -> (&'static str, &'static str) {
+/// Code, sentence and advice of a class of bounces; the sentence goes on with the reply.
+fn bounced(class: &str) -> (&'static str, &'static str, &'static str) {
     match class {
-        "invalid_recipient" => ("invalid_recipient", "The address does not exist, says the receiving side"),
-        "invalid_domain" => ("invalid_domain", "The domain of the address does not exist or takes no mail"),
-        "mailbox_full" => ("mailbox_full", "The mailbox of the recipient is full"),
-        "policy" => ("policy", "The receiving side refused the message by its rules"),
-        "content" => ("content", "The receiving side refused the message for what it contains"),
-        "unreachable" => ("unreachable", "The receiving side could not be reached until the message expired"),
-        "blocked" => ("blocked", "The recipient has blocked messages from this sender"),
-        _ => ("unknown", "The receiving side refused the message"),
+        "invalid_recipient" => (
+            "invalid_recipient",
+            "The address does not exist, says the receiving side",
+            "Correct the address, at the contact too; this one is on the suppression list now.",
+        ),
+        "invalid_domain" => (
+            "invalid_domain",
+            "The domain of the address does not exist or takes no mail",
+            "Look for a typing error in the domain, and correct the address at the contact too.",
+        ),
+        "mailbox_full" => (
+            "mailbox_full",
+            "The mailbox of the recipient is full",
+            "Nothing is wrong on your side; send again in a few days.",
+        ),
+        "policy" => (
+            "policy",
+            "The receiving side refused the message by its rules",
+            "Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.",
+        ),
+        "content" => (
+            "content",
+            "The receiving side refused the message for what it contains",
+            "Change what the reply in the attempts points at, such as size, links or wording, and send again.",
+        ),
+        "unreachable" => (
+            "unreachable",
+            "The receiving side could not be reached until the message expired",
+            "Look for a typing error in the address; if there is none, send again later.",
+        ),
+        "blocked" => (
+            "blocked",
+            "The recipient has blocked messages from this sender",
+            "Only the recipient can lift that, by writing to you; reach the person another way.",
+        ),
+        _ => (
+            "unknown",
+            "The receiving side refused the message",
+            "Read the reply in the attempts, then correct the address or send again.",
+        ),
     }
 }
 
@@ -230,7 +272,11 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
             let text = "The content of the message could not be made of its template and values.";
             ("render_error", text, message.template_id.and_then(preview))
         }
-        "no_route" => ("no_route", "There is no way to the recipient.", None),
+        "no_route" => (
+            "no_route",
+            "There is no way to the recipient.",
+            advice("Check the number or address, and whether the provider serves its country."),
+        ),
         "sender_domain_not_verified" => {
             let path = format!("/workspaces/{workspace}/sending-domains");
             let cure = Some(call("Verify the domain of the sender.", "listSendingDomains", path, None));
@@ -241,8 +287,16 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
             let cure = Some(call("Set up a provider for the channel.", "setChannel", path, None));
             ("channel_not_configured", "Nothing carries the channel: it has no settings.", cure)
         }
-        "attachment_error" => ("attachment_error", "An attachment of the message could not be read.", None),
-        _ => ("provider_error", "The provider failed to send the message until it expired.", None),
+        "attachment_error" => (
+            "attachment_error",
+            "An attachment of the message could not be read.",
+            advice("Send the message again with its file."),
+        ),
+        _ => (
+            "provider_error",
+            "The provider refused the message, or could not be used until it expired.",
+            advice("Compare the settings of the channel with what the provider says in the attempts, then send again."),
+        ),
     }
 }
 
@@ -263,9 +317,11 @@ fn suppressed(
             let text = "The contact has not agreed to marketing messages on the channel.";
             ("no_consent", text, message.contact_id.and_then(cure))
         }
-        "frequency_cap" => {
-            ("frequency_cap", "The contact had its share of marketing messages, and this one was left out.", None)
-        }
+        "frequency_cap" => (
+            "frequency_cap",
+            "The contact had its share of marketing messages, and this one was left out.",
+            advice("Nothing has to be done; later campaigns reach the contact again."),
+        ),
         listed => {
             let text = match listed {
                 "bounce" => "The address is suppressed because messages to it bounced.",
@@ -274,13 +330,18 @@ fn suppressed(
                 "invalid" => "The address is suppressed because it is invalid.",
                 _ => "The address is on the suppression list.",
             };
-            // Whoever complained or left asks for it again, or is left alone.
-            let may_be_lifted = !matches!(listed, "complaint" | "unsubscribe");
             let lift = |entry| {
                 let path = format!("/workspaces/{workspace}/suppressions/{entry}");
                 Some(call("Take the address off the list if the reason is over.", "deleteSuppression", path, None))
             };
-            ("suppressed", text, entry.filter(|_| may_be_lifted).and_then(lift))
+            let cure = match (listed, entry) {
+                ("complaint" | "unsubscribe", _) => {
+                    advice("Leave the address alone, unless its owner asks for messages again.")
+                }
+                (_, Some(entry)) => lift(entry),
+                (_, None) => advice("The address is no longer on the list; send the message again."),
+            };
+            ("suppressed", text, cure)
         }
     }
 }
@@ -387,7 +448,16 @@ mod tests {
                 _ => vec![json!({})],
             };
             for meta in metas {
-                let _ = writeln!(table, "{}: {}", status.as_str(), shown(&message(status), meta, false));
+                let row = shown(&message(status), meta, false);
+                let is_sent = !matches!(
+                    status,
+                    MessageStatus::Bounced
+                        | MessageStatus::Complained
+                        | MessageStatus::Failed
+                        | MessageStatus::Suppressed
+                );
+                assert!(is_sent || !row.ends_with("| "), "nobody is told what to do: {row}");
+                let _ = writeln!(table, "{}: {row}", status.as_str());
             }
         }
         for reason in HoldReason::ALL {
@@ -404,28 +474,28 @@ mod tests {
         delivered: delivered | The message was delivered. |  | 
         deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
         deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
-        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | 
-        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | 
-        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | 
-        bounced: policy | The receiving side refused the message by its rules (550). |  | 
-        bounced: content | The receiving side refused the message for what it contains (550). |  | 
-        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | 
-        bounced: blocked | The recipient has blocked messages from this sender (550). |  | 
-        bounced: unknown | The receiving side refused the message (550). |  | 
-        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | 
+        bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | Correct the address, at the contact too; this one is on the suppression list now.
+        bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | Look for a typing error in the domain, and correct the address at the contact too.
+        bounced: mailbox_full | The mailbox of the recipient is full (550). |  | Nothing is wrong on your side; send again in a few days.
+        bounced: policy | The receiving side refused the message by its rules (550). |  | Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.
+        bounced: content | The receiving side refused the message for what it contains (550). |  | Change what the reply in the attempts points at, such as size, links or wording, and send again.
+        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | Look for a typing error in the address; if there is none, send again later.
+        bounced: blocked | The recipient has blocked messages from this sender (550). |  | Only the recipient can lift that, by writing to you; reach the person another way.
+        bounced: unknown | The receiving side refused the message (550). |  | Read the reply in the attempts, then correct the address or send again.
+        complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | Send nothing more to this address; it is on the suppression list, and complaints harm all mail.
         failed: render_error | The content of the message could not be made of its template and values. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
-        failed: provider_error | The provider failed to send the message until it expired. |  | 
-        failed: no_route | There is no way to the recipient. |  | 
+        failed: provider_error | The provider refused the message, or could not be used until it expired. |  | Compare the settings of the channel with what the provider says in the attempts, then send again.
+        failed: no_route | There is no way to the recipient. |  | Check the number or address, and whether the provider serves its country.
         failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
         failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel. setChannel /workspaces/wsp_0/channels/email
-        failed: attachment_error | An attachment of the message could not be read. |  | 
+        failed: attachment_error | An attachment of the message could not be read. |  | Send the message again with its file.
         suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
-        suppressed: suppressed | The address is suppressed because its owner complained. |  | 
-        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | 
+        suppressed: suppressed | The address is suppressed because its owner complained. |  | Leave the address alone, unless its owner asks for messages again.
+        suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | Leave the address alone, unless its owner asks for messages again.
         suppressed: suppressed | The address is on the suppression list. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: suppressed | The address is suppressed because it is invalid. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: no_consent | The contact has not agreed to marketing messages on the channel. |  | Record the contact's consent once it is given. updateContact /workspaces/wsp_0/contacts/con_0 {"consent":{"marketing_email":true}}
-        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | 
+        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | Nothing has to be done; later campaigns reach the contact again.
         cancelled: cancelled | The message was withdrawn before it was sent. |  | 
         queued: scheduled | The message waits for the time that it was scheduled for. | 2026-01-31T09:15:00.000Z | 
         queued: by_timezone | The message waits until it is the campaign's time where the recipient lives. | 2026-01-31T09:15:00.000Z | 

@@ -1,14 +1,21 @@
 //! What a template would say.
 
+use std::sync::Arc;
+
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::limits::MAX_SUBJECT;
 use messaging_core::domain::message_input::check_variables;
 use messaging_core::domain::sms;
+use messaging_core::domain::template::compiled::Compiled;
 use messaging_core::domain::template::engine::RenderFault;
+use messaging_core::domain::template::saving::Made;
 use messaging_core::domain::template::values::{ContactValues, Values};
+use messaging_core::domain::template::{MAX_PREHEADER, Template};
 use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
-use messaging_core::ids::{Id as _, MessageId};
+use messaging_core::ids::{Id as _, MessageId, TemplateId, WorkspaceId};
 use messaging_core::input::{BodyKind, Empty, Input};
+use messaging_core::patch::Patch;
 use messaging_core::scope::{Access, Scope};
 use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, Violations};
@@ -16,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::TemplatePath;
+use super::{TemplateInput, TemplatePath};
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -35,6 +42,23 @@ pub struct PreviewInput {
     /// A contact whose data is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<String>,
+    /// A subject that is not saved, in place of the stored one.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_SUBJECT))]
+    pub subject: Patch<String>,
+    /// A preheader that is not saved, in place of the stored one.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_PREHEADER))]
+    pub preheader: Patch<String>,
+    /// HTML that is not saved, in place of what is stored.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub html: Patch<String>,
+    /// MJML that is not saved, in place of what is stored.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub mjml: Patch<String>,
+    /// Text that is not saved, in place of what is stored.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub text: Patch<String>,
 }
 
 impl Input for PreviewInput {
@@ -64,6 +88,21 @@ pub struct TemplatePreview {
     pub missing_variables: Vec<String>,
 }
 
+impl PreviewInput {
+    /// What is shown without having been saved, as a change of the template; `None` when it is shown as it is stored.
+    fn change_of(&mut self, template: &Template) -> Option<TemplateInput> {
+        let [subject, preheader, html, mjml, text] =
+            [&mut self.subject, &mut self.preheader, &mut self.html, &mut self.mjml, &mut self.text]
+                .map(std::mem::take);
+        if [&subject, &preheader, &html, &mjml, &text].into_iter().all(Patch::is_absent) {
+            return None;
+        }
+        let mut change = TemplateInput::new(template.design.name.clone());
+        change.channel = Some(template.channel);
+        Some(TemplateInput { subject, preheader, html, mjml, text, ..change })
+    }
+}
+
 /// `POST /workspaces/{workspace_id}/templates/{id}/preview`
 pub struct PreviewTemplate;
 
@@ -88,9 +127,13 @@ impl Operation for PreviewTemplate {
         Vec::new()
     }
 
-    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TemplatePreview, Error> {
+    async fn run(cx: &mut Context<'_>, mut call: Call<Self>) -> Result<TemplatePreview, Error> {
         let TemplatePath { workspace_id, id } = call.path;
         let head = cx.store().template_head(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let change = call.body.change_of(&head);
+        if let Some(change) = &change {
+            change.check(&mut cx.violations);
+        }
         let variables = call.body.variables.unwrap_or_default();
         let mut values = Values::new(&variables)
             .system("message_id", MessageId::from_bytes([0; 16]).to_string())
@@ -121,8 +164,11 @@ impl Operation for PreviewTemplate {
         if !cx.violations.is_empty() {
             return Err(std::mem::take(&mut cx.violations).into());
         }
-        let missing_variables = head.variables.into_iter().filter(|name| !values.has(name)).collect();
-        let compiled = cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?;
+        let (compiled, variables) = match change {
+            Some(change) => unsaved(cx, workspace_id, id, change).await?,
+            None => (cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?, head.variables),
+        };
+        let missing_variables = variables.into_iter().filter(|name| !values.has(name)).collect();
         let rendering = cx.app.render(&compiled, values).await.map_err(refused)?;
         let text = rendering.text.as_ref().filter(|_| head.channel == Channel::Sms);
         let segments = text.and_then(|text| u32::try_from(sms::size(text).segments).ok());
@@ -135,6 +181,21 @@ impl Operation for PreviewTemplate {
             missing_variables,
         })
     }
+}
+
+/// A template with a change that is not saved, compiled, and the names of its values.
+async fn unsaved(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    id: TemplateId,
+    change: TemplateInput,
+) -> Result<(Arc<Compiled>, Vec<String>), Error> {
+    let current = cx.store().template(workspace, id).await?.ok_or(Error::NotFound)?.record;
+    let mut design = current.design.clone();
+    change.apply(&mut design);
+    let Made { design, ready, variables, warnings, parts } = cx.app.make_template(current.channel, design).await?;
+    let template = Template { design, ready, variables: variables.clone(), warnings, parts, ..current };
+    Ok((cx.app.compiled_draft(template).await.map_err(refused)?, variables))
 }
 
 /// A rendering that fails is the template's or the values' fault, and said where it is.

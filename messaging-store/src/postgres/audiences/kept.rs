@@ -13,6 +13,7 @@ use super::super::query::params;
 use super::super::reads::Reads;
 use super::super::row::{get, sql_limit, uuid};
 use super::super::transaction::Transaction;
+use super::campaign::expect_campaign;
 use crate::audience_rows::{set_key, set_of_key};
 
 fn bits(row: &Row, column: usize) -> Result<Bits, Fault> {
@@ -23,7 +24,7 @@ pub(in super::super) fn put(transaction: &mut Transaction, row: &AudienceRow) {
     let (kind, due_at) = set_key(row.set);
     let mut key = params![uuid(row.workspace_id), uuid(row.campaign_id), kind, due_at, row.piece.cast_signed()];
     if row.bits.is_empty() {
-        super::expect_campaign(transaction, row.workspace_id, row.campaign_id);
+        expect_campaign(transaction, row.workspace_id, row.campaign_id);
         transaction.run(
             "DELETE FROM campaign_audience WHERE kind = $3 AND due_at = $4 AND piece = $5
                  AND campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)",

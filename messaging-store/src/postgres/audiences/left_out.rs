@@ -18,8 +18,10 @@ use super::super::numbers::contact_number;
 use super::super::query::{Queries, many, params};
 use super::super::reads::Reads;
 use super::super::row::{get, record, sql_limit, uuid};
+use super::super::sweep::sweep;
 use super::super::transaction::Transaction;
 use super::super::writes::Writes;
+use super::campaign::expect_campaign;
 use crate::audience_rows::{left_out_bytes, left_out_entries};
 
 /// So long after a campaign was sent no message of it is attempted any more: the longest of them expire after 72 hours.
@@ -36,7 +38,7 @@ pub(in super::super) fn put(
 ) {
     let mut key = params![uuid(workspace), uuid(campaign), piece.cast_signed()];
     if entries.is_empty() {
-        super::expect_campaign(transaction, workspace, campaign);
+        expect_campaign(transaction, workspace, campaign);
         transaction.run(
             "DELETE FROM campaign_left_out WHERE piece = $3
                  AND campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)",
@@ -82,10 +84,7 @@ pub(in super::super) async fn forget_old(
     let is_old = |completed_at: Timestamp| completed_at + ATTEMPTED_FOR <= now;
     let old = held.await?.into_iter().find(|(_, completed_at)| completed_at.is_some_and(is_old));
     let Some((campaign, _)) = old else { return Ok(0) };
-    let mut transaction = writes.begin().await?;
-    transaction.run("SET LOCAL synchronous_commit = off", params![]);
-    let outcome = transaction.execute(FORGET, params![campaign, sql_limit(limit)]).await;
-    Ok(super::super::segments::end(transaction, outcome).await?)
+    sweep(writes, FORGET, params![campaign, sql_limit(limit)]).await
 }
 
 /// Those of a contact's addresses that are not left out for a campaign.

@@ -10,6 +10,7 @@ use super::super::query::params;
 use super::super::reads::Reads;
 use super::super::row::{get, uuid};
 use super::super::transaction::Transaction;
+use super::campaign::expect_campaign;
 use crate::audience_rows::{common, digest_bytes};
 
 pub(in super::super) fn take(
@@ -19,7 +20,7 @@ pub(in super::super) fn take(
     digests: &[u64],
 ) {
     if digests.is_empty() {
-        super::expect_campaign(transaction, workspace, campaign);
+        expect_campaign(transaction, workspace, campaign);
         return;
     }
     transaction.run_one(

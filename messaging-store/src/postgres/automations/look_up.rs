@@ -3,7 +3,7 @@
 //! Numbers never change, and the state and node of a run at a revision neither: the statement that changes the run expects
 //! the revision. What is not found then may have been made by the transaction itself, and is looked for again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use messaging_core::changes::{Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::run::RunStatus;
@@ -16,23 +16,6 @@ use super::super::query::{many, one, params};
 use super::super::row::{get, id, numbered, revision_param, uuid};
 use super::super::transaction::Transaction;
 use crate::automation_rows::Place;
-
-/// What a transaction has looked up.
-#[derive(Debug, Default)]
-pub(in super::super) struct LookedUp {
-    automations: HashMap<(WorkspaceId, AutomationId), i64>,
-    contacts: HashMap<(WorkspaceId, ContactId), i64>,
-    nodes: HashMap<i64, HashMap<String, i64>>,
-    /// Runs of automations at revisions.
-    runs: HashMap<(i64, RunId, i64), Place>,
-}
-
-impl LookedUp {
-    /// Forgets the number of an automation that is being removed.
-    pub(super) fn forget(&mut self, workspace: WorkspaceId, automation: AutomationId) {
-        self.automations.remove(&(workspace, automation));
-    }
-}
 
 /// Looks up what the writes of a transaction need.
 pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {

@@ -17,9 +17,10 @@ use super::super::listeners::{self, Happened};
 use super::super::numbers::number_workspace;
 use super::super::outbox;
 use super::super::query::{Params, many, params};
-use super::super::row::{document, get, uuid};
+use super::super::row::{get, uuid};
 use super::super::transaction::Transaction;
 use super::held::{self, Held};
+use super::rows::{attributes_text, tags_text};
 use super::tags::TagMoves;
 
 pub(in super::super) async fn put(transaction: &mut Transaction, puts: &[PutContact]) -> Result<(), Fault> {
@@ -198,12 +199,4 @@ async fn tell(
         }
     }
     Ok(())
-}
-
-pub(super) fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
-    if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
-}
-
-pub(super) fn attributes_text(contact: &Contact) -> Option<&str> {
-    if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
 }

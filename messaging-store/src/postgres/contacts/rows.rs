@@ -1,4 +1,4 @@
-//! Reading contacts from their rows.
+//! Contacts as their rows hold them.
 
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact};
@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::super::fault::Fault;
-use super::super::row::{get, id, or_empty, small, time};
+use super::super::row::{document, get, id, or_empty, small, time};
 
 /// The columns that [`contact`] reads, in its order.
 macro_rules! contact_columns {
@@ -40,4 +40,14 @@ pub(in super::super) fn contact(workspace: WorkspaceId, row: &Row) -> Result<(i6
         updated_at: time(row, 4)?,
     };
     Ok((get(row, 0)?, Stored { record, revision: small(row, 2)? }))
+}
+
+/// The tags of a contact as they are stored.
+pub(super) fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
+    if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
+}
+
+/// The attributes of a contact as they are stored.
+pub(super) fn attributes_text(contact: &Contact) -> Option<&str> {
+    if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
 }

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::segments::MemberQuery;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ use super::super::reads::Snapshot;
 use super::super::row::{get, sql_limit};
 use super::tables::{Columns, InTable, Names, OfLeaf, place};
 use super::tree::Tree;
-use super::values::{Value, Wanted, asked_columns};
+use super::values::{Asked, Value, Wanted, asked_columns};
 
 /// How many contacts are best evaluated together.
 pub(in super::super) const PIECE: usize = 2000;
@@ -34,6 +35,11 @@ pub(in super::super) struct Evaluation {
     wanted: Wanted,
 }
 
+/// When and where a query is asked.
+pub(super) fn present(query: &MemberQuery) -> Present {
+    Present { now: query.now, zone: query.zone.clone() }
+}
+
 /// A question that leaves of the trees ask.
 #[derive(Debug)]
 enum Question {
@@ -41,20 +47,6 @@ enum Question {
     Value(Value),
     /// It holds when the answer of the table is this.
     Table(InTable, bool),
-}
-
-/// A contact of whom something is asked.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) n: i64,
-    pub(super) id: Uuid,
-    /// Where the question stands among those that were asked.
-    place: usize,
-    /// The event after which its entry was, and up to which events count.
-    pub(super) after: Option<Uuid>,
-    pub(super) up_to: Option<Uuid>,
-    /// The columns of `asked_columns`.
-    pub(super) row: Row,
 }
 
 /// A question of an automation: about whom, and which events count.

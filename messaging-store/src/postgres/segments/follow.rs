@@ -22,9 +22,8 @@ use super::super::query::{Queries as _, many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, id, number, numbered, small, sql_limit, time};
 use super::super::transaction::Transaction;
-use super::evaluate::{Evaluation, PIECE};
+use super::evaluate::{Evaluation, PIECE, present};
 use super::members::{change, is_there, lock_alone};
-use super::present;
 use super::values::attribute_addresses;
 use crate::segment_moves::compare;
 

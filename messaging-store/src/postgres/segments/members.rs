@@ -21,8 +21,7 @@ use super::super::query::{many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, numbered_place, place_number};
 use super::super::transaction::Transaction;
-use super::evaluate::{Evaluation, PIECE};
-use super::present;
+use super::evaluate::{Evaluation, PIECE, present};
 use crate::segment_moves::compare;
 
 /// How long one snapshot may be looked at.

@@ -18,8 +18,7 @@ use super::super::numbers::{COUNT_BITS, workspace_number};
 use super::super::query::{Queries, many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{count, get, id};
-use super::evaluate::{Evaluation, PIECE};
-use super::present;
+use super::evaluate::{Evaluation, PIECE, present};
 use crate::sampling::{scaled, spread};
 
 /// How long a preview counts; then it estimates.

@@ -17,8 +17,7 @@ use super::super::fault::Fault;
 use super::super::query::{Params, params};
 use super::super::reads::Snapshot;
 use super::super::row::{get, number, uuid};
-use super::evaluate::Asked;
-use super::values::{Wanted, addresses, want_addresses};
+use super::values::{Asked, Wanted, addresses, want_addresses};
 
 /// Tests of members of a JSON object: the keys from the outside in.
 type Members = Vec<(Vec<String>, ValueTest)>;

@@ -10,6 +10,7 @@ use messaging_core::domain::segment::filter::{ConsentKind, ContactField, Leaf};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
 use messaging_core::domain::segment::values::Present;
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::row::get;
@@ -44,6 +45,20 @@ pub(super) struct Wanted {
     pub(super) texts: bool,
     pub(super) tags: bool,
     pub(super) attributes: bool,
+}
+
+/// A contact of whom something is asked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) n: i64,
+    pub(super) id: Uuid,
+    /// Where the question stands among those that were asked.
+    pub(super) place: usize,
+    /// The event after which its entry was, and up to which events count.
+    pub(super) after: Option<Uuid>,
+    pub(super) up_to: Option<Uuid>,
+    /// The columns of `asked_columns`.
+    pub(super) row: Row,
 }
 
 /// A question about a value.

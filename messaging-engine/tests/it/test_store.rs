@@ -1,0 +1,32 @@
+//! The store of a test: SQLite in a directory, or PostgreSQL where `TEST_STORE=postgres` asks for it.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use messaging_core::ports::Store;
+use messaging_store::conformance::cluster::Database;
+use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
+use tokio::runtime::Runtime;
+
+/// The tasks of stores on PostgreSQL outlive the runtime of whoever opens one.
+static TASKS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+/// Whether the tests run on PostgreSQL.
+pub(crate) fn is_postgres() -> bool {
+    std::env::var_os("TEST_STORE").is_some_and(|name| name == "postgres")
+}
+
+/// A fresh database. One that is `temporary` waits for no disk.
+pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
+    if is_postgres() {
+        return std::thread::spawn(|| TASKS.block_on(open_postgres())).join().unwrap();
+    }
+    let mut options = SqliteOptions::new(directory.join("messaging.db"));
+    options.temporary = temporary;
+    Arc::new(SqliteStore::open(options).unwrap())
+}
+
+async fn open_postgres() -> Arc<dyn Store> {
+    let database = Database::create().await.expect("TEST_STORE=postgres needs a PostgreSQL server to start");
+    Arc::new(PostgresStore::open(database.options()).await.unwrap())
+}

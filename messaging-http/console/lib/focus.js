@@ -1,0 +1,34 @@
+// Where the focus goes when a form opens or closes in place, and when the row of a button disappears.
+import { html, useEffect, useRef } from "./ui.js";
+
+const CONTROLS = "input:not([type=hidden]), select, textarea";
+const PATIENCE = 3000;
+
+/** Puts the focus on the heading of the screen once what had it is gone. */
+export function keepFocus() {
+  const until = Date.now() + PATIENCE;
+  const look = () => {
+    if (document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
+    else if (Date.now() < until) setTimeout(look, 100);
+  };
+  setTimeout(look, 50);
+}
+
+/** A heading that comes later than its screen, or takes the place of another one, gets the focus that nothing has. */
+export function useHeading(ready) {
+  useEffect(() => {
+    if (document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
+  }, [ready]);
+}
+
+/** Inside a form that opens in place: its first control gets the focus; what had the focus is gone when it closes. */
+export function FirstFocus() {
+  const element = useRef();
+  useEffect(() => {
+    element.current.closest("form, section")?.querySelector(CONTROLS)?.focus();
+    return () => setTimeout(() => {
+      if (document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
+    });
+  }, []);
+  return html`<span ref=${element} hidden></span>`;
+}

@@ -1,0 +1,337 @@
+// What every screen is written with: templates (htm over Preact), hooks, the states of what is loaded, and the pieces
+// that all screens share.
+import { createContext, Fragment, h, render } from "../vendor/preact.js";
+import htm from "../vendor/htm.js";
+import { useContext, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/hooks.js";
+import { allowed, call, missing, needs } from "./api.js";
+
+export const html = htm.bind(h);
+export {
+  createContext, Fragment, render,
+  useContext, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState,
+};
+
+// ---- texts ----
+
+let texts = {};
+
+/** Takes the texts of another language: English text → translation. */
+export function useTexts(translations) {
+  texts = translations;
+}
+
+/** A text of the console, with `{name}` filled from the values. */
+export function t(text, values = {}) {
+  return (texts[text] ?? text).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** `1 message`, `2 messages`: a number with its word. */
+export function count(number, one, many) {
+  return `${new Intl.NumberFormat().format(number)} ${number === 1 ? one : many}`;
+}
+
+// ---- calls ----
+
+/**
+ * What an operation answers, for a component: `{ data, error, loading, stale, reload }`.
+ *
+ * The call is made again when its id or arguments change, and aborted when nobody waits for it. What was there before
+ * stays while the next answer of the same id is on its way, and when that fails: `stale` tells so. Without an id no call
+ * is made.
+ */
+export function useCall(id, args = {}, { every, quiet } = {}) {
+  const key = id && JSON.stringify([id, args]);
+  const [state, setState] = useState({ loading: Boolean(id) });
+  const [round, reload] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    if (!id) return undefined;
+    const abort = new AbortController();
+    setState((old) => ({ data: old.id === id ? old.data : undefined, id, loading: true }));
+    call(id, { ...args, signal: abort.signal, quiet }).then(
+      (data) => setState({ data, id, loading: false }),
+      (error) => {
+        if (!abort.signal.aborted) setState((old) => ({ ...old, error, loading: false, stale: old.data !== undefined }));
+      },
+    );
+    return () => abort.abort();
+  }, [key, round]);
+  useEffect(() => {
+    if (!every || !id) return undefined;
+    const timer = setInterval(() => document.visibilityState === "visible" && reload(), every);
+    return () => clearInterval(timer);
+  }, [key, every]);
+  return { ...state, reload };
+}
+
+/**
+ * The states of something loaded: nothing for 150 ms, then a skeleton; a refusal or failure; else what `children`, a
+ * function of the data, draws. What is stale stays, below a note.
+ */
+export function Loaded({ of, children, skeleton }) {
+  const { data, error, loading, reload } = of;
+  if (data === undefined) {
+    if (error) return html`<${Failed} error=${error} retry=${reload} />`;
+    return loading ? html`<${Loading} lines=${skeleton} />` : null;
+  }
+  return html`${error && html`<${Stale} error=${error} retry=${reload} />`}${children(data)}`;
+}
+
+/** A skeleton, once something has taken 150 ms. */
+export function Loading({ lines = 4 }) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  return html`<div class="skeleton" aria-busy="true">
+    ${late && html`<span class="sr">${t("Loading")}</span>${Array.from({ length: lines }, () => html`<div></div>`)}`}
+  </div>`;
+}
+
+/** Nothing is here yet: a sentence, one action, and the call that it makes. */
+export function Empty({ title, text, action, href, onClick, example, children }) {
+  return html`<div class="empty">
+    <p class="empty-title">${title}</p>
+    ${text && html`<p>${text}</p>`}
+    ${action && (href
+      ? html`<a class="button primary" href=${href}>${action}</a>`
+      : html`<button class="primary" type="button" onClick=${onClick}>${action}</button>`)}
+    ${example && html`<${Code} text=${example} />`}
+    ${children}
+  </div>`;
+}
+
+/** A call was refused or failed: what happened, what helps. */
+export function Failed({ error, retry }) {
+  if (error.status === 403) return html`<${Refused} needs=${error.needs ?? error.message} />`;
+  if (error.status === 404) {
+    return html`<div class="empty"><p class="empty-title">${t("Nothing is here")}</p>
+      <p>${t("It was deleted, or it belongs to another workspace.")}</p></div>`;
+  }
+  return html`<div class="notice fault" role="alert">
+    <p><strong>${!error.status ? t("The server cannot be reached.") : error.status < 500 ? t("The server refused this.") : t("The server could not answer.")}</strong> ${error.message}</p>
+    ${error.violations?.map(({ parameter, pointer, message }) => html`<p>${parameter ?? pointer}: ${message}</p>`)}
+    <p class="muted">${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</p>
+    ${retry && html`<button type="button" onClick=${retry}>${t("Try again")}</button>`}
+  </div>`;
+}
+
+/** What the signed-in user may not do, with the scope or role that is missing. */
+export function Refused({ needs: missingRight }) {
+  return html`<div class="empty"><p class="empty-title">${t("You may not see this")}</p>
+    <p>${t("It needs {right}. An admin of the workspace can change your role.", { right: missingRight })}</p></div>`;
+}
+
+/** Shown above data that could not be loaded again. */
+function Stale({ error, retry }) {
+  return html`<div class="notice warning" role="status">
+    <p>${t("This may be out of date.")} ${error.message} <button type="button" class="link" onClick=${retry}>${t("Try again")}</button></p>
+  </div>`;
+}
+
+/** Draws its children when the operation may be called, else what is missing. */
+export function Allowed({ to, children }) {
+  return allowed(to) ? children : html`<${Refused} needs=${missing(to) ?? needs(to)} />`;
+}
+
+// ---- pieces ----
+
+/** The head of a screen: its one h1, what stands beside it, its actions. */
+export function Head({ title, text, back, backText, badge, children }) {
+  useEffect(() => {
+    document.title = `${title} · messaging`;
+  }, [title]);
+  return html`<header class="head">
+    ${back && html`<p class="back"><a href=${back}>‹ ${backText}</a></p>`}
+    <div class="head-line"><h1 tabindex="-1" dir="auto">${title}</h1>${badge}<div class="actions">${children}</div></div>
+    ${text && html`<p class="muted">${text}</p>`}
+  </header>`;
+}
+
+/** Words for a state; the sign in front is for those who do not see its colour. */
+export const SIGNS = {
+  good: "●", busy: "◐", wait: "○", bad: "■", warn: "▲", off: "–",
+};
+
+const TONES = {
+  delivered: "good", sent: "good", active: "good", verified: "good", completed: "good", ready: "good", ok: "good", succeeded: "good",
+  queued: "wait", scheduled: "wait", pending: "wait", draft: "wait", waiting: "wait", confirmed: "good", open: "good", click: "good",
+  sending: "busy", running: "busy", processing: "busy", recalculating: "busy", importing: "busy",
+  deferred: "warn", paused: "warn", warning: "warn", complained: "warn", complaint: "warn", unsubscribe: "warn", held: "warn",
+  bounced: "bad", bounce: "bad", failed: "bad", fault: "bad", error: "bad", disabled: "bad", suppressed: "off",
+  cancelled: "off", exited: "off", skipped: "off", archived: "off", revoked: "off",
+};
+
+/** A state as a badge. */
+export function Badge({ status, children }) {
+  const tone = TONES[status] ?? "off";
+  return html`<span class="badge ${tone}"><span aria-hidden="true">${SIGNS[tone]}</span> ${children ?? t(words(status))}</span>`;
+}
+
+/** `provider_error` → `provider error`. */
+export function words(code) {
+  return String(code ?? "").replaceAll("_", " ");
+}
+
+/** A button that copies a text. */
+export function Copy({ text, label = t("Copy") }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await copyText(text);
+    setDone(true);
+    announce(t("Copied"));
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<button type="button" class="small" onClick=${copy}>${done ? t("Copied") : label}</button>`;
+}
+
+async function copyText(text) {
+  // The clipboard API exists only over https and on localhost.
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+  return undefined;
+}
+
+/** A block of code with a button that copies it. */
+export function Code({ text, label }) {
+  return html`<div class="code"><pre tabindex="0" aria-label=${label ?? t("Code")}>${text}</pre><${Copy} text=${text} /></div>`;
+}
+
+/** Pairs of a name and a value; pairs without a value are left out. */
+export function Facts({ pairs }) {
+  return html`<dl class="facts">${pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`;
+}
+
+/** Tabs that stand in the URL: `[{ id, label, href }]`. */
+export function Tabs({ tabs, current, label }) {
+  return html`<nav class="tabs" aria-label=${label ?? t("Views")}>${tabs.map(
+    (tab) => html`<a href=${tab.href} aria-current=${tab.id === current ? "page" : undefined}>${tab.label}</a>`,
+  )}</nav>`;
+}
+
+/** A figure with its name; `of` adds a share. */
+export function Figure({ name, value, note, href }) {
+  const number = typeof value === "number" ? new Intl.NumberFormat().format(value) : value;
+  return html`<div class="figure"><p class="figure-name">${name}</p>
+    <p class="figure-value">${href ? html`<a href=${href}>${number}</a>` : number}</p>
+    ${note && html`<p class="muted">${note}</p>`}</div>`;
+}
+
+/** How far something is, in words and as a bar. */
+export function Progress({ value, max, label }) {
+  const share = max ? Math.min(1, value / max) : 0;
+  return html`<div class="progress"><progress value=${share} max="1" aria-label=${label}></progress>
+    <span>${new Intl.NumberFormat(undefined, { style: "percent" }).format(share)}</span></div>`;
+}
+
+// ---- said and asked ----
+
+let liveRegion;
+
+/** Says a text in the one live region, and shows it for a while. */
+export function announce(text, { fault = false } = {}) {
+  liveRegion?.(text, fault);
+}
+
+/** The live region; stands once on the page. */
+export function Announcements() {
+  const [said, setSaid] = useState(null);
+  useEffect(() => {
+    let timer;
+    liveRegion = (text, fault) => {
+      clearTimeout(timer);
+      setSaid({ text, fault });
+      timer = setTimeout(() => setSaid(null), 6000);
+    };
+    return () => { liveRegion = undefined; };
+  }, []);
+  return html`<div class="toast ${said?.fault ? "fault" : ""}" role="status" aria-live="polite" hidden=${!said}>${said?.text}</div>`;
+}
+
+let openDialog;
+
+/**
+ * Opens a dialog: `draw(close)` draws its content, `close(value)` ends it. Answers what it was closed with, or
+ * undefined after Escape.
+ */
+export function dialog(draw, { title, wide = false } = {}) {
+  return new Promise((resolve) => openDialog({ draw, title, wide, resolve }));
+}
+
+/** The dialogs; stands once on the page. */
+export function Dialogs() {
+  const [shown, setShown] = useState([]);
+  useEffect(() => {
+    openDialog = (next) => setShown((old) => [...old, { ...next, key: Math.random() }]);
+  }, []);
+  const close = (one, value) => {
+    setShown((old) => old.filter((other) => other.key !== one.key));
+    one.resolve(value);
+  };
+  return shown.map((one) => html`<${Dialog} key=${one.key} title=${one.title} wide=${one.wide} onClose=${(value) => close(one, value)}>
+    ${one.draw((value) => close(one, value))}</${Dialog}>`);
+}
+
+function Dialog({ title, wide, onClose, children }) {
+  const element = useRef();
+  const heading = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  return html`<dialog ref=${element} class=${wide ? "wide" : ""} aria-labelledby=${heading}
+      onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+    <header role="none"><h2 id=${heading}>${title}</h2>
+      <button type="button" class="quiet" aria-label=${t("Close")} onClick=${() => onClose()}>✕</button></header>
+    ${children}
+  </dialog>`;
+}
+
+/**
+ * Asks before something that cannot be undone: its effect, and with `name` that the name is typed. Answers whether to
+ * go on.
+ */
+export function confirm({ title, text, action, name, back }) {
+  return dialog((close) => html`<${Confirm} text=${text} action=${action} name=${name} back=${back} close=${close} />`, { title })
+    .then(Boolean);
+}
+
+function Confirm({ text, action, name, back = t("Cancel"), close }) {
+  const [typed, setTyped] = useState("");
+  const id = useId();
+  return html`<form onSubmit=${(event) => { event.preventDefault(); close(true); }}>
+    <p>${text}</p>
+    ${name && html`<div class="field"><label for=${id}>${t("Type {name} to go on", { name })}</label>
+      <input id=${id} value=${typed} autocomplete="off" autofocus onInput=${(event) => setTyped(event.target.value)} /></div>`}
+    <div class="actions"><button type="submit" class="danger" disabled=${Boolean(name) && typed.trim() !== name}>${action}</button>
+      <button type="button" onClick=${() => close(false)}>${back}</button></div>
+  </form>`;
+}
+
+/** A button that makes one call, says what came of it, and is not there for those who may not make the call. */
+export function Action({ id, args, children, onDone, done, before, className = "" }) {
+  const [busy, setBusy] = useState(false);
+  if (!allowed(id)) return null;
+  const run = async () => {
+    if (before && !(await before())) return;
+    setBusy(true);
+    try {
+      const answer = await call(id, typeof args === "function" ? args() : args);
+      announce(done ?? t("Done"));
+      onDone?.(answer);
+    } catch (error) {
+      announce(error.message, { fault: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<button type="button" class=${className} disabled=${busy} data-operation=${id} onClick=${run}>${children}</button>`;
+}

@@ -1,0 +1,107 @@
+// The account: who is signed in, the password, sessions, and what this browser keeps: theme, single keys.
+import { call, forgetSession, loadSession, me } from "../lib/api.js";
+import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
+import { Field, Form } from "../lib/form.js";
+import { Table } from "../lib/table.js";
+import { href } from "../lib/route.js";
+import { Time } from "../lib/time.js";
+import { chooseTheme, chosenTheme, SHORTCUTS_OFF, THEMES } from "../app.js";
+
+export default function Account() {
+  const { user, workspaces } = me();
+  return html`
+    <${Head} title=${t("Account")}><button type="button" onClick=${signOut}>${t("Sign out")}</button></${Head}>
+    <${Facts} pairs=${[
+      [t("Name"), user.name && html`<bdi>${user.name}</bdi>`],
+      [t("Email"), html`<bdi>${user.email}</bdi>`],
+      [t("Workspaces"), html`${workspaces.map((one) => html`<div key=${one.workspace_id}><bdi>${one.name}</bdi> <span class="muted">${t(one.role)}</span></div>`)}`],
+    ]} />
+    <${Password} />
+    <${Sessions} />
+    <${Browser} />`;
+}
+
+async function signOut() {
+  await call("logout", { quiet: true }).catch(() => {});
+  forgetSession();
+  location.hash = href("sign-in");
+}
+
+// ---- password ----
+
+function Password() {
+  const [round, again] = useReducer((n) => n + 1, 0);
+  return html`<section class="stack" aria-labelledby="password"><h2 id="password">${t("Password")}</h2>
+    <${Form} key=${round} id="setPassword" body=${({ current, password = "" }) => ({ current: current || null, password })} submit=${t("Change password")}
+      done=${t("Changed. Your other sessions have ended.")} onDone=${async () => { await loadSession(); again(); }}
+      refusal=${({ code }) => code === "invalid_credentials" && { text: t("The current password is wrong.") }}>
+      ${me().has_password && html`<${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" />`}
+      <${Field} name="password" kind="password" label=${t("New password")} autocomplete="new-password"
+        help=${t("12 characters or more, and none of the common ones. Your other sessions end.")} />
+    </${Form}></section>`;
+}
+
+// ---- sessions ----
+
+function Sessions() {
+  const found = useCall("listSessions", { query: { limit: 200 } });
+  const others = (found.data?.data ?? []).filter(({ current }) => !current);
+  const endAll = async () => {
+    const sure = await confirm({
+      title: t("End all other sessions?"), action: t("End them"),
+      text: t("{sessions} will have to sign in again.", { sessions: count(others.length, t("browser or program"), t("browsers and programs")) }),
+    });
+    if (!sure) return;
+    try {
+      for (const { id } of others) await call("deleteSession", { path: { id } });
+      announce(t("Ended"));
+    } catch (error) {
+      announce(error.message, { fault: true });
+    }
+    found.reload();
+  };
+  return html`<section class="stack" aria-labelledby="sessions"><h2 id="sessions">${t("Sessions")}</h2>
+    <p class="muted">${t("Where you are signed in. A session ends by itself 12 hours after it began.")}</p>
+    <${Loaded} of=${found}>${({ data }) => html`<${Table} caption=${t("Sessions")} rows=${data} columns=${[
+        { label: t("Program"), cell: (row) => html`${programOf(row.user_agent)}${row.current && html` <span class="muted">${t("this one")}</span>`}` },
+        { label: t("Address"), cell: (row) => row.ip },
+        { label: t("Signed in"), cell: (row) => html`<${Time} at=${row.created_at} />` },
+        { label: t("Last used"), cell: (row) => html`<${Time} at=${row.last_used_at} />` },
+      ]} actions=${(row) => !row.current && html`<${Action} id="deleteSession" className="small" args=${{ path: { id: row.id } }} onDone=${found.reload} done=${t("Ended")}>${t("End")}</${Action}>`} />
+      ${others.length > 1 && html`<div class="actions"><button type="button" data-operation="deleteSession" onClick=${endAll}>${t("End all others")}</button></div>`}`}</${Loaded}></section>`;
+}
+
+const BROWSERS = [[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/Chrom(e|ium)\//, "Chrome"], [/Safari\//, "Safari"], [/^curl/, "curl"]];
+const SYSTEMS = [[/Android/, "Android"], [/iPhone|iPad/, "iOS"], [/Windows/, "Windows"], [/Mac OS X/, "macOS"], [/Linux/, "Linux"]];
+
+// A browser's own words are long; what does not look like a browser is shown as it is.
+function programOf(agent) {
+  if (!agent) return t("unknown");
+  const [, browser] = BROWSERS.find(([pattern]) => pattern.test(agent)) ?? [];
+  const [, system] = SYSTEMS.find(([pattern]) => pattern.test(agent)) ?? [];
+  if (!browser) return html`<bdi>${agent.slice(0, 80)}</bdi>`;
+  return html`<span title=${agent}>${system ? t("{browser} on {system}", { browser, system }) : browser}</span>`;
+}
+
+// ---- this browser ----
+
+function Browser() {
+  const [theme, setTheme] = useState(chosenTheme());
+  const [isOff, setOff] = useState(Boolean(localStorage.getItem(SHORTCUTS_OFF)));
+  useEffect(() => {
+    const changed = () => setTheme(chosenTheme());
+    addEventListener("theme", changed);
+    return () => removeEventListener("theme", changed);
+  }, []);
+  const toggle = (event) => {
+    const on = event.target.checked;
+    if (on) localStorage.removeItem(SHORTCUTS_OFF);
+    else localStorage.setItem(SHORTCUTS_OFF, "off");
+    setOff(!on);
+  };
+  return html`<section class="stack" aria-labelledby="browser"><h2 id="browser">${t("This browser")}</h2>
+    <div class="form"><fieldset><legend>${t("Theme")}</legend>${THEMES.map(([value, text]) => html`<div class="field check"><label>
+      <input type="radio" name="theme" value=${value} checked=${value === theme} onChange=${() => chooseTheme(value)} /> <span>${value ? t(text) : t("As the system has it")}</span></label></div>`)}</fieldset>
+    <div class="field check"><label><input type="checkbox" checked=${!isOff} onChange=${toggle} /> <span>${t("Single keys")}</span></label>
+      <p class="help">${t("“.” shows the calls of a screen, “?” the list of keys. Switch them off if you control the computer by voice.")}</p></div></div></section>`;
+}

@@ -1,0 +1,110 @@
+// Signing in: by email and password, or by a ticket in the link; whoever has no password yet then chooses one.
+import { call, loadSession, me } from "../lib/api.js";
+import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
+import { go } from "../lib/route.js";
+import { Brand } from "../app.js";
+
+/** Signs in by a ticket. Answers whether that worked; what went wrong is said on the screen. */
+export async function redeem(ticket) {
+  try {
+    await call("redeemTicket", { body: { ticket, cookie: true }, quiet: true });
+    await loadSession();
+    pending = { chooses: !me().has_password };
+    location.hash = pending.chooses ? "#/sign-in" : "#/";
+    return true;
+  } catch (error) {
+    pending = { said: error.code === "link_expired" ? t("This link was used already, or its time is over. Ask for another one, or sign in.") : error.message };
+    return false;
+  }
+}
+
+let pending = {};
+
+export default function SignIn() {
+  useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
+  const { chooses, said } = pending;
+  const done = () => {
+    pending = {};
+    if (location.hash.startsWith("#/sign-in")) go("");
+  };
+  if (me() && chooses) {
+    return html`<div class="stack"><h1 tabindex="-1">${t("Choose a password")}</h1>
+      <p class="muted">${t("Your link worked once. You will sign in with your email and this password from now on.")}</p>
+      <${PasswordForm} onDone=${done} /></div>`;
+  }
+  if (me()) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
+  return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
+    ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
+    <${SignInForm} onDone=${done} />
+    <details><summary>${t("No account, or the password forgotten?")}</summary>
+      <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
+      <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
+}
+
+/** Email and password. */
+export function SignInForm({ onDone, email: known = "" }) {
+  const [email, setEmail] = useState(known);
+  const [password, setPassword] = useState("");
+  const submit = () => call("login", { body: { email, password, cookie: true }, quiet: true });
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} about=${email}>
+    <${Input} label=${t("Email")} type="email" value=${email} onInput=${setEmail} autocomplete="username" autofocus=${!known} />
+    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" autofocus=${Boolean(known)} />
+  </${Credentials}>`;
+}
+
+function PasswordForm({ onDone }) {
+  const [password, setPassword] = useState("");
+  const submit = () => call("setPassword", { body: { current: null, password }, quiet: true });
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Save")}>
+    <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="new-password" autofocus
+      help=${t("At least 12 characters, and none of the common ones.")} />
+  </${Credentials}>`;
+}
+
+function Input({ label, onInput, help, ...rest }) {
+  const id = useId();
+  return html`<div class="field"><label for=${id}>${label}</label>
+    <input id=${id} ...${rest} required aria-describedby=${help && `${id}-help`} onInput=${(event) => onInput(event.target.value)} />
+    ${help && html`<p class="help" id="${id}-help">${help}</p>`}</div>`;
+}
+
+const LABELS = { "/email": "Email", "/password": "Password" };
+
+// `about` is what a wait is for: another email need not wait.
+function Credentials({ submit, onDone, text, about, children }) {
+  const [fault, setFault] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [wait, setWait] = useState(0);
+  useEffect(() => {
+    if (!wait) return undefined;
+    const timer = setTimeout(() => setWait(wait - 1), 1000);
+    return () => clearTimeout(timer);
+  }, [wait]);
+  useEffect(() => {
+    setWait(0);
+    setFault(null);
+  }, [about]);
+  const run = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setFault(null);
+    try {
+      await submit();
+      await loadSession();
+      onDone?.();
+    } catch (error) {
+      if (error.status === 429) setWait(error.retryAfter ?? 60);
+      const own = { 401: t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
+      const said = own ?? (error.violations.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message);
+      setFault(said);
+      announce(said, { fault: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<form class="form" onSubmit=${run} novalidate>
+    ${fault && html`<div class="notice fault" role="alert"><p>${fault} ${wait > 0 && t("Try again in {seconds} seconds.", { seconds: wait })}</p></div>`}
+    ${children}
+    <div class="actions"><button type="submit" class="primary" disabled=${busy || wait > 0}>${text}</button></div>
+  </form>`;
+}

@@ -1,0 +1,76 @@
+// The workspace: its name, time zone and opt-out words, and another one.
+import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
+import { Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
+import { Field, Form } from "../lib/form.js";
+import { go, href } from "../lib/route.js";
+import { absolute } from "../lib/time.js";
+
+// More than anybody has on one page; the chosen one must be among them.
+const PAGE = 200;
+
+export default function Workspace({ query }) {
+  const found = useCall("listWorkspaces", { query: { limit: PAGE } });
+  // What a write answered takes the place of what was loaded.
+  const [answer, setAnswer] = useState(null);
+  const chosen = workspace();
+  const ofPage = found.data?.data.find(({ id }) => id === chosen?.workspace_id);
+  return html`
+    <${Head} title=${t("Workspace")} text=${t("Messages, contacts, templates and keys of one workspace are unknown to the others.")}>
+      ${!query.new && html`<a class="button" href=${href("workspace", { new: 1 })}>${t("New workspace")}</a>`}
+    </${Head}>
+    ${query.new && html`<${NewWorkspace} />`}
+    <${Loaded} of=${found}>${() => (ofPage
+      ? html`<${About} one=${answer ?? ofPage} role=${chosen.role} /><${Settings} one=${answer ?? ofPage} onDone=${setAnswer} />`
+      : chosen && html`<${Failed} error=${{ status: 404 }} />`)}</${Loaded}>`;
+}
+
+function About({ one, role }) {
+  return html`<section class="stack" aria-labelledby="about"><h2 id="about" dir="auto">${one.name}</h2>
+    <${Facts} pairs=${[
+      [t("Your role"), t(role)],
+      ["ID", html`<code>${one.id}</code> <${Copy} text=${one.id} label=${html`${t("Copy")}<span class="sr"> ID</span>`} />`],
+      [t("Time zone"), one.timezone],
+      [t("Opt-out words"), one.opt_out_keywords.length ? html`<bdi>${one.opt_out_keywords.join(", ")}</bdi>` : t("only the usual ones, such as STOP")],
+      [t("Data region"), one.data_region],
+      [t("Created"), absolute(one.created_at)],
+    ]} /></section>`;
+}
+
+function Settings({ one, onDone }) {
+  if (!allowed("updateWorkspace")) {
+    return html`<p class="muted">${t("To change these, you need {right}.", { right: missing("updateWorkspace") })}</p>`;
+  }
+  const changed = async (next) => {
+    onDone(next);
+    // The name stands in the bar too.
+    await loadSession();
+  };
+  return html`<section class="stack" aria-labelledby="settings"><h2 id="settings">${t("Settings")}</h2>
+    <${Form} key=${JSON.stringify(one)} id="updateWorkspace" initial=${{ name: one.name, timezone: one.timezone, opt_out_keywords: one.opt_out_keywords }}
+      body=${(values) => ({ ...values, opt_out_keywords: values.opt_out_keywords ?? [] })} onDone=${changed} done=${t("Saved")}>
+      <${Field} name="name" label=${t("Name")} required dir="auto" autocomplete="off" />
+      <${Field} name="timezone" kind="select" label=${t("Time zone")} required options=${zones(one.timezone)}
+        help=${t("Days of analytics begin by it, and campaigns and automations use it for contacts without a time zone of their own.")} />
+      <${Field} name="opt_out_keywords" kind="list" rows=${1} label=${t("Opt-out words")} dir="auto" autocomplete="off" placeholder="STOPP, ARRET"
+        help=${t("One of these words alone, as an answer by SMS or WhatsApp, ends messages to that person, besides STOP and the like. Up to 20, with commas between them.")} />
+    </${Form}></section>`;
+}
+
+function zones(current) {
+  const known = Intl.supportedValuesOf("timeZone");
+  return [...new Set(["UTC", current, ...known])].map((name) => [name, name.replaceAll("_", " ")]);
+}
+
+function NewWorkspace() {
+  const created = async ({ id }) => {
+    await loadSession();
+    go("");
+    chooseWorkspace(id);
+  };
+  return html`<section class="card" aria-labelledby="new-workspace"><h2 id="new-workspace">${t("New workspace")}</h2>
+    <p class="muted">${t("You become its owner. It begins empty, with domains, channels and keys of its own.")}</p>
+    <${Form} id="createWorkspace" submit=${t("Create workspace")} done=${t("Created. You are in the new workspace now.")} onDone=${created}
+      extra=${html`<a class="button" href=${href("workspace")}>${t("Cancel")}</a>`}>
+      <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" autofocus placeholder="Acme" />
+    </${Form}></section>`;
+}

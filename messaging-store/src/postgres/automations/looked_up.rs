@@ -1,0 +1,24 @@
+//! What a transaction knows of automations, contacts and runs.
+
+use std::collections::HashMap;
+
+use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
+
+use crate::automation_rows::Place;
+
+/// What a transaction has looked up.
+#[derive(Debug, Default)]
+pub(in super::super) struct LookedUp {
+    pub(super) automations: HashMap<(WorkspaceId, AutomationId), i64>,
+    pub(super) contacts: HashMap<(WorkspaceId, ContactId), i64>,
+    pub(super) nodes: HashMap<i64, HashMap<String, i64>>,
+    /// Runs of automations at revisions.
+    pub(super) runs: HashMap<(i64, RunId, i64), Place>,
+}
+
+impl LookedUp {
+    /// Forgets the number of an automation that is being removed.
+    pub(super) fn forget(&mut self, workspace: WorkspaceId, automation: AutomationId) {
+        self.automations.remove(&(workspace, automation));
+    }
+}

@@ -1,0 +1,148 @@
+//! The slots of a term: rows of `writers`, of which each transaction that writes has one to itself.
+//!
+//! The row keeps the number of the slot's last transaction, so that the outcome of a commit whose answer was lost can be
+//! asked for. Nothing here knows what a transaction does: [`Writes`](super::writes::Writes) begins one on what it takes.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Object, Pool, Timeouts};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::desk::Desk;
+use super::fault::Fault;
+use super::news::Teller;
+
+/// How long a commit waits for a connection, and how long the outcome of one is asked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long is waited between two attempts to ask.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The connections that write and the slots of the present term.
+#[derive(Debug)]
+pub(super) struct Slots {
+    pool: Pool,
+    pub(super) desk: Arc<Desk>,
+    pub(super) teller: Arc<Teller>,
+    term: AtomicI64,
+    /// How many transactions there may be at a time, and the slots that none has.
+    room: Arc<Semaphore>,
+    free: Mutex<Vec<i64>>,
+    /// The number of the last transaction.
+    last: AtomicI64,
+    /// What a process has of transactions whose answer was lost, for metrics.
+    pub(super) unknown: AtomicI64,
+}
+
+/// The row that a transaction touches.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    pub(super) term: i64,
+    pub(super) number: i64,
+    /// The number of the transaction.
+    pub(super) n: i64,
+    _room: OwnedSemaphorePermit,
+}
+
+/// What became of a commit whose answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Committed,
+    NotCommitted,
+    Unknown,
+}
+
+impl Slots {
+    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>) -> Self {
+        Self {
+            pool,
+            desk,
+            teller,
+            term: AtomicI64::new(0),
+            room: Arc::new(Semaphore::new(slots)),
+            free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
+            last: AtomicI64::new(0),
+            unknown: AtomicI64::new(0),
+        }
+    }
+
+    /// The present term.
+    pub(super) fn term(&self) -> i64 {
+        self.term.load(Ordering::Acquire)
+    }
+
+    /// Goes on under another term; all claims are dropped.
+    pub(super) fn begin_term(&self, term: i64) {
+        self.term.store(term, Ordering::Release);
+        self.desk.begin_term(term);
+    }
+
+    /// A connection and a slot that no other transaction has, under the present term. Waits for both.
+    pub(super) async fn take(self: &Arc<Self>) -> Result<(Object, Slot), Fault> {
+        let room = Arc::clone(&self.room).acquire_owned();
+        let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
+        let room = room.map_err(|_| Fault::Unhealthy)?;
+        let connection = self.connection().await?;
+        let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
+        let n = self.next();
+        Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, n, _room: room }))
+    }
+
+    async fn connection(&self) -> Result<Object, Fault> {
+        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
+        Ok(self.pool.timeout_get(&timeouts).await?)
+    }
+
+    fn next(&self) -> i64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl Slot {
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.slots.desk
+    }
+
+    pub(super) fn teller(&self) -> &Teller {
+        &self.slots.teller
+    }
+
+    /// Finds out whether the transaction was committed whose answer was lost, and sees to it that it is not if it was not.
+    pub(super) async fn outcome(&self) -> Outcome {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let asked = tokio::time::timeout(PATIENCE.saturating_sub(began.elapsed()), self.ask()).await;
+            if let Ok(Ok(outcome)) = asked {
+                return outcome;
+            }
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+        self.slots.unknown.fetch_add(1, Ordering::Relaxed);
+        Outcome::Unknown
+    }
+
+    async fn ask(&self) -> Result<Outcome, Fault> {
+        let mut connection = self.slots.connection().await?;
+        let transaction = connection.transaction().await?;
+        // Waits for the transaction if it is still open; one that has not begun finds a number that is not below its own.
+        let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";
+        let found = transaction.query_opt(sql, &[&self.term, &self.number]).await?;
+        let Some(row) = found else { return Ok(Outcome::Unknown) };
+        if row.try_get::<_, i64>(0)? == self.n {
+            return Ok(Outcome::Committed);
+        }
+        let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2";
+        transaction.execute(sql, &[&self.term, &self.number, &self.slots.next()]).await?;
+        transaction.commit().await?;
+        Ok(Outcome::NotCommitted)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+    }
+}
