@@ -26,6 +26,7 @@ mod postgres;
 mod readme;
 mod scripts;
 mod secret_key;
+mod show_as;
 mod simulate;
 mod support;
 mod templates;

@@ -6,6 +6,7 @@ mod callbacks;
 mod checks;
 mod client;
 mod connections;
+mod console;
 mod console_files;
 mod console_session;
 mod console_sources;

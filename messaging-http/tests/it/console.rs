@@ -1,0 +1,19 @@
+//! The console in a browser: what people see and do, by whom it cannot be misused, and what it costs.
+//!
+//! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; a machine without them passes these tests by and
+//! says so, unless `REQUIRE_BROWSER` is set. `AXE` names axe-core's `axe.min.js`. With `MESSAGING_CONSOLE_DIR` the files of
+//! a directory are tested instead of those that are built in, without compiling again after an edit.
+
+mod audit;
+mod budget;
+mod filled;
+mod hostile;
+mod keyboard;
+mod live;
+mod page;
+mod people;
+mod scale;
+mod screens;
+mod sessions;
+mod units;
+mod webdriver;

@@ -1,0 +1,101 @@
+//! What axe-core finds on a screen, and what it does not look for.
+//!
+//! axe-core (MPL-2.0) is no part of this project: `AXE` names its file `axe.min.js` of version 4.14, as the npm package
+//! `axe-core` has it.
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::page::Page;
+
+/// The text of axe-core; `None` where it is not there.
+static AXE: OnceLock<Option<String>> = OnceLock::new();
+
+fn axe() -> Option<&'static str> {
+    let read = || {
+        let Some(path) = std::env::var_os("AXE") else {
+            assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "AXE names no axe.min.js");
+            let _ =
+                writeln!(std::io::stderr(), "SKIPPED: axe-core's part of the tests, because AXE names no axe.min.js");
+            return None;
+        };
+        Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    };
+    AXE.get_or_init(read).as_deref()
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy)]
+enum Rules {
+    All,
+    /// What may differ between light and dark, where nothing else does.
+    Colors,
+}
+
+/// A function of axe's rules; frames show what others wrote.
+const RUN: &str = "
+    const options = { iframes: false, resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } };
+    if (arguments[0]) options.runOnly = { type: 'rule', values: arguments[0] };
+    return axe.run(document, options).then(({ violations }) => violations.flatMap(({ id, help, nodes }) =>
+        nodes.slice(0, 3).map((node) => `axe ${id}: ${help}: ${node.target.join(' ')} ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 300)}`)));";
+
+async fn accessibility(page: &Page, rules: Rules) -> Vec<String> {
+    let Some(axe) = axe() else { return Vec::new() };
+    if page.browser.run("return typeof axe", &[]).await == "undefined" {
+        page.browser.run(axe, &[]).await;
+    }
+    let rules = match rules {
+        Rules::All => Value::Null,
+        Rules::Colors => json!(["color-contrast", "link-in-text-block"]),
+    };
+    texts(&page.browser.run(RUN, &[rules]).await)
+}
+
+/// What is drawn wrong: words of a programming language instead of values, and more or fewer headings than one.
+const SHAPE: &str = r"
+    const faults = [];
+    const text = document.body.innerText;
+    const leak = /.{0,40}(\bundefined\b|\[object \w+\]|\bNaN\b|\bInvalid Date\b|\{\w+\}).{0,40}/.exec(text.replace(/\{\{.*?\}\}/g, ''));
+    if (leak) faults.push(`shows ${leak[0]}`);
+    const headings = document.querySelectorAll('h1');
+    if (headings.length !== 1) faults.push(`${headings.length} h1`);
+    if (!document.querySelector('main')) faults.push('no main');
+    if (arguments[0] && !document.querySelector('nav[aria-label=Main]')) faults.push('no navigation Main');
+    if (arguments[0] && !/^skip/i.test(document.querySelector('a[href], button, input, summary')?.textContent.trim())) faults.push('a skip link does not come first');
+    if (document.querySelectorAll('[aria-live]').length > 1) faults.push('several live regions');
+    return faults;";
+
+/// What does not fit into the width of the window.
+const WIDTH: &str = "
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth <= clientWidth) return [];
+    const wide = [...document.body.querySelectorAll('*')].filter((element) => element.getBoundingClientRect().right > clientWidth + 1);
+    const named = wide.slice(-3).map((element) => element.outerHTML.slice(0, 120));
+    return [`scrolls sideways: ${scrollWidth} in ${clientWidth}: ${named.join(' … ')}`];";
+
+/// Looks at the screen that is drawn, wide and narrow, light and dark.
+pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (width, height) in [(1280, 900), (320, 700)] {
+        page.narrow(width, height).await;
+        for (scheme, rules) in [("light", Rules::All), ("dark", Rules::Colors)] {
+            page.prefer(scheme).await;
+            page.settle(None).await;
+            let faults = accessibility(page, rules).await;
+            found.extend(faults.into_iter().map(|fault| format!("{width} {scheme}: {fault}")));
+        }
+        found.extend(texts(&page.browser.run(WIDTH, &[]).await).into_iter().map(|fault| format!("{width}: {fault}")));
+    }
+    page.narrow(1280, 900).await;
+    page.prefer("light").await;
+    found.extend(texts(&page.browser.run(SHAPE, &[json!(is_signed_in)]).await));
+    found.extend(page.faults().await);
+    found
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let texts = value.as_array().unwrap().iter();
+    texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+}

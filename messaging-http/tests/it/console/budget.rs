@@ -1,0 +1,142 @@
+//! What the console costs whoever opens it : bytes are bounded; times depend on the machine and are
+//! printed, medians of five.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use messaging_core::scope::Role;
+use messaging_http::{Console, ServerOptions, console};
+use serde_json::json;
+
+use super::filled;
+use super::page::Page;
+use crate::harness::any_port;
+
+/// Bytes of all that is asked for below `/console` until Home is drawn, compressed.
+const FIRST_SCREEN: u64 = 60 << 10;
+/// Requests for them.
+const FIRST_REQUESTS: usize = 12;
+/// Bytes of what a further screen adds, compressed; without what [`APART`] names.
+const FURTHER_SCREEN: u64 = 8 << 10;
+/// Bytes of all files.
+const ALL: usize = 450 << 10;
+/// The same compressed.
+const ALL_COMPRESSED: usize = 140 << 10;
+
+/// Loaded once, by the first screen that needs them: the drawing of graphs, and what forms know of their fields.
+const APART: [&str; 2] = ["/vendor/dagre.js", "/schemas.js"];
+
+/// The files that were loaded so far: name and compressed bytes.
+const LOADED: &str = "return performance.getEntries().filter((entry) => entry.encodedBodySize !== undefined && entry.name.includes('/console/'))
+    .map((entry) => [entry.name.replace(/#.*/, ''), entry.encodedBodySize])";
+
+fn report(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+async fn loaded(page: &Page) -> Vec<(String, u64)> {
+    let entries = page.browser.run(LOADED, &[]).await;
+    let entries = entries.as_array().unwrap().iter();
+    entries.map(|entry| (entry[0].as_str().unwrap().to_owned(), entry[1].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn the_files_are_few_and_small() {
+    let sizes = console::files().map(|(_, bytes)| {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(bytes).unwrap();
+        (bytes.len(), packed.finish().unwrap().len())
+    });
+    let (all, packed) = sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+    report(&format!("console: {all} bytes in all files, {packed} compressed"));
+    assert!(all <= ALL, "{all} bytes");
+    assert!(packed <= ALL_COMPRESSED, "{packed} bytes compressed");
+}
+
+#[tokio::test]
+async fn screens_cost_what_they_may() {
+    // The one that is built in: compressed, and kept by the browser.
+    let options = ServerOptions { console: Console::BuiltIn, ..ServerOptions::new(any_port()) };
+    let server = filled::server_with(options).await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    let first = loaded(&page).await;
+    let bytes: u64 = first.iter().map(|(_, bytes)| bytes).sum();
+    report(&format!("console: the first screen has {bytes} bytes in {} requests", first.len()));
+    let mut wrong = Vec::new();
+    if bytes > FIRST_SCREEN || first.len() > FIRST_REQUESTS {
+        wrong.push(format!("{bytes} bytes in {} requests for the first screen: {first:#?}", first.len()));
+    }
+
+    let mut known = first;
+    let mut routes: Vec<_> = super::screens::routes(&ids).collect();
+    routes.retain(|route| route != "#/");
+    for route in routes {
+        server.clock.advance(std::time::Duration::from_secs(10));
+        page.leave_for(&route).await;
+        let now = loaded(&page).await;
+        let added: Vec<_> = now.iter().filter(|(name, _)| known.iter().all(|(other, _)| other != name)).collect();
+        let counted = added.iter().filter(|(name, _)| APART.iter().all(|apart| !name.ends_with(apart)));
+        let bytes: u64 = counted.map(|(_, bytes)| bytes).sum();
+        if bytes > FURTHER_SCREEN {
+            wrong.push(format!("{route} adds {bytes} bytes: {added:#?}"));
+        }
+        known = now;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn times_are_printed() {
+    let options = ServerOptions { console: Console::BuiltIn, ..ServerOptions::new(any_port()) };
+    let server = filled::server_with(options).await;
+    let Some(page) = Page::start(&server).await else { return };
+    filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    let (mut paints, mut changes, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..5 {
+        server.clock.advance(std::time::Duration::from_secs(30));
+        page.load("#/").await;
+        let paint = "const [page] = performance.getEntriesByType('navigation');
+            return performance.getEntriesByName('first-contentful-paint')[0].startTime - page.responseStart";
+        paints.push(page.browser.run(paint, &[]).await.as_f64().unwrap());
+        page.show("#/contacts", "Contacts").await;
+        page.show("#/messages", "Messages").await;
+        // A screen whose module is there: from the change of the address until it is drawn, without the call.
+        let change = "const began = performance.now(); location.hash = '#/contacts';
+            return new Promise((resolve) => { const look = () => document.querySelector('main tbody')?.textContent.includes('@')
+                ? resolve(performance.now() - began - Math.max(...performance.getEntriesByType('resource').filter((entry) => entry.startTime >= began).map((entry) => entry.duration), 0))
+                : requestAnimationFrame(look); look(); })";
+        changes.push(page.browser.run(change, &[]).await.as_f64().unwrap());
+        rows.push(page.browser.run(ROWS, &[json!(200)]).await.as_f64().unwrap());
+    }
+    let times = [("first paint", paints), ("change of screen", changes), ("200 rows", rows)];
+    for (what, times) in times {
+        report(&format!("console: {what}: {:.0} ms", median(times)));
+    }
+}
+
+/// Draws so many rows; answers the milliseconds until they are laid out.
+const ROWS: &str = "const set = document.querySelector('script[src]').src.replace(/app.js$/, '');
+    return Promise.all([import(`${set}lib/ui.js`), import(`${set}lib/table.js`)]).then(([{ html, render }, { Table }]) => {
+        const rows = Array.from({ length: arguments[0] }, (_, at) => ({ id: at, to: `person${at}@people.example`, subject: `Order ${at}`, status: 'delivered' }));
+        const columns = ['to', 'subject', 'status', 'id'].map((name) => ({ label: name, cell: (row) => row[name] }));
+        const place = document.createElement('div');
+        document.querySelector('main').append(place);
+        const began = performance.now();
+        render(html`<${Table} columns=${columns} rows=${rows} rowHref=${(row) => `#/messages/${row.id}`} />`, place);
+        const height = place.offsetHeight;
+        const took = performance.now() - began;
+        const drawn = place.querySelectorAll('tbody tr').length;
+        render(null, place);
+        place.remove();
+        if (drawn !== rows.length || !height) throw new Error(`${drawn} rows`);
+        return took;
+    })";

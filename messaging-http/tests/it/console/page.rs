@@ -1,0 +1,274 @@
+//! The console in a browser, as a person uses it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::webdriver::{Browser, keys};
+use crate::harness::TestServer;
+
+/// What runs in every document before its own scripts.
+const WATCH: &str = include_str!("watch.js");
+
+/// How long a screen may take to be drawn; on a busy machine that is long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The name of the cookie of a session without https.
+const COOKIE: &str = "messaging_session";
+
+/// A tab with the console.
+pub(crate) struct Page {
+    pub(crate) browser: Browser,
+    /// Where the server is: scheme, host and port.
+    pub(crate) origin: String,
+}
+
+/// What the server seems to answer to every call but the one that asks who is signed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Answers {
+    /// A fault of its own.
+    Failure,
+    /// A key or a role without the scope.
+    MissingScope,
+}
+
+impl Answers {
+    fn to_json(self) -> Value {
+        match self {
+            Self::Failure => json!({"status": 500, "body": {"error": {
+                "code": "internal_error", "message": "Something went wrong here", "request_id": "req_OFATEST"}}}),
+            Self::MissingScope => json!({"status": 403, "body": {"error": "scope required: contacts:read"}}),
+        }
+    }
+}
+
+impl Page {
+    /// A browser for this server; `None` where there is none. The server's clock is set to the browser's, so that both
+    /// speak of the same days.
+    pub(crate) async fn start(server: &TestServer) -> Option<Self> {
+        let browser = Browser::start().await?;
+        let origin = format!("http://{}", server.address);
+        let page = Self { browser, origin };
+        page.set_clock(server).await;
+        page.begin().await;
+        Some(page)
+    }
+
+    /// Opens another tab, and goes to it; answers its handle.
+    pub(crate) async fn open_tab(&self) -> String {
+        let handle = self.browser.open_tab().await;
+        self.begin().await;
+        handle
+    }
+
+    /// What holds for a tab, not for the browser.
+    async fn begin(&self) {
+        self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
+        self.narrow(1280, 900).await;
+    }
+
+    /// Sets the server's clock to the browser's.
+    pub(crate) async fn set_clock(&self, server: &TestServer) {
+        let now = self.browser.run("return new Date().toISOString()", &[]).await;
+        server.clock.set(now.as_str().unwrap().parse().unwrap());
+    }
+
+    /// Signs in with the token of a session, and shows Home.
+    pub(crate) async fn sign_in(&self, token: &str) {
+        // A cookie belongs to the host of the page that is shown.
+        self.browser.open(&format!("{}/health", self.origin)).await;
+        self.browser.set_cookie(COOKIE, token).await;
+        self.load("#/").await;
+    }
+
+    /// Loads a document of its own that shows this route, and waits until it is drawn.
+    pub(crate) async fn load(&self, route: &str) {
+        // Where only the part behind `#` differs, no document is loaded.
+        self.browser.open("about:blank").await;
+        self.browser.open(&self.url(route)).await;
+        self.settle(None).await;
+    }
+
+    /// The address of a route.
+    pub(crate) fn url(&self, route: &str) -> String {
+        format!("{}/console/{route}", self.origin)
+    }
+
+    /// Goes to a route within the document, and waits until the screen with this heading is drawn.
+    pub(crate) async fn show(&self, route: &str, heading: &str) {
+        self.browser.run("location.hash = arguments[0]", &[json!(route)]).await;
+        self.settle(Some(heading)).await;
+    }
+
+    /// Goes to a route within the document, and waits until its screen is drawn.
+    pub(crate) async fn leave_for(&self, route: &str) {
+        // The heading of the screen that is left stands there for a moment, so it is marked as what is not ready.
+        let left = "document.querySelector('main h1').ariaBusy = 'true'; location.hash = arguments[0]";
+        self.browser.run(left, &[json!(route)]).await;
+        self.settle(None).await;
+    }
+
+    /// Waits until a screen is drawn, and nothing is under way.
+    pub(crate) async fn settle(&self, heading: Option<&str>) {
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
+        let arguments = [json!(heading), json!(patience)];
+        let missing = self.browser.run("return seen.settled(...arguments)", &arguments).await;
+        assert!(missing.is_null(), "{heading:?} is not drawn after {PATIENCE:?}: {missing}");
+    }
+
+    /// The size of the window in CSS pixels.
+    pub(crate) async fn narrow(&self, width: u32, height: u32) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
+    /// The colours that the person prefers: `light` or `dark`.
+    pub(crate) async fn prefer(&self, scheme: &str) {
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
+        self.browser.devtools("Emulation.setEmulatedMedia", json!({"features": features})).await;
+    }
+
+    /// From the next document on every call seems to be answered so; answers what [`Self::answer_as_ever`] takes.
+    pub(crate) async fn answer(&self, answers: Answers) -> Value {
+        let source = format!("window.answers = {}", answers.to_json());
+        self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": source})).await
+    }
+
+    /// Ends [`Self::answer`], also in the present document.
+    pub(crate) async fn answer_as_ever(&self, since: Value) {
+        self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", since).await;
+        self.browser.run("delete window.answers", &[]).await;
+    }
+
+    /// The visible text.
+    pub(crate) async fn text(&self) -> String {
+        let text = self.browser.run("return document.body.innerText", &[]).await;
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// Everything that the document holds: its elements, and what stands in its controls.
+    pub(crate) async fn dom(&self) -> String {
+        let script = "return document.documentElement.outerHTML
+            + [...document.querySelectorAll('input, textarea, select')].map((control) => `\\n${control.value}`).join('')";
+        self.browser.run(script, &[]).await.as_str().unwrap().to_owned()
+    }
+
+    /// The controls with this role and name in the accessibility tree, as the browser's numbers of their elements.
+    async fn controls(&self, role: &str, name: &str) -> Vec<Value> {
+        let document = self.browser.devtools("DOM.getDocument", json!({"depth": 0})).await;
+        let query = json!({"nodeId": document["root"]["nodeId"], "role": role});
+        let found = self.browser.devtools("Accessibility.queryAXTree", query).await;
+        let nodes = found["nodes"].as_array().unwrap().iter();
+        let is_it = |node: &&Value| node["name"]["value"].as_str().is_some_and(|text| is_named(text, name));
+        nodes.filter(is_it).map(|node| node["backendDOMNodeId"].clone()).collect()
+    }
+
+    /// Whether there is such a control.
+    pub(crate) async fn has(&self, role: &str, name: &str) -> bool {
+        !self.controls(role, name).await.is_empty()
+    }
+
+    /// Gives the focus to the first control with this role and name.
+    pub(crate) async fn focus(&self, role: &str, name: &str) {
+        let Some(control) = self.controls(role, name).await.into_iter().next() else {
+            panic!("no {role} {name:?} in: {}", self.text().await);
+        };
+        self.browser.devtools("DOM.focus", json!({"backendNodeId": control})).await;
+    }
+
+    /// Types into the text control with this name, in the place of what stands there.
+    pub(crate) async fn fill(&self, name: &str, text: &str) {
+        self.focus("textbox", name).await;
+        self.browser.chord(keys::CONTROL, 'a').await;
+        self.browser.type_keys(text).await;
+    }
+
+    /// Presses a button, or follows a link, and waits until nothing is under way.
+    pub(crate) async fn press(&self, role: &str, name: &str) {
+        self.focus(role, name).await;
+        self.browser.type_keys(&keys::ENTER.to_string()).await;
+        self.settle(None).await;
+    }
+
+    /// Goes on by Tab until the control with this role and name has the focus, as a person without a mouse does.
+    pub(crate) async fn tab_to(&self, role: &str, name: &str) {
+        let mut passed = Vec::new();
+        for _ in 0..250 {
+            self.browser.type_keys(&keys::TAB.to_string()).await;
+            let (its_role, its_name) = self.browser.focused().await;
+            if its_role == role && is_named(&its_name, name) {
+                return;
+            }
+            passed.push(format!("{its_role} {its_name:?}"));
+        }
+        panic!("Tab never comes to the {role} {name:?}, but to {passed:#?}");
+    }
+
+    /// Waits until the visible text says this.
+    pub(crate) async fn until_it_says(&self, words: &str) {
+        self.until(&format!("document.body.innerText.includes({})", json!(words))).await;
+    }
+
+    /// Waits until an expression is true in the page.
+    pub(crate) async fn until(&self, expression: &str) {
+        let patience = PATIENCE.as_millis();
+        let script = format!("return seen.until(() => {expression}, {patience})");
+        let held = self.browser.run(&script, &[]).await;
+        assert!(held == true, "not within {PATIENCE:?}: {expression}; but: {}", self.text().await);
+    }
+
+    /// What the console did wrong since the last call.
+    pub(crate) async fn faults(&self) -> Vec<String> {
+        let noted = self.browser.run("return window.seen ? seen.faults.splice(0) : []", &[]).await;
+        let mut faults: Vec<_> = noted.as_array().unwrap().iter().map(|fault| text_of(fault)).collect();
+        let lines = self.browser.log("browser").await;
+        let lines = lines.iter().filter(|line| matches!(line["level"].as_str(), Some("SEVERE" | "WARNING")));
+        faults.extend(lines.map(|line| text_of(&line["message"])).filter(|line| !is_refusal(line)));
+        let foreign = self.requests().await.into_iter().filter(|url| !self.is_own(url));
+        faults.extend(foreign.map(|url| format!("asks another origin: {url}")));
+        faults
+    }
+
+    /// The addresses that were asked since the last call, by this document and its frames; without those that a policy
+    /// kept from being asked.
+    pub(crate) async fn requests(&self) -> Vec<String> {
+        let lines = self.browser.log("performance").await;
+        let events =
+            lines.iter().map(|line| serde_json::from_str::<Value>(text_of(&line["message"]).as_str()).unwrap());
+        let mut asked = Vec::new();
+        for mut event in events {
+            let Value::Object(mut event) = event["message"].take() else { continue };
+            let request = event["params"]["requestId"].take();
+            match event["method"].as_str() {
+                Some("Network.requestWillBeSent") => asked.push((request, text_of(&event["params"]["request"]["url"]))),
+                Some("Network.loadingFailed") if !event["params"]["blockedReason"].is_null() => {
+                    asked.retain(|(one, _)| *one != request);
+                }
+                _ => {}
+            }
+        }
+        asked.into_iter().map(|(_, url)| url).collect()
+    }
+
+    fn is_own(&self, url: &str) -> bool {
+        let is_inside = ["data:", "blob:", "about:"].iter().any(|scheme| url.starts_with(scheme));
+        is_inside || url.starts_with(&format!("{}/", self.origin))
+    }
+}
+
+/// Whether a control that is called `text` is meant by `name`: labels may say behind it that nothing must be given.
+fn is_named(text: &str, name: &str) -> bool {
+    text.trim() == name || text.trim() == format!("{name} optional")
+}
+
+/// The browser's line about a 4xx answer of the API is no fault (the browser writes one for each).
+fn is_refusal(line: &str) -> bool {
+    line.contains("/v1/") && line.contains("Failed to load resource: the server responded with a status of 4")
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}

@@ -1,0 +1,238 @@
+//! Every screen filled, empty, for somebody who may not see it, and while the server fails: for everybody, in every
+//! width and colour.
+
+use messaging_core::scope::Role;
+
+use super::audit::audit;
+use super::filled::{self, Ids, PEOPLE};
+use super::page::{Answers, Page};
+use crate::harness::TestServer;
+
+/// A route of the console.
+struct Screen {
+    /// Its route; `{name}` is the id of what was made under this name.
+    route: &'static str,
+    /// What the screen says to a viewer whom it cannot show everything; empty when it can.
+    to_viewers: &'static str,
+    /// Whether there is something to ask the server before the screen is drawn.
+    asks: bool,
+}
+
+const fn screen(route: &'static str, to_viewers: &'static str) -> Screen {
+    Screen { route, to_viewers, asks: true }
+}
+
+/// A screen that is drawn without asking.
+const fn form(route: &'static str, to_viewers: &'static str) -> Screen {
+    Screen { route, to_viewers, asks: false }
+}
+
+/// The routes, all but the one for those who are not signed in.
+const SCREENS: &[Screen] = &[
+    screen("#/", ""),
+    screen("#/messages", ""),
+    screen("#/messages/{message}", "pii:read"),
+    screen("#/messages/{bounce}", "pii:read"),
+    screen("#/messages/{deferred}", "pii:read"),
+    screen("#/messages/{suppressed}", "pii:read"),
+    form("#/send", "messages:send"),
+    form("#/live", ""),
+    screen("#/sandbox", ""),
+    screen("#/sandbox/{message}", "pii:read"),
+    screen("#/contacts", ""),
+    screen("#/contacts/{contact}", ""),
+    screen("#/import", "contacts:write"),
+    screen("#/import?id={import}", ""),
+    screen("#/lists", ""),
+    screen("#/segments", ""),
+    screen("#/segments/{segment}", ""),
+    screen("#/suppressions", ""),
+    screen("#/templates", ""),
+    screen("#/templates/{template}", ""),
+    screen("#/templates/{text_template}", ""),
+    screen("#/campaigns", ""),
+    screen("#/campaigns/{draft_campaign}", ""),
+    screen("#/campaigns/{scheduled_campaign}", ""),
+    screen("#/campaigns/{running_campaign}", ""),
+    screen("#/campaigns/{sent_campaign}", ""),
+    screen("#/automations", ""),
+    screen("#/automations/{automation}", ""),
+    screen("#/automations/{draft_automation}", ""),
+    screen("#/automations/{automation}/runs/{run}", ""),
+    screen("#/analytics", ""),
+    screen("#/domains", ""),
+    screen("#/domains/{domain}", ""),
+    screen("#/webhooks", ""),
+    screen("#/webhooks/{webhook}", ""),
+    screen("#/keys", "admin"),
+    screen("#/members", "admin"),
+    screen("#/channels", "admin"),
+    screen("#/fields", ""),
+    form("#/workspace", "admin"),
+    screen("#/account", ""),
+    screen("#/system", "owner"),
+];
+
+impl Screen {
+    fn route(&self, ids: &Ids) -> String {
+        ids.iter().fold(self.route.to_owned(), |route, (name, id)| route.replace(&format!("{{{name}}}"), id))
+    }
+
+    /// Whether it is about one thing.
+    fn is_of_one(&self) -> bool {
+        self.route.contains('{')
+    }
+}
+
+/// The addresses of all screens.
+pub(super) fn routes(ids: &Ids) -> impl Iterator<Item = String> {
+    SCREENS.iter().map(|screen| screen.route(ids))
+}
+
+/// Keeps what is wrong with the screens.
+#[derive(Default)]
+struct Found(Vec<String>);
+
+impl Found {
+    fn add(&mut self, screen: &Screen, faults: impl IntoIterator<Item = String>) {
+        self.0.extend(faults.into_iter().map(|fault| format!("{}: {fault}", screen.route)));
+    }
+
+    async fn must_say(&mut self, page: &Page, screen: &Screen, words: &str) {
+        let text = page.text().await;
+        if !text.contains(words) {
+            self.add(screen, [format!("does not say {words:?}: {}", text.chars().take(400).collect::<String>())]);
+        }
+    }
+
+    #[track_caller]
+    fn report(self) {
+        assert!(self.0.is_empty(), "{} faults:\n{}", self.0.len(), self.0.join("\n"));
+    }
+}
+
+/// Lets the bucket of the person's requests fill again.
+fn rest(server: &TestServer) {
+    server.clock.advance(std::time::Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn every_screen_is_for_everybody_filled() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    let mut found = Found::default();
+    for screen in SCREENS {
+        rest(&server);
+        page.load(&screen.route(&ids)).await;
+        found.add(screen, audit(&page, true).await);
+    }
+    found.report();
+}
+
+#[tokio::test]
+async fn every_screen_is_for_everybody_empty() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    page.sign_in(&filled::newcomer(&server).await).await;
+    let mut found = Found::default();
+    for screen in SCREENS.iter().filter(|screen| !screen.is_of_one()) {
+        rest(&server);
+        page.load(screen.route).await;
+        found.add(screen, audit(&page, true).await);
+        // An empty screen says what to do.
+        let ways = page
+            .browser
+            .run("return document.querySelectorAll('main :is(a[href], button, input, select)').length", &[]);
+        if ways.await == 0 {
+            found.add(screen, ["offers nothing to do".to_owned()]);
+        }
+    }
+    found.report();
+}
+
+#[tokio::test]
+async fn a_viewer_sees_every_screen_and_no_address() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Viewer).await).await;
+    let mut found = Found::default();
+    for screen in SCREENS {
+        rest(&server);
+        page.load(&screen.route(&ids)).await;
+        found.must_say(&page, screen, screen.to_viewers).await;
+        let dom = page.dom().await;
+        let host = format!("@{PEOPLE}");
+        let ends = dom.match_indices(&host).map(|(at, _)| &dom[dom.floor_char_boundary(at.saturating_sub(40))..at]);
+        found.add(
+            screen,
+            ends.filter(|before| !before.ends_with("***")).map(|before| format!("shows an address: …{before}@")),
+        );
+        if dom.contains("4155550123") {
+            found.add(screen, ["shows a number".to_owned()]);
+        }
+        found.add(screen, audit(&page, true).await);
+    }
+    found.report();
+}
+
+#[tokio::test]
+async fn every_screen_says_that_the_server_fails_and_goes_on_after_it() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    let mut found = Found::default();
+    for screen in SCREENS {
+        rest(&server);
+        let failing = page.answer(Answers::Failure).await;
+        page.load(&screen.route(&ids)).await;
+        found.add(screen, audit(&page, true).await);
+        if screen.asks {
+            found.must_say(&page, screen, "internal_error").await;
+            found.must_say(&page, screen, "req_OFATEST").await;
+        }
+        page.answer_as_ever(failing).await;
+        let mut tries = 0;
+        while page.has("button", "Try again").await && tries < 12 {
+            page.press("button", "Try again").await;
+            tries += 1;
+        }
+        if (screen.asks && tries == 0) || page.text().await.contains("req_OFATEST") {
+            found.add(screen, [format!("does not go on after {tries} tries")]);
+        }
+    }
+    found.report();
+}
+
+#[tokio::test]
+async fn every_screen_names_the_scope_that_is_missing() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    page.answer(Answers::MissingScope).await;
+    let mut found = Found::default();
+    for screen in SCREENS.iter().filter(|screen| screen.asks) {
+        page.load(&screen.route(&ids)).await;
+        found.must_say(&page, screen, "contacts:read").await;
+        found.add(screen, page.faults().await);
+    }
+    found.report();
+}
+
+#[tokio::test]
+async fn signing_in_is_for_everybody() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    // Whoever is not signed in is asked to, wherever the link led.
+    let mut found = Found::default();
+    for screen in [form("#/sign-in", ""), form("#/messages", "")] {
+        page.load(screen.route).await;
+        assert!(page.has("textbox", "Email").await, "{}", page.text().await);
+        found.add(&screen, audit(&page, false).await);
+    }
+    found.report();
+}
