@@ -40,7 +40,7 @@ fn scripts(folder: &Path, below: &str) -> Vec<(String, String)> {
         let path = format!("{below}{}", entry.file_name().into_string().unwrap());
         if entry.file_type().unwrap().is_dir() {
             found.extend(scripts(&entry.path(), &format!("{path}/")));
-        } else if path.ends_with(".js") {
+        } else if entry.path().extension().is_some_and(|extension| extension == "js") {
             found.push((path, fs::read_to_string(entry.path()).unwrap()));
         }
     }
