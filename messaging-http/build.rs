@@ -1,6 +1,8 @@
 //! Puts the console into the program: lists the files below `console/`, compresses each, names the set by what is in it,
 //! and fills in `index.html`.
 
+#![expect(clippy::print_stdout, reason = "it is how a build script speaks with cargo")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::error::Error;
@@ -46,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     writeln!(table, "pub(super) static FILES: &[Embedded] = &[")?;
     for (path, bytes) in &files {
-        // As it is written the page is only exported, and the place of its compressed form is taken by the one above.
+        // The page is answered filled in, and its compressed form is that one's.
         let compressed = if path == INDEX { "None".to_owned() } else { compress(bytes, &out, path)? };
         let bytes = included("CARGO_MANIFEST_DIR", &format!("{FOLDER}/"), path);
         writeln!(table, "    Embedded {{ path: {path:?}, bytes: {bytes}, gzip: {compressed} }},")?;

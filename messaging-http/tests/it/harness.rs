@@ -1,6 +1,7 @@
 //! A server for one test, and what a test needs to talk to it.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
+use messaging_engine::app::Builder;
 use messaging_engine::{App, SecretKey};
 use messaging_http::{Server, ServerOptions};
 use messaging_store::{SqliteOptions, SqliteStore};
@@ -66,18 +68,21 @@ impl TestServer {
         entropy: Arc<dyn Entropy>,
         transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
     ) -> Self {
+        Self::built(options, |builder, _| builder.entropy(entropy).transports(transports)).await
+    }
+
+    /// A server whose application is built with these changes; they may use its directory.
+    pub(crate) async fn built(options: ServerOptions, change: impl FnOnce(Builder, &Path) -> Builder) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
         let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
         let transport = Arc::new(MemoryTransport::default());
-        let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
-            .clock(clock.clone())
-            .entropy(entropy)
-            .transport(Channel::Email, "smtp", transport.clone())
-            .transports(transports)
-            .build()
-            .await
-            .unwrap();
+        let builder = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32])).clock(clock.clone()).transport(
+            Channel::Email,
+            "smtp",
+            transport.clone(),
+        );
+        let app = change(builder, directory.path()).build().await.unwrap();
         let server = Server::bind(app.clone(), options).unwrap();
         let submissions = server.submission_sink();
         let (stop, stopped) = oneshot::channel();

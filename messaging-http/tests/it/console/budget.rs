@@ -46,6 +46,13 @@ async fn loaded(page: &Page) -> Vec<(String, u64)> {
     entries.map(|entry| (entry[0].as_str().unwrap().to_owned(), entry[1].as_u64().unwrap())).collect()
 }
 
+/// Names and bytes of files on a line.
+fn listed(files: &[(String, u64)]) -> String {
+    let name =
+        |url: &str| url.rsplitn(3, '/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");
+    files.iter().map(|(url, bytes)| format!("{} {bytes}", name(url))).collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn the_files_are_few_and_small() {
     let sizes = console::files().map(|(_, bytes)| {
@@ -72,7 +79,7 @@ async fn screens_cost_what_they_may() {
     report(&format!("console: the first screen has {bytes} bytes in {} requests", first.len()));
     let mut wrong = Vec::new();
     if bytes > FIRST_SCREEN || first.len() > FIRST_REQUESTS {
-        wrong.push(format!("{bytes} bytes in {} requests for the first screen: {first:#?}", first.len()));
+        wrong.push(format!("{bytes} bytes in {} requests for the first screen: {}", first.len(), listed(&first)));
     }
 
     let mut known = first;
@@ -82,11 +89,12 @@ async fn screens_cost_what_they_may() {
         server.clock.advance(std::time::Duration::from_secs(10));
         page.leave_for(&route).await;
         let now = loaded(&page).await;
-        let added: Vec<_> = now.iter().filter(|(name, _)| known.iter().all(|(other, _)| other != name)).collect();
+        let is_new = |(name, _): &&(String, u64)| known.iter().all(|(other, _)| other != name);
+        let added: Vec<_> = now.iter().filter(is_new).cloned().collect();
         let counted = added.iter().filter(|(name, _)| APART.iter().all(|apart| !name.ends_with(apart)));
         let bytes: u64 = counted.map(|(_, bytes)| bytes).sum();
         if bytes > FURTHER_SCREEN {
-            wrong.push(format!("{route} adds {bytes} bytes: {added:#?}"));
+            wrong.push(format!("{route} adds {bytes} bytes: {}", listed(&added)));
         }
         known = now;
     }

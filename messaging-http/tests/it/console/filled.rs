@@ -8,10 +8,11 @@ use std::time::Duration;
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::Member;
 use messaging_core::domain::dkim::Algorithm;
-use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::scope::{Role, Scope};
-use messaging_engine::admin;
+use messaging_engine::{Settings, admin};
 use messaging_http::{Console, ServerOptions};
+use messaging_store::TemporaryDatabases;
+use messaging_transport::testing::MemoryFetch;
 use messaging_transport::{Options, defaults};
 use serde_json::{Value, json};
 
@@ -38,7 +39,14 @@ pub(crate) async fn server() -> TestServer {
 /// The same with these options.
 pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     let sandboxes = defaults(&Options::new("mail.test")).into_iter().filter(|(_, provider, _)| *provider == "sandbox");
-    let server = TestServer::carrying(options, Arc::new(SystemEntropy::default()), sandboxes.collect()).await;
+    let settings = Settings::default().hostname("mail.acme.example");
+    // Webhooks are called as if they were far away, and answer that all is well.
+    let fetch = Arc::new(MemoryFetch::default());
+    let server = TestServer::built(options, |builder, directory| {
+        let trials = Arc::new(TemporaryDatabases::new(directory.join("trials")));
+        builder.transports(sandboxes).fetch(fetch).settings(settings).temporary_stores(trials)
+    });
+    let server = server.await;
     admin::prepare_sandbox(&server.app, server.workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
     server
 }

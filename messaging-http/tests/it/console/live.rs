@@ -1,4 +1,4 @@
-//! Events as they come: over connections that break, in several tabs, and not at all where nobody looks.
+//! Events as they come: over connections that break, in several windows, and not at all where nobody looks.
 
 use messaging_core::scope::Role;
 use serde_json::{Value, json};
@@ -41,46 +41,46 @@ async fn events_appear_by_themselves_also_after_the_network_was_away() {
 }
 
 #[tokio::test]
-async fn of_several_tabs_one_asks_and_all_hear() {
+async fn of_several_windows_one_asks_and_all_hear() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     page.load("#/live").await;
-    let first = page.browser.tab().await;
-    let second = page.open_tab().await;
+    let first = page.browser.window().await;
+    let second = page.open_window().await;
     page.load("#/live").await;
     let mut filling = Filling::of(&server).await;
     page.set_clock(&server).await;
     filling.email("one", &format!("one@{PEOPLE}"), Value::Null).await;
     filling.work().await;
     let mut polls = Vec::new();
-    for tab in [&second, &first] {
-        page.browser.go_to_tab(tab).await;
+    for window in [&second, &first] {
+        page.browser.go_to(window).await;
         page.until_it_says(&format!("one@{PEOPLE}")).await;
         polls.push(page.browser.run("return seen.polls", &[]).await);
     }
-    assert_eq!(polls[0], 0, "the second tab leaves the asking to the first: {polls:?}");
+    assert_eq!(polls[0], 0, "the second window leaves the asking to the first: {polls:?}");
     // One that nobody looks at any more leaves the asking to the one that is looked at.
     page.browser.run(SEEN, &[json!("hidden")]).await;
-    page.browser.go_to_tab(&second).await;
+    page.browser.go_to(&second).await;
     page.set_clock(&server).await;
     filling.email("two", &format!("two@{PEOPLE}"), Value::Null).await;
     filling.work().await;
     page.until_it_says(&format!("two@{PEOPLE}")).await;
     // So does one that is closed, once it asks again.
-    page.browser.go_to_tab(&first).await;
+    page.browser.go_to(&first).await;
     page.browser.run(SEEN, &[json!("visible")]).await;
-    page.browser.go_to_tab(&second).await;
+    page.browser.go_to(&second).await;
     page.browser.run(SEEN, &[json!("hidden")]).await;
-    page.browser.close_tab().await;
-    page.browser.go_to_tab(&first).await;
+    page.browser.close_window().await;
+    page.browser.go_to(&first).await;
     page.set_clock(&server).await;
     filling.email("three", &format!("three@{PEOPLE}"), Value::Null).await;
     filling.work().await;
     page.until_it_says(&format!("three@{PEOPLE}")).await;
 }
 
-/// Shows or hides the document: tabs of a browser without a window are all seen.
+/// Shows or hides the document.
 const SEEN: &str =
     "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => arguments[0] });
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] === 'hidden' });

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The name of the cookie of a session without https.
 const COOKIE: &str = "messaging_session";
 
-/// A tab with the console.
+/// A window with the console.
 pub(crate) struct Page {
     pub(crate) browser: Browser,
     /// Where the server is: scheme, host and port.
@@ -54,14 +54,14 @@ impl Page {
         Some(page)
     }
 
-    /// Opens another tab, and goes to it; answers its handle.
-    pub(crate) async fn open_tab(&self) -> String {
-        let handle = self.browser.open_tab().await;
+    /// Opens another window, and goes to it; answers its handle.
+    pub(crate) async fn open_window(&self) -> String {
+        let handle = self.browser.open_window().await;
         self.begin().await;
         handle
     }
 
-    /// What holds for a tab, not for the browser.
+    /// What holds for a window, not for the browser.
     async fn begin(&self) {
         self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
         self.narrow(1280, 900).await;
@@ -76,7 +76,7 @@ impl Page {
     /// Signs in with the token of a session, and shows Home.
     pub(crate) async fn sign_in(&self, token: &str) {
         // A cookie belongs to the host of the page that is shown.
-        self.browser.open(&format!("{}/health", self.origin)).await;
+        self.browser.open(&self.url("#/sign-in")).await;
         self.browser.set_cookie(COOKIE, token).await;
         self.load("#/").await;
     }
@@ -103,8 +103,13 @@ impl Page {
     /// Goes to a route within the document, and waits until its screen is drawn.
     pub(crate) async fn leave_for(&self, route: &str) {
         // The heading of the screen that is left stands there for a moment, so it is marked as what is not ready.
-        let left = "document.querySelector('main h1').ariaBusy = 'true'; location.hash = arguments[0]";
-        self.browser.run(left, &[json!(route)]).await;
+        let leave = "if (location.hash === arguments[0]) return false;
+            document.querySelector('main h1').ariaBusy = 'true';
+            location.hash = arguments[0];
+            return true";
+        if self.browser.run(leave, &[json!(route)]).await == false {
+            return self.load(route).await;
+        }
         self.settle(None).await;
     }
 
@@ -113,7 +118,9 @@ impl Page {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
         let arguments = [json!(heading), json!(patience)];
         let missing = self.browser.run("return seen.settled(...arguments)", &arguments).await;
-        assert!(missing.is_null(), "{heading:?} is not drawn after {PATIENCE:?}: {missing}");
+        if !missing.is_null() {
+            panic!("{heading:?} is not drawn after {PATIENCE:?}: {missing}; {:#?}", self.faults().await);
+        }
     }
 
     /// The size of the window in CSS pixels.
@@ -131,13 +138,14 @@ impl Page {
         self.browser.devtools("Emulation.setEmulatedMedia", json!({"features": features})).await;
     }
 
-    /// From the next document on every call seems to be answered so; answers what [`Self::answer_as_ever`] takes.
+    /// From now on every call seems to be answered so; answers what [`Self::answer_as_ever`] takes.
     pub(crate) async fn answer(&self, answers: Answers) -> Value {
         let source = format!("window.answers = {}", answers.to_json());
+        self.browser.run(&source, &[]).await;
         self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": source})).await
     }
 
-    /// Ends [`Self::answer`], also in the present document.
+    /// Ends [`Self::answer`].
     pub(crate) async fn answer_as_ever(&self, since: Value) {
         self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", since).await;
         self.browser.run("delete window.answers", &[]).await;
@@ -224,38 +232,11 @@ impl Page {
     pub(crate) async fn faults(&self) -> Vec<String> {
         let noted = self.browser.run("return window.seen ? seen.faults.splice(0) : []", &[]).await;
         let mut faults: Vec<_> = noted.as_array().unwrap().iter().map(|fault| text_of(fault)).collect();
-        let lines = self.browser.log("browser").await;
+        let lines = self.browser.log().await;
         let lines = lines.iter().filter(|line| matches!(line["level"].as_str(), Some("SEVERE" | "WARNING")));
         faults.extend(lines.map(|line| text_of(&line["message"])).filter(|line| !is_refusal(line)));
-        let foreign = self.requests().await.into_iter().filter(|url| !self.is_own(url));
-        faults.extend(foreign.map(|url| format!("asks another origin: {url}")));
+        faults.extend(self.browser.strangers().into_iter().map(|host| format!("asks another host: {host}")));
         faults
-    }
-
-    /// The addresses that were asked since the last call, by this document and its frames; without those that a policy
-    /// kept from being asked.
-    pub(crate) async fn requests(&self) -> Vec<String> {
-        let lines = self.browser.log("performance").await;
-        let events =
-            lines.iter().map(|line| serde_json::from_str::<Value>(text_of(&line["message"]).as_str()).unwrap());
-        let mut asked = Vec::new();
-        for mut event in events {
-            let Value::Object(mut event) = event["message"].take() else { continue };
-            let request = event["params"]["requestId"].take();
-            match event["method"].as_str() {
-                Some("Network.requestWillBeSent") => asked.push((request, text_of(&event["params"]["request"]["url"]))),
-                Some("Network.loadingFailed") if !event["params"]["blockedReason"].is_null() => {
-                    asked.retain(|(one, _)| *one != request);
-                }
-                _ => {}
-            }
-        }
-        asked.into_iter().map(|(_, url)| url).collect()
-    }
-
-    fn is_own(&self, url: &str) -> bool {
-        let is_inside = ["data:", "blob:", "about:"].iter().any(|scheme| url.starts_with(scheme));
-        is_inside || url.starts_with(&format!("{}/", self.origin))
     }
 }
 

@@ -125,7 +125,7 @@ async fn every_screen_is_for_everybody_filled() {
     let mut found = Found::default();
     for screen in SCREENS {
         rest(&server);
-        page.load(&screen.route(&ids)).await;
+        page.leave_for(&screen.route(&ids)).await;
         found.add(screen, audit(&page, true).await);
     }
     found.report();
@@ -139,13 +139,13 @@ async fn every_screen_is_for_everybody_empty() {
     let mut found = Found::default();
     for screen in SCREENS.iter().filter(|screen| !screen.is_of_one()) {
         rest(&server);
-        page.load(screen.route).await;
+        page.leave_for(screen.route).await;
         found.add(screen, audit(&page, true).await);
-        // An empty screen says what to do.
+        // An empty screen says what to do; that of the installation is never empty.
         let ways = page
             .browser
             .run("return document.querySelectorAll('main :is(a[href], button, input, select)').length", &[]);
-        if ways.await == 0 {
+        if ways.await == 0 && screen.route != "#/system" {
             found.add(screen, ["offers nothing to do".to_owned()]);
         }
     }
@@ -161,7 +161,7 @@ async fn a_viewer_sees_every_screen_and_no_address() {
     let mut found = Found::default();
     for screen in SCREENS {
         rest(&server);
-        page.load(&screen.route(&ids)).await;
+        page.leave_for(&screen.route(&ids)).await;
         found.must_say(&page, screen, screen.to_viewers).await;
         let dom = page.dom().await;
         let host = format!("@{PEOPLE}");
@@ -188,7 +188,7 @@ async fn every_screen_says_that_the_server_fails_and_goes_on_after_it() {
     for screen in SCREENS {
         rest(&server);
         let failing = page.answer(Answers::Failure).await;
-        page.load(&screen.route(&ids)).await;
+        page.leave_for(&screen.route(&ids)).await;
         found.add(screen, audit(&page, true).await);
         if screen.asks {
             found.must_say(&page, screen, "internal_error").await;

@@ -1,4 +1,4 @@
-//! Who is signed in: links that sign in once, sessions that end in the middle of work, several tabs.
+//! Who is signed in: links that sign in once, sessions that end in the middle of work, several windows.
 
 use messaging_core::changes::Write;
 use messaging_core::domain::digest::Digest;
@@ -102,17 +102,17 @@ async fn a_session_that_ends_in_the_middle_of_work_takes_nothing_along() {
 }
 
 #[tokio::test]
-async fn signing_out_in_one_tab_is_noticed_by_the_other() {
+async fn signing_out_in_one_window_is_noticed_by_the_other() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     let ann = Person::join(&server, "ann@example.com", Role::Owner).await;
     page.sign_in(&ann.token(&server).await).await;
-    let first = page.browser.tab().await;
-    page.open_tab().await;
+    let first = page.browser.window().await;
+    page.open_window().await;
     page.load("#/lists").await;
     page.press("button", "Sign out").await;
     page.settle(Some("Sign in")).await;
-    page.browser.go_to_tab(&first).await;
+    page.browser.go_to(&first).await;
     page.browser.run("location.hash = '#/messages'", &[]).await;
     page.until_it_says("Password").await;
 }

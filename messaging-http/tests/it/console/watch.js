@@ -23,7 +23,7 @@
       return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json; charset=utf-8" } });
     }
     // A poll is open as long as nothing happens.
-    if (url.pathname.endsWith("/webhooks/events")) {
+    if (url.pathname.endsWith("/webhooks/events") && url.searchParams.get("wait") !== "0") {
       seen.polls += 1;
       return ask(resource, options);
     }

@@ -11,11 +11,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 /// How many browsers run at a time.
 const BROWSERS: usize = 2;
@@ -23,8 +25,8 @@ const BROWSERS: usize = 2;
 /// Nothing that is asked of a browser takes this long unless something is broken.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Largest answer that is read, in bytes; a log of the network has some megabytes.
-const MAX_ANSWER: u64 = 64 << 20;
+/// Largest answer that is read, in bytes.
+const MAX_ANSWER: u64 = 16 << 20;
 
 /// What the programs are called, in Debian's packages `chromium` and `chromium-driver`.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
@@ -96,6 +98,7 @@ async fn turn() -> File {
 pub(crate) struct Browser {
     address: SocketAddr,
     session: String,
+    elsewhere: Elsewhere,
     _turn: File,
 }
 
@@ -104,6 +107,11 @@ impl Browser {
     pub(crate) async fn start() -> Option<Self> {
         let address = DRIVER.get_or_init(Driver::start).as_ref()?.address;
         let turn = turn().await;
+        let elsewhere = Elsewhere::start().await;
+        // Whatever asks for another host comes to us, so that nothing leaves the machine, and it is known. What the browser
+        // asks of its makers, with or without a page, finds nobody.
+        let makers = ["google.com", "googleapis.com", "gstatic.com"].map(|host| format!("MAP *.{host} ~NOTFOUND, "));
+        let hosts = format!("--host-resolver-rules={}MAP * {}, EXCLUDE 127.0.0.1", makers.concat(), elsewhere.address);
         // Our own pages only, and in containers nothing has the rights that the browser's sandbox needs.
         let arguments = [
             "--headless=new",
@@ -118,19 +126,18 @@ impl Browser {
             "--hide-scrollbars",
             "--lang=en-US",
             "--window-size=1280,900",
-            // What asks for another host finds none, so that nothing leaves the machine.
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            &hosts,
         ];
         let capabilities = json!({
             "browserName": "chrome",
             "timeouts": {"script": 30_000, "pageLoad": 30_000},
-            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            "goog:chromeOptions": {"args": arguments, "perfLoggingPrefs": {"enableNetwork": true, "enablePage": false}},
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:chromeOptions": {"args": arguments},
         });
         let body = json!({"capabilities": {"alwaysMatch": capabilities}});
         let made = exchange(address, "POST", "/session", Some(body)).await.expect("the browser starts");
         let session = made["sessionId"].as_str().unwrap().to_owned();
-        Some(Self { address, session, _turn: turn })
+        Some(Self { address, session, elsewhere, _turn: turn })
     }
 
     /// A command of the protocol; `path` is what follows the session.
@@ -162,12 +169,17 @@ impl Browser {
         self.command("/goog/cdp/execute", json!({"cmd": command, "params": parameters}))
     }
 
-    /// Lines of a log since the last call: `browser` or `performance`.
-    pub(crate) async fn log(&self, name: &str) -> Vec<Value> {
-        match self.command("/se/log", json!({"type": name})).await {
+    /// Lines that the browser wrote for developers since the last call.
+    pub(crate) async fn log(&self) -> Vec<Value> {
+        match self.command("/se/log", json!({"type": "browser"})).await {
             Value::Array(lines) => lines,
             other => panic!("{other}"),
         }
+    }
+
+    /// The other hosts that something of the browser has connected to since the last call.
+    pub(crate) fn strangers(&self) -> Vec<String> {
+        std::mem::take(&mut *self.elsewhere.hosts.lock().unwrap())
     }
 
     /// Types a text, key by key. Keys without a sign are those of the protocol, see [`keys`].
@@ -218,30 +230,30 @@ impl Browser {
         self.command("/frame", json!({"id": frame})).await;
     }
 
-    /// Opens another tab, and goes to it; answers its handle.
-    pub(crate) async fn open_tab(&self) -> String {
-        let made = self.command("/window/new", json!({"type": "tab"})).await;
+    /// Opens another window, and goes to it; answers its handle. Of the tabs of one window a single one would be visible.
+    pub(crate) async fn open_window(&self) -> String {
+        let made = self.command("/window/new", json!({"type": "window"})).await;
         let handle = made["handle"].as_str().unwrap().to_owned();
-        self.go_to_tab(&handle).await;
+        self.go_to(&handle).await;
         handle
     }
 
-    /// Closes the tab; then one must be gone to.
-    pub(crate) async fn close_tab(&self) {
+    /// Closes the window; then one must be gone to.
+    pub(crate) async fn close_window(&self) {
         let path = format!("/session/{}/window", self.session);
-        exchange(self.address, "DELETE", &path, None).await.expect("the tab closes");
+        exchange(self.address, "DELETE", &path, None).await.expect("the window closes");
     }
 
-    /// Goes to a tab.
+    /// Goes to a window.
     #[track_caller]
-    pub(crate) fn go_to_tab(&self, handle: &str) -> impl Future<Output = Value> {
+    pub(crate) fn go_to(&self, handle: &str) -> impl Future<Output = Value> {
         self.command("/window", json!({"handle": handle}))
     }
 
-    /// The handle of the tab.
-    pub(crate) async fn tab(&self) -> String {
+    /// The handle of the window.
+    pub(crate) async fn window(&self) -> String {
         let path = format!("/session/{}/window", self.session);
-        let handle = exchange(self.address, "GET", &path, None).await.expect("a tab");
+        let handle = exchange(self.address, "GET", &path, None).await.expect("a window");
         handle.as_str().unwrap().to_owned()
     }
 }
@@ -254,6 +266,68 @@ impl Drop for Browser {
         let _ = write!(stream, "DELETE /session/{} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", self.session);
         // The answer comes when the browser has ended.
         let _ = stream.read(&mut [0; 512]);
+    }
+}
+
+/// What stands in the place of all other hosts: it takes connections, notes for which host they were meant, and closes
+/// them.
+struct Elsewhere {
+    address: SocketAddr,
+    hosts: Arc<Mutex<Vec<String>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Elsewhere {
+    async fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let hosts = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&hosts);
+        let accepting = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut first = vec![0; 4096];
+                // A connection that somebody opened only in advance says nothing.
+                let read = tokio::time::timeout(Duration::from_secs(1), stream.read(&mut first)).await;
+                if let Ok(Ok(length)) = read {
+                    noted.lock().unwrap().push(host(&first[..length]));
+                }
+            }
+        });
+        Self { address, hosts, accepting }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// The host that the first bytes of a connection are meant for, of HTTP or of TLS.
+fn host(first: &[u8]) -> String {
+    server_name(first).unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(first);
+        let host = text.lines().find_map(|line| line.strip_prefix("Host: ")).map(str::to_owned);
+        host.unwrap_or_else(|| format!("a host that was not named: {text:.80}"))
+    })
+}
+
+/// The server name of a ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
+fn server_name(hello: &[u8]) -> Option<String> {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
+    // The record's and the message's header, version and random; then three vectors before the extensions.
+    let mut rest = hello.strip_prefix(&[22])?.get(42..)?;
+    for size in [1, 2, 1] {
+        rest = rest.get(size + number(rest.get(..size)?)..)?;
+    }
+    rest = rest.get(2..)?;
+    loop {
+        let (kind, length) = (number(rest.get(..2)?), number(rest.get(2..4)?));
+        let extension = rest.get(4..4 + length)?;
+        if kind == 0 {
+            return Some(String::from_utf8_lossy(extension.get(5..)?).into_owned());
+        }
+        rest = rest.get(4 + length..)?;
     }
 }
 
