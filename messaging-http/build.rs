@@ -1,8 +1,6 @@
 //! Puts the console into the program: lists the files below `console/`, compresses each, names the set by what is in it,
 //! and fills in `index.html`.
 
-#![expect(clippy::print_stdout, reason = "it is how a build script speaks with cargo")]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::error::Error;

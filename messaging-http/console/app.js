@@ -98,6 +98,7 @@ async function begin() {
   const ticket = /[#&]ticket=([^&]+)/.exec(location.hash)?.[1];
   if (ticket) {
     history.replaceState(null, "", "#/sign-in");
+    dispatchEvent(new HashChangeEvent("hashchange"));
     const { redeem } = await moduleOf("sign_in");
     if (await redeem(decodeURIComponent(ticket))) return;
   }

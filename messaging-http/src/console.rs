@@ -11,6 +11,7 @@
 mod directory;
 mod embedded;
 mod encoding;
+mod found;
 #[cfg(test)]
 mod operations;
 
@@ -23,6 +24,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
+use self::found::{Compression, Found};
 use crate::reply::{self, Reply};
 
 /// The path of the console; what is below it is answered, too.
@@ -122,24 +124,6 @@ impl Console {
 /// Fails when a directory holds no console.
 pub(crate) fn check(directory: &Path) -> io::Result<()> {
     directory::read(directory, INDEX).map(drop)
-}
-
-/// A file and how it may be kept.
-struct Found {
-    bytes: Bytes,
-    compression: Compression,
-    caching: &'static str,
-}
-
-/// How a file's bytes are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compression {
-    /// As they are, for everybody.
-    Never,
-    /// As they are; others, who take it, get them compressed.
-    NotAsked,
-    /// By gzip.
-    Gzip,
 }
 
 /// Answers a path of the console, as it was called: its files have names that need no escaping.

@@ -16,6 +16,7 @@ mod channels;
 mod claim;
 mod cluster;
 mod commit;
+mod connecting;
 mod contacts;
 mod counters;
 mod counts;

@@ -32,7 +32,8 @@ fn fill(server: &Server, key: &str, workspace: &str) -> Vec<String> {
     let segment = id("segments", json!({"name": "Vip", "filter": {"type": "tag", "op": "has_any", "values": ["vip"]}}));
     let template = json!({"name": "Order", "channel": "email", "subject": "Order {{ id }}", "html": "<p>Hi</p>"});
     let template = id("templates", template);
-    let campaign = json!({"name": "Spring", "channel": "email", "template_id": template, "audience": {"list_ids": [list]}});
+    let campaign =
+        json!({"name": "Spring", "channel": "email", "template_id": template, "audience": {"list_ids": [list]}});
     let campaign = id("campaigns", campaign);
     let graph = json!({"nodes": [{"id": "end", "kind": "exit"}], "edges": []});
     let trigger = json!({"kind": "event", "config": {"name": "order_placed"}});
@@ -47,14 +48,37 @@ fn fill(server: &Server, key: &str, workspace: &str) -> Vec<String> {
         (message["status"] == "delivered").then_some(())
     });
     let fixed = [
-        "", "messages", "messages?to=ann%40people.example&status=delivered", "sandbox", "contacts", "lists", "segments",
-        "suppressions", "templates", "campaigns", "automations", "analytics", "domains", "webhooks", "keys", "members",
-        "channels", "fields", "account", "system",
+        "",
+        "messages",
+        "messages?to=ann%40people.example&status=delivered",
+        "sandbox",
+        "contacts",
+        "lists",
+        "segments",
+        "suppressions",
+        "templates",
+        "campaigns",
+        "automations",
+        "analytics",
+        "domains",
+        "webhooks",
+        "keys",
+        "members",
+        "channels",
+        "fields",
+        "account",
+        "system",
     ];
     let mut routes: Vec<_> = fixed.iter().map(|route| format!("#/{route}")).collect();
     for (path, id) in [
-        ("messages", message.clone()), ("sandbox", message), ("contacts", contact), ("segments", segment),
-        ("templates", template), ("campaigns", campaign), ("automations", automation), ("webhooks", webhook),
+        ("messages", message.clone()),
+        ("sandbox", message),
+        ("contacts", contact),
+        ("segments", segment),
+        ("templates", template),
+        ("campaigns", campaign),
+        ("automations", automation),
+        ("webhooks", webhook),
         ("domains", domain),
     ] {
         routes.push(format!("#/{path}/{id}"));
@@ -67,7 +91,10 @@ fn steady(value: Value) -> Value {
     match value {
         Value::Object(members) => members
             .into_iter()
-            .filter(|(name, _)| !name.ends_with("_at") && !["next_cursor", "free_bytes", "duration_ms", "since"].contains(&name.as_str()))
+            .filter(|(name, _)| {
+                !name.ends_with("_at")
+                    && !["next_cursor", "free_bytes", "duration_ms", "since"].contains(&name.as_str())
+            })
             .map(|(name, value)| (name, steady(value)))
             .collect(),
         Value::Array(items) => items.into_iter().map(steady).collect(),

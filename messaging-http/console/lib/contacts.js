@@ -42,7 +42,7 @@ export function Tags({ tags }) {
 /** Columns of a table of contacts. */
 export function contactColumns() {
   return [
-    { label: t("Contact"), cell: (row) => html`<${Written}>${addressOf(row)}</${Written}>` },
+    { label: t("Contact"), cell: (row) => html`<span class="address" dir="auto">${addressOf(row)}</span>` },
     { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : html`<span class="muted">–</span>`) },
     { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : html`<span class="muted">–</span>`) },
     { label: t("Email marketing"), cell: (row) => html`<span class="nowrap">${consentWord(row.consent.marketing_email)}</span>` },

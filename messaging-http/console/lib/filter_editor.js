@@ -4,7 +4,7 @@ import { begun, fieldsOf, filterOf, group, leaf, leavesOf, MODES, treeOf, TYPES,
 import { Choice } from "./filter_values.js";
 import { Condition } from "./filter_rows.js";
 import { usePreview } from "./preview.js";
-import { count, html, t, useCall, useEffect, useRef, useState, words } from "./ui.js";
+import { count, html, t, useCall, useEffect, useLayoutEffect, useRef, useState, words } from "./ui.js";
 
 /**
  * Edits a filter. `value` is the filter at the beginning; `onChange(filter)` hears every change, `onPreview(state)` what
@@ -22,15 +22,16 @@ export function FilterEditor({ value, onChange, onPreview, isAutomation = false,
   const added = useRef(null);
   const area = useRef();
   useEffect(() => { onPreview?.(found); }, [found]);
-  // A filter that was changed elsewhere, say as JSON, is taken over.
+  // A filter that was changed elsewhere, say as JSON, is taken over. Looked at before the next key arrives: later it would
+  // find the letter before that one, take it for such a change, and put it back.
   const own = useRef(JSON.stringify(value));
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (JSON.stringify(value) !== own.current) {
       own.current = JSON.stringify(value);
       setTree(treeOf(value));
     }
   }, [value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!added.current) return;
     area.current?.querySelector(`[data-row="${added.current}"] select, [data-row="${added.current}"] button`)?.focus();
     added.current = null;

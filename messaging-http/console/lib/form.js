@@ -36,6 +36,8 @@ function written(values, name, value) {
 export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, submit = t("Save"), extra, done, danger, wide, children }) {
   const [values, setValues] = useState(initial);
   const [error, setError] = useState(null);
+  // Controls that were changed since the refusal: what was said about them is no longer about what they hold.
+  const [changed, setChanged] = useState([]);
   const [busy, setBusy] = useState(false);
   const [schema, setSchema] = useState({});
   const form = useRef();
@@ -49,16 +51,21 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
     for (const { pointer, parameter, message } of error?.violations ?? []) {
       const place = pointer ?? `/${parameter}`;
       const name = [...names.current].find((known) => place === pointerOf(known) || place.startsWith(`${pointerOf(known)}/`));
+      if (name && changed.includes(name)) continue;
       (found[name ?? ""] ??= []).push(name && place !== pointerOf(name) ? `${place.slice(pointerOf(name).length + 1)}: ${message}` : message);
     }
     return found;
-  }, [error]);
+  }, [error, changed]);
+  const isRefused = error && (!error.violations?.length || Object.keys(violations).length > 0);
 
-  const change = (name, value) => setValues((old) => {
-    const next = written(old, name, value);
-    onChange?.(next);
-    return next;
-  });
+  const change = (name, value) => {
+    if (violations[name]) setChanged([...changed, name]);
+    setValues((old) => {
+      const next = written(old, name, value);
+      onChange?.(next);
+      return next;
+    });
+  };
 
   const run = async (event) => {
     event.preventDefault();
@@ -74,6 +81,7 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
     if (sent.current.text !== text) sent.current = { text, key: idempotencyKey() };
     setBusy(true);
     setError(null);
+    setChanged([]);
     try {
       const answer = await call(id, { path, body: input, key: sent.current.key });
       sent.current = {};
@@ -92,11 +100,11 @@ export function Form({ id, path, initial = {}, body, onDone, onChange, refusal, 
     }
   };
 
-  const context = { values, change, schema, violations, error, names: names.current };
+  const context = { values, change, schema, violations, error, changed, names: names.current };
   const lacking = missing(id);
   return html`<${Context.Provider} value=${context}>
     <form ref=${form} class=${wide ? "form wide" : "form"} novalidate onSubmit=${run} data-operation=${id}>
-      ${error && html`<${Summary} error=${error} violations=${violations} told=${refusal?.(error, values)} />`}
+      ${isRefused && html`<${Summary} error=${error} violations=${violations} told=${refusal?.(error, values)} />`}
       ${children}
       <div class="actions">
         <button type="submit" class=${danger ? "danger" : "primary"} disabled=${busy || !allowed(id)}>${busy ? t("One moment") : submit}</button>
@@ -161,12 +169,13 @@ export function useForm() {
 
 /** The faults of a control that draws them itself, and of what is in it: `[{ pointer, code, message, line, column }]`. */
 export function useFaults(name) {
-  const { error, names } = useContext(Context);
+  const { error, changed, names } = useContext(Context);
   useEffect(() => {
     names.add(name);
     return () => names.delete(name);
   }, [name]);
   const place = pointerOf(name);
+  if (changed?.includes(name)) return [];
   return (error?.violations ?? []).filter(({ pointer }) => pointer === place || pointer?.startsWith(`${place}/`));
 }
 

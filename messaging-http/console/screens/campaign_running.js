@@ -47,7 +47,7 @@ const estimate = () => import("./campaign_audience.js").then(({ Estimate }) => (
 // ---- what needs to be known first ----
 
 const PAUSED = {
-  user: "Somebody paused it. Nobody new is sent to until it is resumed; the audience stays as it was.",
+  user: "It is paused: nobody else gets it until you resume it. The audience stays as it was.",
   restored: "The database was restored from a copy. Look at what was sent already, then resume or cancel.",
   stale: "Its start was more than six hours overdue, so it waits for a person. Resume it if it should still be sent.",
 };
@@ -63,7 +63,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
   if (status === "scheduled" && !started) {
     return html`<div class="notice"><p>${byZone
       ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
-      : t("Starts {time}.", { time: absolute(at) })} <span class="muted">(<${Time} at=${at} />)</span></p></div>`;
+      : Date.parse(at) <= Date.now() ? t("It starts now.") : t("Starts {time}.", { time: absolute(at) })} ${Date.parse(at) > Date.now() && html`<span class="muted">(<${Time} at=${at} />)</span>`}</p></div>`;
   }
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
   if (status === "failed") {
@@ -110,7 +110,7 @@ function Losses({ id, figures }) {
   const { sent, delivered, deferred, bounces, complaints, unsubscribes } = figures;
   const of = (part, whole) => (whole && part ? percent(part / whole) : "");
   return html`<section class="card" aria-labelledby="losses"><h2 id="losses">${t("Problems")}</h2>
-    <${Bars} label=${t("Problems")} rows=${[
+    <${Bars} label=${t("Problems")} whole=${sent} rows=${[
       { label: t("Bounced"), value: bounces, note: of(bounces, sent), href: who("bounced"), tone: "bad" },
       { label: t("Complained"), value: complaints, note: of(complaints, delivered), href: who("complained"), tone: "bad" },
       { label: t("Unsubscribed"), value: unsubscribes, note: of(unsubscribes, delivered), href: who("unsubscribed"), tone: "bad" },

@@ -37,7 +37,7 @@ export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
   };
   const now = async () => {
     const people = estimate === undefined ? t("everybody in the audience") : t("{number} people", { number: number(estimate) });
-    const text = t("It goes to {people} at once. What is sent cannot be taken back; you can pause what is not sent yet.", { people });
+    const text = t("Sending to {people} begins now. What is sent cannot be taken back; you can pause what is not sent yet.", { people });
     if (await confirm({ title: t("Send now?"), text, action: t("Send now") })) schedule({ send_now: true }, t("Sending begins"));
   };
   return html`<section class="card" aria-labelledby="${id}-title" id="timing" tabindex="-1">

@@ -64,7 +64,7 @@ function FileChoice({ onChosen }) {
   };
   return html`<div class="empty ${isOver ? "over" : ""}" onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
     <div class="field"><label for="file">${t("CSV file")}</label>
-      <p class="help" id="file-help">${t("The first row names the columns. Comma, semicolon or tab; up to 100 MB and a million rows. Nothing is sent before you have seen the columns.")}</p>
+      <p class="help" id="file-help">${t("The first row names the columns. Comma, semicolon or tab; up to 100 MB and a million rows. You see the columns before anything is uploaded.")}</p>
       <input id="file" type="file" accept=".csv,.tsv,.txt,text/csv,text/plain" aria-describedby="file-help file-fault" aria-invalid=${fault ? "true" : undefined}
         onChange=${(event) => take(event.target.files[0], true)} /></div>
     <div id="file-fault" role="status">${fault

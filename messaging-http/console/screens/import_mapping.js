@@ -12,6 +12,10 @@ const NEW = "new";
 const SKIP = "";
 // The column that is put in front of the others when everybody goes onto one list.
 const ON_LIST = "put_on_list";
+const CONSENT = "consent.marketing_email";
+
+// Templates and filters tell Plan from plan; small letters are what people type there.
+const nameFor = (header) => keyOf(header.trim().toLowerCase());
 
 const keyOf = (header) => header.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^[^A-Za-z_]+/, "").slice(0, 64) || "column";
 
@@ -20,15 +24,19 @@ const ALIASES = {
   "e-mail": "email", mail: "email", "email address": "email", "e-mail address": "email", email_address: "email", telephone: "phone", mobile: "phone",
   "phone number": "phone", id: "external_id", user_id: "external_id", language: "locale", time_zone: "timezone", list: "list_ids", lists: "list_ids", tag: "tags",
 };
+// These say who agreed, when their values are answers.
+const CONSENTS = /^(email |marketing )?(consent|opt[-_ ]?in|newsletter|subscribed)$/;
+const ANSWER = /^(yes|no|true|false|0|1)?$/i;
 
 // What a column is at first: a field by its name, a declared or a new attribute otherwise.
-function guess(header, fields, taken) {
+function guess(header, fields, taken, values) {
   const name = header.trim().toLowerCase();
   const target = TARGETS.find(([known]) => known === name)?.[0] ?? ALIASES[name];
   if (target && !taken.includes(target)) return target;
+  if (CONSENTS.test(name) && values.every((value) => ANSWER.test(value.trim())) && !taken.includes(CONSENT)) return CONSENT;
   if (name.startsWith("attributes.")) return `attributes.${keyOf(header.trim().slice(11))}`;
   const field = fields.find(({ key, label }) => key.toLowerCase() === name || label?.toLowerCase() === name);
-  return header ? `attributes.${field?.key ?? keyOf(header)}` : SKIP;
+  return header ? `attributes.${field?.key ?? nameFor(header)}` : SKIP;
 }
 
 const nameOf = (target) => t(TARGETS.find(([one]) => one === target)[1]);
@@ -41,7 +49,7 @@ export function Mapping(props) {
 }
 
 function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists, list: wanted = "" }) {
-  const [targets, setTargets] = useState(() => header.reduce((all, name) => [...all, guess(name, fields, all)], []));
+  const [targets, setTargets] = useState(() => header.reduce((all, name) => [...all, guess(name, fields, all, rows.map((row) => row[all.length] ?? ""))], []));
   const [keys, setKeys] = useState(["external_id", "email", "phone"]);
   const [list, setList] = useState(wanted);
   const [state, setState] = useState({});
@@ -90,6 +98,7 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
     ${!hasLists && lists.length > 0 && html`<div class="field"><label for="on-list">${t("Put everybody on a list")}</label>
       <select id="on-list" value=${list} onChange=${(event) => setList(event.target.value)}><option value="">${t("No list")}</option>
         ${lists.map(({ id, name }) => html`<option key=${id} value=${id} selected=${id === list}>${name}</option>`)}</select></div>`}
+    ${targets.includes("email") && !targets.includes(CONSENT) && html`<p class="notice">${t("No column says who agreed to marketing. Campaigns go only to contacts with consent: choose “Consent to email marketing” for the column that holds it.")}</p>`}
     ${twice.length > 0 && html`<div class="notice fault" role="alert"><p>${t("Two columns become the same thing: {names}. Skip one of them.", { names: [...new Set(twice)].join(", ") })}</p></div>`}
     <details><summary>${t("What values look like")}</summary><ul>
       <li>${t("Phones with their country: +14155550123.")}</li>
@@ -111,7 +120,7 @@ function Values({ rows, nth }) {
 }
 
 function Target({ column, value, fields, onChange }) {
-  const own = keyOf(column);
+  const own = nameFor(column);
   const isAttribute = value.startsWith("attributes.");
   const key = isAttribute ? value.slice(11) : "";
   const isDeclared = fields.some((field) => field.key === key);
@@ -122,7 +131,7 @@ function Target({ column, value, fields, onChange }) {
       <optgroup label=${t("Fields of a contact")}>${TARGETS.map(([target, text]) => html`<option key=${target} value=${target} selected=${chosen === target}>${t(text)}</option>`)}</optgroup>
       <optgroup label=${t("Attributes")}>
         ${fields.map((field) => html`<option key=${field.key} value=${`attributes.${field.key}`} selected=${chosen === `attributes.${field.key}`}>${field.label || field.key}</option>`)}
-        <option value=${NEW} selected=${chosen === NEW}>${t("Another attribute")}</option></optgroup></select>
+        <option value=${NEW} selected=${chosen === NEW}>${t("New attribute")}</option></optgroup></select>
     ${chosen === NEW && html`<label class="field"><span class="help">${t("Its name")}</span>
       <input value=${key} autocomplete="off" onInput=${(event) => onChange(`attributes.${event.target.value.replace(/[^A-Za-z0-9_-]+/g, "_")}`)} /></label>`}</div>`;
 }

@@ -17,7 +17,7 @@ export function Answer({ message, to, attempts, onDone }) {
   return html`<section class="notice answer ${tone}" aria-label=${t("Where it is and why")}>
     <p class="lead">${explanation.text}</p>
     <${Words} message=${message} to=${to} attempts=${attempts} />
-    <p class="muted">${t("As of")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${nextStep(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
+    <p class="muted">${t("Last change:")} <${Time} at=${explanation.since} />${explanation.next_attempt_at && html` · ${nextStep(message)} <${Time} at=${explanation.next_attempt_at} />`}</p>
     ${status === "suppressed" && !after && html`<${Cause} message=${message} to=${to} />`}
     ${after
       ? html`<p>${after} ${maySendAgain(message) && html`<a href=${href("send", { like: message.message_id })}>${t("Send again")}</a>`}</p>`

@@ -112,6 +112,8 @@ function Fields({ template, faults }) {
     </div></details>`}`;
 }
 
+const FALLBACK = '{{ contact.attributes.first_name | default("there") }}';
+
 // A source with the faults that saving told, else those of the preview.
 function SourceField({ name, label, variables, preview, rows, help }) {
   const [values, change] = useForm();
@@ -119,7 +121,7 @@ function SourceField({ name, label, variables, preview, rows, help }) {
   const told = saved.length ? saved : preview.filter(({ pointer }) => pointer === `/${name}`);
   const faults = told.map(({ line, message }) => ({ line, message: line ? message.replace(/^line \d+, /, "") : message }));
   return html`<${Editor} label=${label} value=${values[name] ?? ""} onInput=${(text) => change(name, text)} variables=${variables}
-    faults=${faults} rows=${rows} help=${help && `${help} ${t("Ctrl-Space offers variables.")}`} />`;
+    faults=${faults} rows=${rows} help=${[help, t("Ctrl-Space offers variables."), t("For when a value is missing: {example}", { example: FALLBACK })].filter(Boolean).join(" ")} />`;
 }
 
 // For those who may only read.

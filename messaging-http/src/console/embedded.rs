@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Compression, Found};
+use super::found::{Compression, Found};
 
 /// A file.
 pub(super) struct Embedded {

@@ -40,7 +40,7 @@ fn scripts(folder: &Path, below: &str) -> Vec<(String, String)> {
         let path = format!("{below}{}", entry.file_name().into_string().unwrap());
         if entry.file_type().unwrap().is_dir() {
             found.extend(scripts(&entry.path(), &format!("{path}/")));
-        } else if path.ends_with(".js") {
+        } else if entry.path().extension().is_some_and(|extension| extension == "js") {
             found.push((path, fs::read_to_string(entry.path()).unwrap()));
         }
     }
@@ -70,7 +70,11 @@ fn ids<'s>(script: &'s str, verbs: &BTreeSet<&str>) -> BTreeSet<&'s str> {
         let is_call = if open == "(" { CALLS.contains(&name) } else { name == "operations" };
         let argument = script[at + 1..].trim_start();
         if is_call && argument.starts_with(QUOTES) {
-            found.insert(word(&argument[1..]).0);
+            let (quote, argument) = argument.split_at(1);
+            let (id, rest) = word(argument);
+            if rest.starts_with(quote) {
+                found.insert(id);
+            }
         }
     }
     for (at, table) in script.match_indices("operations.") {
@@ -102,7 +106,7 @@ fn verbs() -> BTreeSet<&'static str> {
 #[test]
 fn ids_are_found_in_scripts() {
     let script = "import { operations } from \"./operations.js\"; await call(\"a\", {}); useCall(\n  'b'); operations.c.path; \
-        operations[\"d\"]; recall(\"no\"); call(id); showAs(call(`e`)); calls(\"no\"); <${List} id=\"listMessages\" />; \
+        operations[\"d\"]; recall(\"no\"); call(id); showAs(call(`e`)); calls(\"no\"); request(`no.${id}`); <${List} id=\"listMessages\" />; \
         allowed(\"f\") && \"getNothing\"; \"list\"; \"lists\"; \"onClick\"; \"get a Thing\"";
     assert_eq!(ids(script, &verbs()).into_iter().collect::<String>(), "abcdefgetNothinglistMessages");
 }

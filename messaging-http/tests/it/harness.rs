@@ -77,9 +77,11 @@ impl TestServer {
         let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
         let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
         let transport = Arc::new(MemoryTransport::default());
-        let builder = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
-            .clock(clock.clone())
-            .transport(Channel::Email, "smtp", transport.clone());
+        let builder = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32])).clock(clock.clone()).transport(
+            Channel::Email,
+            "smtp",
+            transport.clone(),
+        );
         let app = change(builder, directory.path()).build().await.unwrap();
         let server = Server::bind(app.clone(), options).unwrap();
         let submissions = server.submission_sink();

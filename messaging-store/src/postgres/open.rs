@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::apply::apply;
 use super::commit::{Commits, LANES};
+use super::connecting::OnRuntime;
 use super::desk::Desk;
 use super::limits::Limits;
 use super::news::Teller;
@@ -80,7 +81,8 @@ impl PostgresStore {
         };
         let pool = |size: usize| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            let manager = Manager::from_config(config.clone(), tls.clone(), recycling);
+            let connect = OnRuntime::present(tls.clone());
+            let manager = Manager::from_connect(config.clone(), connect, recycling);
             Pool::builder(manager)
                 .max_size(size)
                 .post_create(begin_era())

@@ -55,7 +55,10 @@ fn not_connected(error: PoolError) -> OpenError {
                 code.code().starts_with("08")
                     || [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code)
             }
-            None => error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>()),
+            None => {
+                let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+                error.is_closed() || cause.is_some()
+            }
         },
         PoolError::Timeout(_) => true,
         _ => false,

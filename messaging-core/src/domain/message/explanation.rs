@@ -109,9 +109,9 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         MessageStatus::Sent => plain("The message was handed over, and whether it arrived has not been reported."),
         MessageStatus::Delivered => plain("The message was delivered."),
         MessageStatus::Complained => Explanation {
-            cure: advice(
+            cure: Some(advice(
                 "Send nothing more to this address; it is on the suppression list, and complaints harm all mail.",
-            ),
+            )),
             ..plain("The message was delivered, and the recipient reported it as unwanted.")
         },
         MessageStatus::Cancelled => plain("The message was withdrawn before it was sent."),
@@ -119,7 +119,7 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         MessageStatus::Bounced => {
             let (code, text, cure) = bounced(told.text("bounce_class"));
             let text = format!("{text}{}.", told.reply());
-            Explanation { code: code.to_owned(), text, cure: advice(cure), ..plain("") }
+            Explanation { code: code.to_owned(), text, cure: Some(advice(cure)), ..plain("") }
         }
         MessageStatus::Failed => {
             let (code, text, cure) = failed(message, told.text("reason"));
@@ -164,8 +164,8 @@ fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure 
 }
 
 /// What only a person can do.
-fn advice(text: &str) -> Option<Cure> {
-    Some(Cure { text: text.to_owned(), operation: None, path: None, body: None })
+fn advice(text: &str) -> Cure {
+    Cure { text: text.to_owned(), operation: None, path: None, body: None }
 }
 
 fn held(message: &Message, hold: Hold) -> Explanation {
@@ -195,7 +195,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
             ("paused", "The campaign is paused, and the message waits until it is resumed.", cure)
         }
         HoldReason::Held => {
-            let cure = advice("The operator lets the server send again.");
+            let cure = Some(advice("The operator lets the server send again."));
             ("held", "The server was started from a copy and sends nothing until it is told to.", cure)
         }
     };
@@ -275,7 +275,7 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
         "no_route" => (
             "no_route",
             "There is no way to the recipient.",
-            advice("Check the number or address, and whether the provider serves its country."),
+            Some(advice("Check the number or address, and whether the provider serves its country.")),
         ),
         "sender_domain_not_verified" => {
             let path = format!("/workspaces/{workspace}/sending-domains");
@@ -290,12 +290,14 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
         "attachment_error" => (
             "attachment_error",
             "An attachment of the message could not be read.",
-            advice("Send the message again with its file."),
+            Some(advice("Send the message again with its file.")),
         ),
         _ => (
             "provider_error",
             "The provider refused the message, or could not be used until it expired.",
-            advice("Compare the settings of the channel with what the provider says in the attempts, then send again."),
+            Some(advice(
+                "Compare the settings of the channel with what the provider says in the attempts, then send again.",
+            )),
         ),
     }
 }
@@ -320,7 +322,7 @@ fn suppressed(
         "frequency_cap" => (
             "frequency_cap",
             "The contact had its share of marketing messages, and this one was left out.",
-            advice("Nothing has to be done; later campaigns reach the contact again."),
+            Some(advice("Nothing has to be done; later campaigns reach the contact again.")),
         ),
         listed => {
             let text = match listed {
@@ -336,10 +338,10 @@ fn suppressed(
             };
             let cure = match (listed, entry) {
                 ("complaint" | "unsubscribe", _) => {
-                    advice("Leave the address alone, unless its owner asks for messages again.")
+                    Some(advice("Leave the address alone, unless its owner asks for messages again."))
                 }
                 (_, Some(entry)) => lift(entry),
-                (_, None) => advice("The address is no longer on the list; send the message again."),
+                (_, None) => Some(advice("The address is no longer on the list; send the message again.")),
             };
             ("suppressed", text, cure)
         }

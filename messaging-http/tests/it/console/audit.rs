@@ -17,7 +17,8 @@ fn axe() -> Option<&'static str> {
     let read = || {
         let Some(path) = std::env::var_os("AXE") else {
             assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "AXE names no axe.min.js");
-            let _ = writeln!(std::io::stderr(), "SKIPPED: axe-core's part of the tests, because AXE names no axe.min.js");
+            let _ =
+                writeln!(std::io::stderr(), "SKIPPED: axe-core's part of the tests, because AXE names no axe.min.js");
             return None;
         };
         Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))

@@ -48,7 +48,8 @@ async fn loaded(page: &Page) -> Vec<(String, u64)> {
 
 /// Names and bytes of files on a line.
 fn listed(files: &[(String, u64)]) -> String {
-    let name = |url: &str| url.rsplitn(3, '/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");
+    let name =
+        |url: &str| url.rsplitn(3, '/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");
     files.iter().map(|(url, bytes)| format!("{} {bytes}", name(url))).collect::<Vec<_>>().join(", ")
 }
 

@@ -192,20 +192,27 @@ async fn templates(filling: &mut Filling<'_>) {
     let id = filling.make("template", "templates", body).await;
     let changed = json!({"name": "Order", "channel": "email", "subject": "Your order {{ order.id }}"});
     filling.call("PATCH", &format!("templates/{id}"), &changed).await;
-    filling.make("text_template", "templates", json!({"name": "Code", "channel": "sms", "text": "Your code is {{ code }}"})).await;
+    filling
+        .make(
+            "text_template",
+            "templates",
+            json!({"name": "Code", "channel": "sms", "text": "Your code is {{ code }}"}),
+        )
+        .await;
 }
 
 async fn messages(filling: &mut Filling<'_>) {
     filling.call("PUT", "channels/sms", &json!({"provider": "sandbox"})).await;
     let hook = json!({"url": "https://shop.example/hooks", "events": ["*"]});
     let hook = filling.make("webhook", "webhooks", hook).await;
-    let html = "<p>Thanks for <a href=\"https://shop.example/orders/17\">order 17</a>.</p><img src=\"cid:logo\" alt=\"Acme\">";
+    let html =
+        "<p>Thanks for <a href=\"https://shop.example/orders/17\">order 17</a>.</p><img src=\"cid:logo\" alt=\"Acme\">";
     let one = json!({"html": html, "from_name": "Acme", "headers": {"X-Order": "17"}, "metadata": {"order_id": 17},
-        "tags": ["order"], "options": {"track_opens": true, "track_clicks": true},
-        "attachments": [
-            {"filename": "receipt.txt", "content_type": "text/plain", "content_b64": "VGhhbmtz"},
-            {"filename": "logo.gif", "content_type": "image/gif", "content_id": "logo", "content_b64": DOT},
-        ]});
+    "tags": ["order"], "options": {"track_opens": true, "track_clicks": true},
+    "attachments": [
+        {"filename": "receipt.txt", "content_type": "text/plain", "content_b64": "VGhhbmtz"},
+        {"filename": "logo.gif", "content_type": "image/gif", "content_id": "logo", "content_b64": DOT},
+    ]});
     let message = filling.email("message", &format!("ann@{PEOPLE}"), one).await;
     for fate in ["bounce", "softbounce", "deferred", "complaint", "blocked"] {
         filling.email(fate, &format!("{fate}@simulator.invalid"), Value::Null).await;
@@ -236,9 +243,13 @@ async fn campaigns(filling: &mut Filling<'_>) {
     let sent = campaign("Spring sale", &filling.ids, Value::Null);
     let sent = filling.make("sent_campaign", "campaigns", sent).await;
     filling.call("POST", &format!("campaigns/{sent}/schedule"), &now).await;
-    let test = campaign("Which subject", &filling.ids, json!({"kind": "ab_test", "subject_override": null,
+    let test = campaign(
+        "Which subject",
+        &filling.ids,
+        json!({"kind": "ab_test", "subject_override": null,
         "variants": [{"name": "A", "subject": "Spring is here"}, {"name": "B", "subject": "Ten percent off"}],
-        "settings": {"ab_test": {"test_percent": 50, "wait_minutes": 60, "winner_metric": "open_rate"}}}));
+        "settings": {"ab_test": {"test_percent": 50, "wait_minutes": 60, "winner_metric": "open_rate"}}}),
+    );
     let test = filling.make("running_campaign", "campaigns", test).await;
     filling.call("POST", &format!("campaigns/{test}/schedule"), &now).await;
     let later = campaign("Autumn", &filling.ids, Value::Null);
@@ -253,21 +264,21 @@ async fn campaigns(filling: &mut Filling<'_>) {
 async fn automations(filling: &mut Filling<'_>) {
     let (template, list) = (filling.ids["template"].clone(), filling.ids["list"].clone());
     let graph = json!({"entry": "wait",
-        "nodes": [
-            {"id": "wait", "kind": "wait_event", "name": "Paid?", "config":
-                {"on": {"type": "event", "name": "order_paid"}, "timeout": {"value": 2, "unit": "hours"}}},
-            {"id": "who", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["vip"]}}},
-            {"id": "ask", "kind": "send", "config": {"template_id": template, "category": "transactional"}},
-            {"id": "draw", "kind": "split", "config": {"branches": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}},
-            {"id": "tag", "kind": "add_tag", "config": {"tag": "asked"}},
-            {"id": "join", "kind": "add_to_list", "config": {"list_id": list}},
-            {"id": "end", "kind": "exit", "config": {"reason": "paid"}},
-        ],
-        "edges": [
-            {"from": "wait", "to": "end", "branch": "event"}, {"from": "wait", "to": "who", "branch": "timeout"},
-            {"from": "who", "to": "ask", "branch": "yes"}, {"from": "who", "to": "draw", "branch": "no"},
-            {"from": "draw", "to": "tag", "branch": "a"}, {"from": "draw", "to": "join", "branch": "b"},
-        ]});
+    "nodes": [
+        {"id": "wait", "kind": "wait_event", "name": "Paid?", "config":
+            {"on": {"type": "event", "name": "order_paid"}, "timeout": {"value": 2, "unit": "hours"}}},
+        {"id": "who", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["vip"]}}},
+        {"id": "ask", "kind": "send", "config": {"template_id": template, "category": "transactional"}},
+        {"id": "draw", "kind": "split", "config": {"branches": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]}},
+        {"id": "tag", "kind": "add_tag", "config": {"tag": "asked"}},
+        {"id": "join", "kind": "add_to_list", "config": {"list_id": list}},
+        {"id": "end", "kind": "exit", "config": {"reason": "paid"}},
+    ],
+    "edges": [
+        {"from": "wait", "to": "end", "branch": "event"}, {"from": "wait", "to": "who", "branch": "timeout"},
+        {"from": "who", "to": "ask", "branch": "yes"}, {"from": "who", "to": "draw", "branch": "no"},
+        {"from": "draw", "to": "tag", "branch": "a"}, {"from": "draw", "to": "join", "branch": "b"},
+    ]});
     let body = json!({"name": "Cart", "trigger": {"kind": "event", "config": {"name": "cart_updated"}}, "graph": graph,
         "re_entry": "always"});
     let id = filling.make("automation", "automations", body).await;
@@ -279,7 +290,9 @@ async fn automations(filling: &mut Filling<'_>) {
 }
 
 async fn settings(filling: &mut Filling<'_>) {
-    filling.make("domain", "sending-domains", json!({"domain": "mail.acme.example", "tracking_subdomain": "links"})).await;
+    filling
+        .make("domain", "sending-domains", json!({"domain": "mail.acme.example", "tracking_subdomain": "links"}))
+        .await;
     let file = format!("email,age\nhenry@{PEOPLE},40\nnobody,x\n");
     let path = crate::uploads::announce(filling.server, file.as_bytes()).await;
     let put = filling.server.request("PUT", &path, &[("content-type", "text/csv")], Some(&file)).await;

@@ -61,14 +61,16 @@ async fn spread(server: &TestServer) -> Ids {
     // A template's text is a program of its own language, so what would be a part of one is escaped.
     let source = format!("{{% raw %}}{MAIL}{{% endraw %}}");
     let subject: String = format!("{{% raw %}}{long}{{% endraw %}}").chars().filter(|c| !c.is_control()).collect();
-    let template = json!({"name": name, "channel": "email", "subject": subject, "html": source, "text": "{% raw %}x{% endraw %}"});
+    let template =
+        json!({"name": name, "channel": "email", "subject": subject, "html": source, "text": "{% raw %}x{% endraw %}"});
     let template = filling.make("template", "templates", template).await;
     let url = "https://shop.example/?x='onerror=window.ran=1//%22%3E%3Cimg%20src=x%20onerror=window.ran=1%3E";
     filling.make("webhook", "webhooks", json!({"url": url, "events": ["*"]})).await;
     let campaign = json!({"name": name, "channel": "email", "template_id": template, "audience": {"list_ids": [list]},
         "from_name": short, "settings": {"utm": {"source": short, "medium": short, "campaign": short}}});
     filling.make("campaign", "campaigns", campaign).await;
-    let graph = json!({"nodes": [{"id": "end", "kind": "exit", "name": short, "config": {"reason": short}}], "edges": []});
+    let graph =
+        json!({"nodes": [{"id": "end", "kind": "exit", "name": short, "config": {"reason": short}}], "edges": []});
     let automation = json!({"name": name, "trigger": {"kind": "event", "config": {"name": short}}, "graph": graph});
     filling.make("automation", "automations", automation).await;
     let more = json!({"subject": long.chars().filter(|c| !c.is_control()).take(900).collect::<String>(), "html": MAIL, "text": long,
@@ -77,7 +79,9 @@ async fn spread(server: &TestServer) -> Ids {
     filling.email("message", &format!("ann@{PEOPLE}"), more.clone()).await;
     filling.work().await;
     // What servers of others answer is as little to be trusted.
-    filling.call("PUT", "channels/email", &json!({"provider": "smtp", "config": {"host": "relay.test", "port": 25}})).await;
+    filling
+        .call("PUT", "channels/email", &json!({"provider": "smtp", "config": {"host": "relay.test", "port": 25}}))
+        .await;
     server.transport.answer(&format!("bob@{PEOPLE}"), &format!("550 5.1.1 {}", texts()[..4].join(" ")));
     filling.email("refused", &format!("bob@{PEOPLE}"), more).await;
     filling.work().await;
@@ -88,7 +92,8 @@ async fn spread(server: &TestServer) -> Ids {
     filling.ids
 }
 
-const RAN: &str = "return typeof window.ran === 'undefined' && typeof top.ran === 'undefined' ? 'nothing' : 'something'";
+const RAN: &str =
+    "return typeof window.ran === 'undefined' && typeof top.ran === 'undefined' ? 'nothing' : 'something'";
 
 /// Where texts are shown; `{name}` is the id of what was made under this name.
 const ROUTES: &[&str] = &[
@@ -131,7 +136,8 @@ async fn nothing_of_a_hostile_text_runs_on_any_screen() {
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     let mut found = Vec::new();
     for route in ROUTES {
-        page.load(&ids.iter().fold((*route).to_owned(), |route, (name, id)| route.replace(&format!("{{{name}}}"), id))).await;
+        page.load(&ids.iter().fold((*route).to_owned(), |route, (name, id)| route.replace(&format!("{{{name}}}"), id)))
+            .await;
         if page.browser.run(RAN, &[]).await != "nothing" {
             found.push(format!("{route}: something ran"));
         }
@@ -152,7 +158,9 @@ async fn nothing_of_a_hostile_text_runs_on_any_screen() {
         page.narrow(1280, 900).await;
         // The frame says what it kept a mail from.
         let of_frames = |fault: &String| fault.contains("/frame.html") || fault.contains("/frame-pictures.html");
-        found.extend(page.faults().await.into_iter().filter(|fault| !of_frames(fault)).map(|fault| format!("{route}: {fault}")));
+        found.extend(
+            page.faults().await.into_iter().filter(|fault| !of_frames(fault)).map(|fault| format!("{route}: {fault}")),
+        );
     }
     assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
 }

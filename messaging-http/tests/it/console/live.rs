@@ -18,7 +18,8 @@ async fn events_appear_by_themselves_also_after_the_network_was_away() {
     filling.work().await;
     page.until_it_says(&format!("one@{PEOPLE}")).await;
 
-    let network = |offline: bool| json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+    let network =
+        |offline: bool| json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
     page.browser.devtools("Network.emulateNetworkConditions", network(true)).await;
     page.set_clock(&server).await;
     filling.email("two", &format!("two@{PEOPLE}"), Value::Null).await;
@@ -80,7 +81,8 @@ async fn of_several_windows_one_asks_and_all_hear() {
 }
 
 /// Shows or hides the document.
-const SEEN: &str = "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => arguments[0] });
+const SEEN: &str =
+    "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => arguments[0] });
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] === 'hidden' });
     document.dispatchEvent(new Event('visibilitychange'))";
 

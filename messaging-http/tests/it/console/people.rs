@@ -29,7 +29,8 @@ impl Person {
     /// Signs in as a program does; answers the token.
     pub(crate) async fn token(&self, server: &TestServer) -> String {
         let body = json!({"email": self.email, "password": PASSWORD}).to_string();
-        let answer = server.request("POST", "/v1/auth/login", &[("content-type", "application/json")], Some(&body)).await;
+        let answer =
+            server.request("POST", "/v1/auth/login", &[("content-type", "application/json")], Some(&body)).await;
         let Value::String(token) = answer.json()["token"].take() else { panic!("{answer:?}") };
         token
     }

@@ -24,7 +24,8 @@ const ROWS: usize = 100_000;
 const AT_ONCE: usize = 5_000;
 
 /// The names of the rows, in JavaScript.
-const NAMES: &str = "[...document.querySelectorAll('main tbody tr')].map((row) => row.firstElementChild.textContent).join()";
+const NAMES: &str =
+    "[...document.querySelectorAll('main tbody tr')].map((row) => row.firstElementChild.textContent).join()";
 
 fn contact(server: &TestServer, number: usize) -> Contact {
     let now = server.app.now();
@@ -113,7 +114,8 @@ async fn lists_of_a_hundred_thousand_rows_open_like_short_ones() {
     server.clock.advance(Duration::from_mins(1));
     // What is looked for is found by its name, not by leafing.
     page.load("#/contacts?email=person17%40people.example").await;
-    let rows = "return [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent.includes('person17@'))";
+    let rows =
+        "return [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent.includes('person17@'))";
     assert_eq!(page.browser.run(rows, &[]).await, json!([true]));
     assert_eq!(page.faults().await, [""; 0]);
 }

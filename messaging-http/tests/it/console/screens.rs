@@ -142,7 +142,9 @@ async fn every_screen_is_for_everybody_empty() {
         page.leave_for(screen.route).await;
         found.add(screen, audit(&page, true).await);
         // An empty screen says what to do; that of the installation is never empty.
-        let ways = page.browser.run("return document.querySelectorAll('main :is(a[href], button, input, select)').length", &[]);
+        let ways = page
+            .browser
+            .run("return document.querySelectorAll('main :is(a[href], button, input, select)').length", &[]);
         if ways.await == 0 && screen.route != "#/system" {
             found.add(screen, ["offers nothing to do".to_owned()]);
         }
@@ -164,7 +166,10 @@ async fn a_viewer_sees_every_screen_and_no_address() {
         let dom = page.dom().await;
         let host = format!("@{PEOPLE}");
         let ends = dom.match_indices(&host).map(|(at, _)| &dom[dom.floor_char_boundary(at.saturating_sub(40))..at]);
-        found.add(screen, ends.filter(|before| !before.ends_with("***")).map(|before| format!("shows an address: …{before}@")));
+        found.add(
+            screen,
+            ends.filter(|before| !before.ends_with("***")).map(|before| format!("shows an address: …{before}@")),
+        );
         if dom.contains("4155550123") {
             found.add(screen, ["shows a number".to_owned()]);
         }

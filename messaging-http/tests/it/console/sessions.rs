@@ -19,7 +19,8 @@ async fn a_link_signs_in_once_and_leaves_no_trace() {
     let ticket = link.expose().split_once("#ticket=").unwrap().1.to_owned();
     page.browser.open(&page.url(&format!("#ticket={ticket}"))).await;
     page.settle(Some("Home")).await;
-    let traces = "return [location.href, JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie]";
+    let traces =
+        "return [location.href, JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie]";
     let traces = page.browser.run(traces, &[]).await;
     assert!(!traces.to_string().contains(&ticket) && !traces.to_string().contains("ms_"), "{traces}");
     assert_eq!(traces[3], "", "scripts see no cookie");
@@ -82,7 +83,9 @@ async fn a_session_that_ends_in_the_middle_of_work_takes_nothing_along() {
     let token = ann.token(&server).await;
     page.sign_in(&token).await;
     page.load("#/send").await;
-    for (label, text) in [("To", "delivered@simulator.invalid"), ("Subject", "Written for long"), ("Text", "Many words")] {
+    for (label, text) in
+        [("To", "delivered@simulator.invalid"), ("Subject", "Written for long"), ("Text", "Many words")]
+    {
         page.fill(label, text).await;
     }
     server.commit([Write::DeleteSession(Digest::of(&token))]).await;

@@ -49,7 +49,10 @@ impl Driver {
         let is_there = |program: &&str| std::env::split_paths(&path).any(|place| place.join(program).is_file());
         if let Some(missing) = PROGRAMS.into_iter().find(|program| !is_there(program)) {
             assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "there is no {missing} on this machine");
-            let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {missing} on this machine, so no browser to test with");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: there is no {missing} on this machine, so no browser to test with"
+            );
             return None;
         }
         let directory = std::env::temp_dir().join(format!("messaging-browser-{}", std::process::id()));
@@ -346,12 +349,15 @@ async fn exchange(address: SocketAddr, method: &str, path: &str, body: Option<Va
         }
         std::io::Result::Ok(answer)
     };
-    let answer = tokio::time::timeout(DEADLINE, talk).await.map_err(|_| format!("{path}: no answer in {DEADLINE:?}"))?;
+    let answer =
+        tokio::time::timeout(DEADLINE, talk).await.map_err(|_| format!("{path}: no answer in {DEADLINE:?}"))?;
     let answer = answer.map_err(|error| format!("{path}: {error}"))?;
     let start = body_start(&answer).ok_or_else(|| format!("{path}: no answer"))?;
     let mut value: Value = serde_json::from_slice(&answer[start..]).map_err(|error| format!("{path}: {error}"))?;
     match &value["value"]["error"] {
-        Value::String(error) => Err(format!("{path}: {error}: {}", value["value"]["message"].as_str().unwrap_or_default())),
+        Value::String(error) => {
+            Err(format!("{path}: {error}: {}", value["value"]["message"].as_str().unwrap_or_default()))
+        }
         _ => Ok(value["value"].take()),
     }
 }
