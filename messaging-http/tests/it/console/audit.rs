@@ -85,9 +85,10 @@ pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
     let mut found = Vec::new();
     for (width, height) in [(1280, 900), (320, 700)] {
         page.narrow(width, height).await;
+        page.settle(None).await;
         for (scheme, rules) in [("light", Rules::All), ("dark", Rules::Colors)] {
+            // Colors are a matter of the style sheet alone, so there is nothing to wait for.
             page.prefer(scheme).await;
-            page.settle(None).await;
             let faults = accessibility(page, rules).await;
             found.extend(faults.into_iter().map(|fault| format!("{width} {scheme}: {fault}")));
         }

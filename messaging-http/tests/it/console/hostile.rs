@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::filled::{self, Filling, Ids, PEOPLE};
 use super::page::Page;
+use super::webdriver::keys;
 use crate::harness::TestServer;
 
 /// What would set `ran` where it ran, in every place that a text may come to.
@@ -89,6 +90,11 @@ async fn spread(server: &TestServer) -> Ids {
     let key = json!({"name": short, "scopes": [Scope::All.as_str()]}).to_string();
     let made = server.post(&format!("/v1/workspaces/{}/api-keys", server.workspace), &authorization, &key).await;
     assert_eq!(made.code(), "ok");
+    let bearer = format!("Bearer {authorization}");
+    let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+    let named = json!({"name": name}).to_string();
+    let path = format!("/v1/workspaces/{}", server.workspace);
+    assert_eq!(server.request("PATCH", &path, &headers, Some(&named)).await.code(), "ok");
     filling.ids
 }
 
@@ -163,6 +169,30 @@ async fn nothing_of_a_hostile_text_runs_on_any_screen() {
         );
     }
     assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+}
+
+#[tokio::test]
+async fn nothing_of_a_hostile_text_runs_in_what_opens_over_a_screen() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let ids = spread(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    page.load(&format!("#/messages/{}", ids["message"])).await;
+    page.browser.type_keys(".").await;
+    page.until("document.querySelector('dialog [data-operation]')").await;
+    for form in ["curl", "JSON", "Command"] {
+        page.press("button", form).await;
+        assert_eq!(page.browser.run(RAN, &[]).await, "nothing", "Show as {form}");
+    }
+    page.browser.type_keys(&keys::ESCAPE.to_string()).await;
+    page.browser.chord(keys::CONTROL, 'k').await;
+    page.until_it_says("<script>").await;
+    page.browser.type_keys("script").await;
+    page.until_it_says("<script>").await;
+    page.browser.type_keys(&keys::ENTER.to_string()).await;
+    page.settle(None).await;
+    assert_eq!(page.browser.run(RAN, &[]).await, "nothing");
+    assert_eq!(page.faults().await, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Who is signed in: links that sign in once, sessions that end in the middle of work, several windows.
 
+use std::time::Duration;
+
 use messaging_core::changes::Write;
 use messaging_core::domain::digest::Digest;
 use messaging_core::scope::{Role, Scope};
@@ -115,4 +117,23 @@ async fn signing_out_in_one_window_is_noticed_by_the_other() {
     page.browser.go_to(&first).await;
     page.browser.run("location.hash = '#/messages'", &[]).await;
     page.until_it_says("Password").await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_to_wait_is_asked_again_by_itself() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    let token = filled::member(&server, Role::Owner).await;
+    page.sign_in(&token).await;
+    // Takes what the person may still ask for in this minute; the server's clock stands still.
+    let authorization = format!("Bearer {token}");
+    let headers = [("authorization", &*authorization)];
+    while server.request("GET", "/v1/workspaces", &headers, None).await.status == 200 {}
+    page.browser.run("location.hash = '#/lists'", &[]).await;
+    page.until("seen.refused > 0").await;
+    server.clock.advance(Duration::from_secs(30));
+    page.settle(Some("Lists")).await;
+    let text = page.text().await;
+    assert!(!text.contains("Try again"), "{text}");
+    assert!(page.browser.run("return seen.refused", &[]).await.as_u64() <= Some(3));
 }

@@ -1,7 +1,7 @@
 // Runs in every document of a test before the document's own scripts: notes what the console must not do, and counts
 // what is under way, so that tests wait for the work instead of for a time.
 (() => {
-  const seen = { faults: [], open: 0, changes: 0, asked: 0, polls: 0 };
+  const seen = { faults: [], open: 0, changes: 0, asked: 0, polls: 0, refused: 0 };
   window.seen = seen;
   document.addEventListener("securitypolicyviolation", (event) => {
     seen.faults.push(`policy: ${event.effectiveDirective} refused ${event.blockedURI} ${event.sourceFile}:${event.lineNumber} ${event.sample}`);
@@ -30,6 +30,7 @@
     seen.open += 1;
     try {
       const response = await ask(resource, options);
+      if (response.status === 429) seen.refused += 1;
       seen.open += 1;
       response.clone().arrayBuffer().catch(() => {}).finally(() => { seen.open -= 1; });
       return response;
