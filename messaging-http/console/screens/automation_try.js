@@ -26,13 +26,13 @@ export default function Try({ id, body, isDirty, faults, draft, names }) {
     <section class="stack" aria-labelledby="try"><h2 id="try">${t("Try out")}</h2>
       <p class="muted">${isDirty ? t("With the steps as they are on the screen, not saved yet. Nothing is sent.") : t("What would happen to a contact. Nothing is sent.")}</p>
       ${faults.all.length > 0 && html`<div class="notice warning"><p>${t("The automation is not complete yet;")} <a href=${href(`automations/${id}`)}>${t("see what is missing")}</a>.</p></div>`}
-      <${Form} id="simulateAutomation" path=${{ id }} initial=${initial} body=${(values) => bodyOf(values, body)} onDone=${setAnswer} submit=${t("Simulate")}>
+      <${Form} id="simulateAutomation" path=${{ id }} initial=${initial} body=${(values) => bodyOf(values, body)} onDone=${setAnswer} submit=${t("Simulate")} done=${t("What would happen is shown")}>
         <${Contact} />
         <${Events} nodes=${nodes} names=${names} />
         <div class="row-of-fields"><${Field} name="at" label=${t("Begin at")} kind="datetime" help=${t("Now, if left out.")} />
           <${Field} name="days" label=${t("Look ahead")} kind="select" options=${HORIZONS.map(([days, text]) => [String(days), t(text)])} /></div>
       </${Form}></section>
-    <section class="stack" aria-labelledby="result" aria-live="polite"><h2 id="result">${t("What happens")}</h2>
+    <section class="stack" aria-labelledby="result"><h2 id="result">${t("What happens")}</h2>
       ${answer ? html`<${Result} answer=${answer} nodes=${body.graph.nodes} names=${names} />` : html`<p class="muted">${t("The path with times and reasons appears here.")}</p>`}</section>
   </div>`;
 }

@@ -11,6 +11,7 @@ mod hostile;
 mod keyboard;
 mod live;
 mod page;
+mod parts;
 mod people;
 mod scale;
 mod screens;

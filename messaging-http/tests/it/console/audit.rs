@@ -82,6 +82,13 @@ const WIDTH: &str = "
 
 /// Looks at the screen that is drawn, wide and narrow, light and dark.
 pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
+    let mut found = audit_narrow_and_wide(page).await;
+    found.extend(texts(&page.browser.run(SHAPE, &[json!(is_signed_in)]).await));
+    found
+}
+
+/// The same without what is about the screen as a whole.
+pub(crate) async fn audit_narrow_and_wide(page: &Page) -> Vec<String> {
     let mut found = Vec::new();
     for (width, height) in [(1280, 900), (320, 700)] {
         page.narrow(width, height).await;
@@ -96,7 +103,6 @@ pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
     }
     page.narrow(1280, 900).await;
     page.prefer("light").await;
-    found.extend(texts(&page.browser.run(SHAPE, &[json!(is_signed_in)]).await));
     found.extend(page.faults().await);
     found
 }

@@ -103,7 +103,9 @@ impl Page {
     /// Goes to a route within the document, and waits until its screen is drawn.
     pub(crate) async fn leave_for(&self, route: &str) {
         // The heading of the screen that is left stands there for a moment, so it is marked as what is not ready.
-        let leave = "if (location.hash === arguments[0]) return false;
+        // Filters and tabs of the same screen keep its heading, so there is nothing to see a change by.
+        let leave = "const [path] = location.hash.split('?');
+            if (path === arguments[0].split('?')[0]) return false;
             document.querySelector('main h1').ariaBusy = 'true';
             location.hash = arguments[0];
             return true";

@@ -1,7 +1,7 @@
 // Runs in every document of a test before the document's own scripts: notes what the console must not do, and counts
 // what is under way, so that tests wait for the work instead of for a time.
 (() => {
-  const seen = { faults: [], open: 0, changes: 0, asked: 0, polls: 0, refused: 0 };
+  const seen = { faults: [], open: 0, changes: 0, asked: 0, polls: 0, refused: 0, writes: 0 };
   window.seen = seen;
   document.addEventListener("securitypolicyviolation", (event) => {
     seen.faults.push(`policy: ${event.effectiveDirective} refused ${event.blockedURI} ${event.sourceFile}:${event.lineNumber} ${event.sample}`);
@@ -17,6 +17,7 @@
   window.fetch = async (resource, options) => {
     const url = new URL(resource.url ?? resource, document.baseURI);
     seen.asked += 1;
+    if (!["GET", undefined].includes(options?.method)) seen.writes += 1;
     const isApi = url.pathname.includes("/v1/");
     if (isApi && window.answers && !url.pathname.endsWith("/auth/me")) {
       const { status, body } = window.answers;
