@@ -29,9 +29,17 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
   // Drawn as wide as there is room, so that its texts have the size of other texts.
   useLayoutEffect(() => {
     if (!figure.current) return undefined;
-    const seen = new ResizeObserver(([{ contentRect }]) => setWidth(Math.max(200, Math.round(contentRect.width))));
+    let frame;
+    // In the next frame: a change of what is observed within the callback itself is reported as an error.
+    const seen = new ResizeObserver(([{ contentRect }]) => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => setWidth(Math.max(200, Math.round(contentRect.width))));
+    });
     seen.observe(figure.current);
-    return () => seen.disconnect();
+    return () => {
+      seen.disconnect();
+      cancelAnimationFrame(frame);
+    };
   }, [Boolean(points?.length)]);
   if (!points?.length) return html`<p class="muted">${t("No numbers in this time.")}</p>`;
   const top = ceiling(Math.max(...points.flatMap((point) => series.map(({ name }) => point[name] ?? 0))));

@@ -67,9 +67,17 @@ function useCards(table, rows) {
       setIsCards(needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
     };
     look();
-    const seen = new ResizeObserver(look);
+    let frame;
+    // In the next frame: a change of what is observed within the callback itself is reported as an error.
+    const seen = new ResizeObserver(() => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(look);
+    });
     seen.observe(around);
-    return () => seen.disconnect();
+    return () => {
+      seen.disconnect();
+      cancelAnimationFrame(frame);
+    };
   }, [rows]);
   return isCards;
 }

@@ -235,9 +235,9 @@ export function Progress({ value, max, label }) {
 
 let liveRegion;
 
-/** Says a text in the one live region, and shows it for a while. */
-export function announce(text, { fault = false } = {}) {
-  liveRegion?.(text, fault);
+/** Says a text in the one live region, and shows it for a while; an `unseen` one is only said, for it is seen elsewhere. */
+export function announce(text, { fault = false, unseen = false } = {}) {
+  liveRegion?.({ text, fault, unseen });
 }
 
 /** The live region; stands once on the page. */
@@ -245,14 +245,16 @@ export function Announcements() {
   const [said, setSaid] = useState(null);
   useEffect(() => {
     let timer;
-    liveRegion = (text, fault) => {
+    liveRegion = (next) => {
       clearTimeout(timer);
-      setSaid({ text, fault });
+      setSaid(next);
       timer = setTimeout(() => setSaid(null), 6000);
     };
     return () => { liveRegion = undefined; };
   }, []);
-  return html`<div class="toast ${said?.fault ? "fault" : ""}" role="status" aria-live="polite" hidden=${!said}>${said?.text}</div>`;
+  // It is there before anything is said: what appears together with its text is often not read out.
+  const look = said && !said.unseen ? `toast ${said.fault ? "fault" : ""}` : "sr";
+  return html`<div class=${look} role="status" aria-live="polite">${said?.text}</div>`;
 }
 
 let openDialog;

@@ -1,5 +1,5 @@
 // Import: choose a file and say what its columns are; earlier imports; one of them with its progress.
-import { allowed } from "../lib/api.js";
+import { allowed, missing } from "../lib/api.js";
 import { sampleOf } from "../lib/csv.js";
 import { href } from "../lib/route.js";
 import { List } from "../lib/table.js";
@@ -19,9 +19,10 @@ function Start({ list }) {
   const [chosen, setChosen] = useState(null);
   return html`
     <${Head} title=${t("Import")} text=${t("Adds contacts from a CSV file, and updates those that are there already.")} />
-    ${allowed("createImport") && html`
-      <${FileChoice} onChosen=${setChosen} />
-      ${chosen && html`<${Mapping} key=${chosen.key} file=${chosen.file} sample=${chosen.sample} list=${list} />`}`}
+    ${allowed("createImport")
+      ? html`<${FileChoice} onChosen=${setChosen} />
+        ${chosen && html`<${Mapping} key=${chosen.key} file=${chosen.file} sample=${chosen.sample} list=${list} />`}`
+      : html`<p class="muted">${t("To import, you need {right}.", { right: missing("createImport") })}</p>`}
     <section class="stack" aria-labelledby="earlier"><h2 id="earlier">${t("Earlier imports")}</h2>
       <${List} id="listImports" caption=${t("Earlier imports")} rowKey=${(row) => row.import_id} rowHref=${(row) => href("import", { id: row.import_id })}
         columns=${[

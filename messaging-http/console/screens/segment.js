@@ -9,7 +9,7 @@ import { go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { addressOf, contactColumns, nameOf, Written } from "../lib/contacts.js";
 import { absolute, number, Time } from "../lib/time.js";
-import { Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
+import { Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, useCall, useEffect, useState } from "../lib/ui.js";
 
 const KINDS = [["dynamic", "Keeps itself up to date"], ["static", "Stays as it is until recalculated"]];
 const SHOWN = 8;
@@ -105,11 +105,14 @@ function Conditions() {
 
 function Found({ found }) {
   const { size, sample = [], error, retry, loading } = found;
+  useEffect(() => {
+    if (Number.isInteger(size)) announce(count(size, t("contact right now"), t("contacts right now")), { unseen: true });
+  }, [size]);
   if (error) return html`<${Failed} error=${error} retry=${retry} />`;
   const value = size === undefined || size === null ? (loading ? "…" : "–") : number(size);
   return html`<section class="stack" aria-labelledby="found" aria-busy=${loading && size === undefined ? "true" : undefined}><h2 id="found">${t("Who is in it")}</h2>
-    <div aria-live="polite"><${Figure} name=${t("Contacts right now")} value=${value}
-      note=${Object.keys(found.faults).length ? t("Without the conditions that are not complete") : ""} /></div>
+    <${Figure} name=${t("Contacts right now")} value=${value}
+      note=${Object.keys(found.faults).length ? t("Without the conditions that are not complete") : ""} />
     ${sample.length > 0 && html`<h3>${sample.length < size ? t("The newest of them") : t("These")}</h3>
       <ul class="plain">${sample.slice(0, SHOWN).map((contact) => html`<li key=${contact.id}><a href=${href(`contacts/${contact.id}`)}><${Written}>${addressOf(contact)}</${Written}></a>
         ${nameOf(contact) && html` <span class="muted" dir="auto">${nameOf(contact)}</span>`}</li>`)}</ul>`}</section>`;

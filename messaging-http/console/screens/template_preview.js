@@ -58,7 +58,7 @@ export default function TemplatePreview({ template, source, isAlone, contactId, 
       ${data.html && view !== "text"
         ? html`<${MailFrame} source=${data.html} title=${t("Preview")} width=${view === "narrow" ? 360 : undefined} />`
         : data.text
-          ? html`<div class="code"><pre class="wrap" tabindex="0" role="region" aria-label=${t("Text")} dir="auto">${data.text}</pre></div>`
+          ? html`<div class="code"><pre class="wrap" tabindex="0" role="region" aria-label=${t("Preview of the text")} dir="auto">${data.text}</pre></div>`
           : html`<p class="muted">${t("Nothing is written yet.")}</p>`}
       ${data.segments && html`<p class="muted">${data.segments === 1 ? t("Sent as one SMS.") : t("Sent in {segments} parts; each is charged as an SMS.", { segments: data.segments })}</p>`}
     </div>`}

@@ -26,6 +26,11 @@ fn axe() -> Option<&'static str> {
     AXE.get_or_init(read).as_deref()
 }
 
+/// Whether axe-core is there.
+pub(crate) fn is_whole() -> bool {
+    axe().is_some()
+}
+
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
 enum Rules {

@@ -236,3 +236,52 @@ async fn signing_in_is_for_everybody() {
     }
     found.report();
 }
+
+/// Does everything wrong that is looked for, each once.
+const WRONG: &str = "
+    const main = document.querySelector('main');
+    const add = (name, attributes, text = '') => {
+        const element = Object.assign(document.createElement(name), attributes);
+        element.textContent = text;
+        main.append(element);
+        return element;
+    };
+    setTimeout(() => { throw new Error('thrown later') });
+    Promise.reject(new Error('promised in vain'));
+    console.error('said to developers');
+    add('p').setAttribute('style', 'color: red');
+    add('img', { alt: '', src: 'https://pictures.example/a.png' });
+    fetch('https://api.example/').catch(() => {});
+    add('button', { type: 'button' });
+    const faint = add('p', {}, 'hardly to be read');
+    faint.style.color = '#eee';
+    faint.style.backgroundColor = '#fff';
+    add('p', {}, 'undefined of 7');
+    add('h1', {}, 'Another heading');
+    add('div', {}, 'wide').style.width = '600px';
+    return new Promise((resolve) => setTimeout(resolve, 100))";
+
+#[tokio::test]
+async fn what_is_wrong_with_a_screen_is_found() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    page.load("#/sign-in").await;
+    page.browser.run(WRONG, &[]).await;
+    let found = audit(&page, false).await.join("\n");
+    let mut wanted = vec![
+        "thrown later",
+        "promised in vain",
+        "said to developers",
+        "policy: style-src-attr refused",
+        "policy: img-src refused https://pictures.example",
+        "policy: connect-src refused https://api.example",
+        "shows undefined of 7",
+        "2 h1",
+        "320: scrolls sideways: ",
+    ];
+    if super::audit::is_whole() {
+        wanted.extend(["1280 light: axe button-name", "320 dark: axe color-contrast"]);
+    }
+    let missed: Vec<_> = wanted.into_iter().filter(|words| !found.contains(words)).collect();
+    assert_eq!(missed, [""; 0], "{found}");
+}
