@@ -110,7 +110,8 @@ function Screen({ screen, route }) {
   const [failure, setFailure] = useState(null);
   useLayoutEffect(() => {
     forgetCalls();
-    memory();
+    // A screen begins at its top, unless one comes back to it.
+    if (!memory().scroll) scrollTo(0, 0);
   }, []);
   useEffect(() => {
     let gone = false;

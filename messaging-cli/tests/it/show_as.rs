@@ -192,7 +192,8 @@ async fn the_call_that_a_button_would_make_does_what_the_button_would() {
     let form = "#/send?to=ann%40people.example&subject=It's%20%24HOME%20%22here%22&text=One%0Atwo";
     browser.open(&format!("http://{}/console/{form}", server.address)).await;
     assert_eq!(browser.run("return seen.settled('Send', 20000)", &[]).await, Value::Null);
-    let open = "[...document.querySelectorAll('main button')].find((one) => one.textContent.trim() === 'Show as').click();
+    let open =
+        "[...document.querySelectorAll('main button')].find((one) => one.textContent.trim() === 'Show as').click();
         return seen.until(() => document.querySelector('dialog [data-operation]'), 20000)";
     assert_eq!(browser.run(open, &[]).await, true);
     for form in ["Command", "curl"] {
@@ -205,7 +206,11 @@ async fn the_call_that_a_button_would_make_does_what_the_button_would() {
         let content = format!("/v1/messages/{}/content", sent["message_id"].as_str().unwrap());
         let (_, content) = server.request("GET", &content, text("api_key"), &Value::Null);
         let request = &content["request"];
-        assert_eq!((&request["subject"], &request["text"]), (&json!("It's $HOME \"here\""), &json!("One\ntwo")), "{form}");
+        assert_eq!(
+            (&request["subject"], &request["text"]),
+            (&json!("It's $HOME \"here\""), &json!("One\ntwo")),
+            "{form}"
+        );
     }
 }
 

@@ -43,10 +43,10 @@ export function paceWords(pace) {
   return pace > 0 ? t("{number} a minute", { number: number(pace) }) : t("nothing at the moment");
 }
 
-/** Pause, or resume, in one click. */
-export function PauseOrResume({ campaign, onDone, className, isOneOfMany }) {
+/** Pause, or resume, in one click; among other campaigns the button tells which one. */
+export function PauseOrResume({ campaign, onDone, className, isNamed }) {
   const { id, name, status } = campaign;
-  const whose = isOneOfMany && html`<span class="sr"> ${name}</span>`;
+  const whose = isNamed && html`<span class="sr"> ${name}</span>`;
   if (status === "sending" || status === "scheduled") {
     return html`<${Action} id="pauseCampaign" className=${className} args=${{ path: { id } }} onDone=${onDone}
       done=${t("{name} is paused", { name })}>${t("Pause")}${whose}</${Action}>`;

@@ -42,13 +42,16 @@ export function List({ id, args = {}, columns, rowHref, rowKey, empty, filtered,
 // Where the page stood when this entry of the history was left.
 function useRestoredScroll(ready) {
   const entry = useRef(memory());
-  useEffect(() => {
-    const remember = () => { entry.current.scroll = scrollY; };
-    addEventListener("scroll", remember, { passive: true });
-    return () => removeEventListener("scroll", remember);
-  }, []);
   useLayoutEffect(() => {
     if (ready && entry.current.scroll) scrollTo(0, entry.current.scroll);
+  }, [ready]);
+  // Before its rows are there the page is short, and where it stands then is nobody's choice; nor is what the next screen
+  // does while this one goes.
+  useEffect(() => {
+    if (!ready) return undefined;
+    const remember = () => { if (memory() === entry.current) entry.current.scroll = scrollY; };
+    addEventListener("scroll", remember, { passive: true });
+    return () => removeEventListener("scroll", remember);
   }, [ready]);
 }
 

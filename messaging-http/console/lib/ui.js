@@ -323,7 +323,7 @@ export function Action({ id, args, children, onDone, done, before, className = "
   const [busy, setBusy] = useState(false);
   if (!allowed(id)) return null;
   const run = async () => {
-    if (before && !(await before())) return;
+    if (busy || (before && !(await before()))) return;
     setBusy(true);
     try {
       const answer = await call(id, typeof args === "function" ? args() : args);
@@ -335,5 +335,5 @@ export function Action({ id, args, children, onDone, done, before, className = "
       setBusy(false);
     }
   };
-  return html`<button type="button" class=${className} disabled=${busy} data-operation=${id} onClick=${run}>${children}</button>`;
+  return html`<button type="button" class=${className} aria-disabled=${busy || undefined} data-operation=${id} onClick=${run}>${children}</button>`;
 }

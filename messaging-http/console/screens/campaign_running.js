@@ -65,6 +65,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
       ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
       : Date.parse(at) <= Date.now() ? t("It starts now.") : t("Starts {time}.", { time: absolute(at) })} ${Date.parse(at) > Date.now() && html`<span class="muted">(<${Time} at=${at} />)</span>`}</p></div>`;
   }
+  if (status === "scheduled") return html`<div class="notice"><p>${t("It goes on in a moment.")}</p></div>`;
   if (status === "paused") return html`<div class="notice warning"><p>${t(PAUSED[paused] ?? PAUSED.user)}</p></div>`;
   if (status === "failed") {
     const [text, path, cure] = FAILED[failed] ?? FAILED.internal;

@@ -58,7 +58,7 @@ function CampaignList({ query }) {
           { label: t("Clicked"), numeric: true, cell: rate("click_rate") },
         ] : []),
       ]}
-      actions=${allowed("pauseCampaign") && ((row) => html`<${PauseOrResume} campaign=${row} isOneOfMany className="small" onDone=${again} />`)}
+      actions=${allowed("pauseCampaign") && ((row) => html`<${PauseOrResume} isNamed campaign=${row} className="small" onDone=${again} />`)}
       empty=${!isNew && html`<${Empty} title=${t("No campaigns yet")}
         text=${t("A campaign sends one template to everybody in your lists and segments, now or at a time, and shows what became of it.")}
         action=${allowed("createCampaign") && t("New campaign")} href=${href("campaigns", { new: 1 })}

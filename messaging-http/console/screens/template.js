@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Action, confirm, dialog, Head, html, Loaded, t, Tabs, useCall, useState } from "../lib/ui.js";
 import { go, href } from "../lib/route.js";
+import { useHeading } from "../lib/focus.js";
 import { channelName } from "../lib/channels.js";
 import { Later } from "../lib/later.js";
 import TemplateEditor from "./template_editor.js";
@@ -10,6 +11,7 @@ export default function Template({ id, query }) {
   const found = useCall("getTemplate", { path: { id } });
   // What a write answered is newer than what was loaded.
   const [answered, setAnswered] = useState(null);
+  useHeading(Boolean(found.data));
   const tab = query.tab === "versions" ? "versions" : "edit";
   return html`${!found.data && html`<${Head} title=${t("Template")} back=${href("templates")} backText=${t("Templates")} />`}<${Loaded} of=${found}>${(loaded) => {
     const template = answered?.id === id ? answered : loaded;

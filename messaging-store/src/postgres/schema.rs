@@ -49,17 +49,15 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
 /// Whether a server is away, which may pass, or refuses us, which does not.
 fn not_connected(error: PoolError) -> OpenError {
     let is_away = match &error {
-        PoolError::Backend(error) => match error.code() {
+        PoolError::Backend(error) => {
+            let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
             // 08: connection; 53300: no connection is free; 57P03: it starts, stops or catches up.
-            Some(code) => {
-                code.code().starts_with("08")
-                    || [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code)
-            }
-            None => {
-                let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-                error.is_closed() || cause.is_some()
-            }
-        },
+            let says_so = error.code().is_some_and(|code| {
+                let is_busy = [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code);
+                is_busy || code.code().starts_with("08")
+            });
+            says_so || error.code().is_none() && (error.is_closed() || cause.is_some())
+        }
         PoolError::Timeout(_) => true,
         _ => false,
     };
