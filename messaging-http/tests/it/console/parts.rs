@@ -133,7 +133,9 @@ async fn what_cannot_be_undone_is_asked_about_first() {
         // One button of a name is enough where rows repeat it.
         for (number, name) in names.iter().enumerate().take(2) {
             let writes = page.browser.run("return seen.writes", &[]).await;
-            let press = format!("const button = {FINAL}[arguments[0]]; button.focus(); button.click(); return seen.until(() => document.querySelector('dialog[open]'), 3000)");
+            let press = format!(
+                "const button = {FINAL}[arguments[0]]; button.focus(); button.click(); return seen.until(() => document.querySelector('dialog[open]'), 3000)"
+            );
             if page.browser.run(&press, &[json!(number)]).await != true {
                 found.push(format!("{route}: {name} does not ask"));
                 break;
