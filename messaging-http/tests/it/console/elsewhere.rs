@@ -61,7 +61,7 @@ fn host(first: &[u8]) -> String {
     })
 }
 
-/// The server name of a ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
+/// The server name of a `ClientHello` (RFC 8446 section 4.1.2, RFC 6066 section 3).
 fn server_name(hello: &[u8]) -> Option<String> {
     let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
     // The record's and the message's header, version and random; then three vectors before the extensions.

@@ -120,9 +120,8 @@ impl Page {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
         let arguments = [json!(heading), json!(patience)];
         let missing = self.browser.run("return seen.settled(...arguments)", &arguments).await;
-        if !missing.is_null() {
-            panic!("{heading:?} is not drawn after {PATIENCE:?}: {missing}; {:#?}", self.faults().await);
-        }
+        let faults = if missing.is_null() { Vec::new() } else { self.faults().await };
+        assert!(missing.is_null(), "{heading:?} is not drawn after {PATIENCE:?}: {missing}; {faults:#?}");
     }
 
     /// The size of the window in CSS pixels.
@@ -233,7 +232,7 @@ impl Page {
     /// What the console did wrong since the last call.
     pub(crate) async fn faults(&self) -> Vec<String> {
         let noted = self.browser.run("return window.seen ? seen.faults.splice(0) : []", &[]).await;
-        let mut faults: Vec<_> = noted.as_array().unwrap().iter().map(|fault| text_of(fault)).collect();
+        let mut faults: Vec<_> = noted.as_array().unwrap().iter().map(text_of).collect();
         let lines = self.browser.log().await;
         let lines = lines.iter().filter(|line| matches!(line["level"].as_str(), Some("SEVERE" | "WARNING")));
         faults.extend(lines.map(|line| text_of(&line["message"])).filter(|line| !is_refusal(line)));

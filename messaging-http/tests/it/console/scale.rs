@@ -80,7 +80,7 @@ async fn fill(server: &TestServer) {
             let request = MessageContent { request: format!(r#"{{"subject":"Order {number}"}}"#).into() };
             Write::InsertMessage(Box::new(message(server, number)), request)
         });
-        let changes = Changes::from_iter(contacts.chain(messages));
+        let changes: Changes = contacts.chain(messages).collect();
         server.app.store().commit(changes, Priority::Foreground).await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! A browser for tests: a client of the WebDriver protocol (W3C), which is JSON over HTTP, and of what chromedriver adds
+//! A browser for tests: a client of the `WebDriver` protocol (W3C), which is JSON over HTTP, and of what chromedriver adds
 //! to it.
 //!
 //! One chromedriver serves the tests of a process, and each test has a browser of its own, which ends with the test. The
@@ -163,7 +163,7 @@ impl Browser {
         self.command("/execute/sync", json!({"script": script, "args": arguments}))
     }
 
-    /// A command of the Chrome DevTools Protocol.
+    /// A command of the Chrome `DevTools` protocol.
     #[track_caller]
     pub(crate) fn devtools(&self, command: &str, parameters: Value) -> impl Future<Output = Value> {
         self.command("/goog/cdp/execute", json!({"cmd": command, "params": parameters}))
