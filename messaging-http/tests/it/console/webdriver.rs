@@ -58,8 +58,8 @@ impl Driver {
         let directory = std::env::temp_dir().join(format!("messaging-browser-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         // Browsers that were not told to end are in the group of the shell, which itself lives on to clean up.
-        let watchdog = "chromedriver --port=0 & exec >&-; cat >/dev/null; trap '' TERM; kill 0; wait; sleep 1; \
-                        rm -rf \"$TMPDIR\"";
+        let watchdog = "finish() { trap '' TERM; kill 0; wait; sleep 1; rm -rf \"$TMPDIR\"; exit; }; \
+                        trap finish TERM INT HUP; chromedriver --port=0 & exec >&-; read -r _; finish";
         let mut child = Command::new("sh")
             .args(["-c", watchdog])
             .env("TMPDIR", &directory)
