@@ -1,6 +1,9 @@
 //! What "Show as" of the console prints: the command and the line of curl are carried out, and answer what was shown.
 
 // Driven from here because the commands are this crate's; the browser's client is that of the server's own tests.
+#[path = "../../../messaging-http/tests/it/console/elsewhere.rs"]
+#[allow(dead_code, reason = "the server's tests need more of it")]
+mod elsewhere;
 #[path = "../../../messaging-http/tests/it/console/webdriver.rs"]
 #[allow(dead_code, reason = "the server's tests need more of it")]
 mod webdriver;

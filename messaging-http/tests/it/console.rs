@@ -6,6 +6,7 @@
 
 mod audit;
 mod budget;
+mod elsewhere;
 mod filled;
 mod hostile;
 mod keyboard;

@@ -11,13 +11,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+
+use super::elsewhere::Elsewhere;
 
 /// How many browsers run at a time.
 const BROWSERS: usize = 2;
@@ -58,8 +58,8 @@ impl Driver {
         let directory = std::env::temp_dir().join(format!("messaging-browser-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         // Browsers that were not told to end are in the group of the shell, which itself lives on to clean up.
-        let watchdog = "chromedriver --port=0 & exec >&-; cat >/dev/null; trap '' TERM; kill 0; wait; sleep 1; \
-                        rm -rf \"$TMPDIR\"";
+        let watchdog = "finish() { trap '' TERM; kill 0; wait; sleep 1; rm -rf \"$TMPDIR\"; exit; }; \
+                        trap finish TERM INT HUP; chromedriver --port=0 & exec >&-; read -r _; finish";
         let mut child = Command::new("sh")
             .args(["-c", watchdog])
             .env("TMPDIR", &directory)
@@ -179,7 +179,7 @@ impl Browser {
 
     /// The other hosts that something of the browser has connected to since the last call.
     pub(crate) fn strangers(&self) -> Vec<String> {
-        std::mem::take(&mut *self.elsewhere.hosts.lock().unwrap())
+        self.elsewhere.take()
     }
 
     /// Types a text, key by key. Keys without a sign are those of the protocol, see [`keys`].
@@ -266,68 +266,6 @@ impl Drop for Browser {
         let _ = write!(stream, "DELETE /session/{} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", self.session);
         // The answer comes when the browser has ended.
         let _ = stream.read(&mut [0; 512]);
-    }
-}
-
-/// What stands in the place of other hosts: it takes connections, notes for which host they were meant, and closes
-/// them.
-struct Elsewhere {
-    address: SocketAddr,
-    hosts: Arc<Mutex<Vec<String>>>,
-    accepting: JoinHandle<()>,
-}
-
-impl Elsewhere {
-    async fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let hosts = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&hosts);
-        let accepting = tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let mut first = vec![0; 4096];
-                // A connection that somebody opened only in advance says nothing.
-                let read = tokio::time::timeout(Duration::from_secs(1), stream.read(&mut first)).await;
-                if let Ok(Ok(length)) = read {
-                    noted.lock().unwrap().push(host(&first[..length]));
-                }
-            }
-        });
-        Self { address, hosts, accepting }
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-/// The host that the first bytes of a connection are meant for, of HTTP or of TLS.
-fn host(first: &[u8]) -> String {
-    server_name(first).unwrap_or_else(|| {
-        let text = String::from_utf8_lossy(first);
-        let host = text.lines().find_map(|line| line.strip_prefix("Host: ")).map(str::to_owned);
-        host.unwrap_or_else(|| format!("a host that was not named: {text:.80}"))
-    })
-}
-
-/// The server name of a `ClientHello` (RFC 8446 section 4.1.2, RFC 6066 section 3).
-fn server_name(hello: &[u8]) -> Option<String> {
-    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
-    // The record's and the message's header, version and random; then three vectors before the extensions.
-    let mut rest = hello.strip_prefix(&[22])?.get(42..)?;
-    for size in [1, 2, 1] {
-        rest = rest.get(size + number(rest.get(..size)?)..)?;
-    }
-    rest = rest.get(2..)?;
-    loop {
-        let (kind, length) = (number(rest.get(..2)?), number(rest.get(2..4)?));
-        let extension = rest.get(4..4 + length)?;
-        if kind == 0 {
-            return Some(String::from_utf8_lossy(extension.get(5..)?).into_owned());
-        }
-        rest = rest.get(4 + length..)?;
     }
 }
 
