@@ -9,7 +9,7 @@ import { itemsOf } from "../lib/flow.js";
 import { kindName, nodeText, reasonText } from "../lib/automation.js";
 import { addressOf } from "../lib/contacts.js";
 import { ContactField, ContactFilter, contactIdOf } from "../lib/contact_choice.js";
-import { useFirstFocus } from "../lib/first_focus.js";
+import { useFirstFocus } from "../lib/focus.js";
 
 const STATUSES = ["active", "waiting", "completed", "exited", "failed"];
 const FILTERS = ["status", "node_id", "contact_id"];

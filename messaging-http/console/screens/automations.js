@@ -6,7 +6,7 @@ import { Filters, isFiltered, List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
 import { Time } from "../lib/time.js";
 import { Later } from "../lib/later.js";
-import { useFirstFocus } from "../lib/first_focus.js";
+import { useFirstFocus } from "../lib/focus.js";
 import { triggerText, useNames } from "../lib/automation.js";
 import { EXAMPLES } from "../lib/automation_examples.js";
 

@@ -4,7 +4,7 @@ import { Action, Badge, Code, confirm, Copy, Empty, Head, html, t, useCall, useS
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { useFirstFocus } from "../lib/first_focus.js";
+import { useFirstFocus } from "../lib/focus.js";
 import { absolute, number, relative, Time } from "../lib/time.js";
 
 export default function Keys({ query }) {

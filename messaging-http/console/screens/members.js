@@ -4,7 +4,7 @@ import { Action, announce, Code, confirm, dialog, Empty, Head, html, t, useState
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { useFirstFocus } from "../lib/first_focus.js";
+import { useFirstFocus } from "../lib/focus.js";
 import { absolute, Time } from "../lib/time.js";
 
 const ROLES = [
