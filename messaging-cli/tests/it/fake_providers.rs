@@ -42,7 +42,11 @@ fn send(server: &Server, channel: &str, to: &str, last: &str) -> Vec<String> {
         let message = server.command(&["message", "get", &id, "--json"]).expect(0).json();
         let events = message["events"].as_array().unwrap().iter();
         let kinds: Vec<_> = events.map(|event| event["kind"].as_str().unwrap().to_owned()).collect();
-        if kinds.last().is_some_and(|kind| kind == last) { Ok(kinds) } else { Err(format!("{channel} {to}: {message}")) }
+        if kinds.last().is_some_and(|kind| kind == last) {
+            Ok(kinds)
+        } else {
+            Err(format!("{channel} {to}: {message}"))
+        }
     })
 }
 
