@@ -9,14 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
+use messaging_benches::requests::{self, BATCH};
 use messaging_benches::{Plan, floor, report};
 use rusqlite::{Connection, params};
-
-/// Contacts of a request, and of a commit of the floor.
-const BATCH: u64 = 1000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -51,7 +48,7 @@ async fn bulk(product: &Product, callers: usize, turn: Duration, numbers: &Arc<A
     let product = product.clone();
     let one = move |n| {
         let product = product.clone();
-        async move { assert_eq!(product.upsert(body(n, version)).await, 0, "nothing is refused") }
+        async move { assert_eq!(product.upsert(requests::contacts(n, version)).await, 0, "nothing is refused") }
     };
     closed_loop(callers, turn, numbers, one).await * BATCH as f64
 }
@@ -75,18 +72,6 @@ async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     let at = |share: usize| waits.get(waits.len() * share / 100).or(waits.last()).copied().unwrap_or_default();
     let (half, most) = (at(50), at(99));
     println!("accepting beside {rows:.0} contacts/s: median {half:.1?}, p99 {most:.1?} of {} messages", waits.len());
-}
-
-/// A request of a thousand contacts.
-fn body(n: u64, version: u64) -> Bytes {
-    let item = |n: u64| {
-        format!(
-            r#"{{"external_id":"ext-{n:012}","email":"user-{n:012}@example.test","phone":"+1555{n:09}","attributes":{{"first_name":"Alex","last_name":"Doe","plan":"pro","visits":{},"city":"Berlin","ltv":129.5}},"tags":["newsletter","beta"],"locale":"en","timezone":"Europe/Berlin","consent":{{"marketing_email":true,"sms":false}}}}"#,
-            n % 100 + version
-        )
-    };
-    let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
-    format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()
 }
 
 /// The least that storing contacts costs.

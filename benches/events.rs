@@ -10,30 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
+use messaging_benches::requests::{self, BATCH, EVENT_CONTACTS as CONTACTS, EVENT_NAMES as NAMES, EventsOf};
 use messaging_benches::{Plan, floor, report};
-use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
-
-/// Events of a request, and of a commit of the floor.
-const BATCH: u64 = 1000;
-/// People who do something.
-const CONTACTS: u64 = 100_000;
-/// Things they do.
-const NAMES: u64 = 20;
-
-/// What the events of a request are like.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    /// Of contacts that are there.
-    Known,
-    /// The same with a unique id each.
-    Unique,
-    /// Each of a contact that is created for it.
-    Strangers,
-}
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -47,10 +28,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let numbers = Arc::new(AtomicU64::new(1));
     for (kind, what, callers) in [
-        (Kind::Known, "events, 1 caller", 1),
-        (Kind::Known, "events, 4 callers", 4),
-        (Kind::Unique, "events with unique ids, 4 callers", 4),
-        (Kind::Strangers, "events of new contacts, 4 callers", 4),
+        (EventsOf::Known, "events, 1 caller", 1),
+        (EventsOf::Known, "events, 4 callers", 4),
+        (EventsOf::Unique, "events with unique ids, 4 callers", 4),
+        (EventsOf::Strangers, "events of new contacts, 4 callers", 4),
     ] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..plan.rounds {
@@ -65,12 +46,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Events a second of callers that each wait for their answer.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
-async fn bulk(product: &Product, kind: Kind, callers: usize, turn: Duration, numbers: &Arc<AtomicU64>) -> f64 {
+async fn bulk(product: &Product, kind: EventsOf, callers: usize, turn: Duration, numbers: &Arc<AtomicU64>) -> f64 {
     let product = product.clone();
     let one = move |n| {
         let product = product.clone();
         async move {
-            let body = body(kind, n, product.app.now());
+            let body = requests::events(kind, n, product.app.now());
             assert_eq!(product.tell(body).await, 0, "nothing is refused");
         }
     };
@@ -82,7 +63,7 @@ async fn bulk(product: &Product, kind: Kind, callers: usize, turn: Duration, num
 async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     let writing = tokio::spawn({
         let (product, numbers) = (product.clone(), Arc::clone(numbers));
-        async move { bulk(&product, Kind::Known, 4, turn, &numbers).await }
+        async move { bulk(&product, EventsOf::Known, 4, turn, &numbers).await }
     });
     let began = Instant::now();
     let mut waits = Vec::new();
@@ -97,32 +78,6 @@ async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     let (half, most, last) = (at(50), at(99), at(100));
     let count = waits.len();
     println!("accepting beside {rows:.0} events/s: median {half:.1?}, p99 {most:.1?}, longest {last:.1?} of {count}");
-}
-
-/// Scatters numbers over the contacts.
-const fn somebody(n: u64) -> u64 {
-    n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % CONTACTS
-}
-
-fn properties(n: u64) -> String {
-    format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#)
-}
-
-/// A request of a thousand events.
-fn body(kind: Kind, n: u64, at: Timestamp) -> Bytes {
-    let item = |n: u64| {
-        let (contact, unique_id) = match kind {
-            Kind::Known => (format!("ext-{:012}", somebody(n)), String::new()),
-            Kind::Unique => (format!("ext-{:012}", somebody(n)), format!(r#","unique_id":"order-{n:012}""#)),
-            Kind::Strangers => (format!("new-{n:012}"), String::new()),
-        };
-        let (name, properties) = (n % NAMES, properties(n));
-        format!(
-            r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
-        )
-    };
-    let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
-    format!(r#"{{"events":[{}]}}"#, items.join(",")).into()
 }
 
 /// The least that storing events costs.
@@ -157,8 +112,8 @@ impl Floor {
             self.database.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
             for _ in 0..BATCH {
                 let n = self.next;
-                let [name, contact, at] = [n % NAMES, somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
-                insertion.execute(params![name, contact, at, properties(n)]).expect("the row is stored");
+                let [name, contact, at] = [n % NAMES, requests::somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
+                insertion.execute(params![name, contact, at, requests::properties(n)]).expect("the row is stored");
                 self.next += 1;
             }
             self.database.execute_batch("COMMIT").expect("the disk has room");

@@ -1,4 +1,4 @@
-//! The product as it is measured: accepting on SQLite, email going into the sandbox.
+//! The product as it is measured: on SQLite unless another store is given, email going into the sandbox.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::ids::{ImportId, WorkspaceId};
-use messaging_core::ports::Transport;
+use messaging_core::ports::{Store, Transport};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{Email, Mailbox};
 use messaging_core::scope::Scope;
@@ -45,8 +45,12 @@ pub struct Product {
 impl Product {
     /// Opens one on a new database.
     pub async fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let store = SqliteStore::open(SqliteOptions::new(path))?;
-        let app = App::builder(Arc::new(store), new_key())
+        Self::on(Arc::new(SqliteStore::open(SqliteOptions::new(path))?)).await
+    }
+
+    /// Opens one on a store that has nothing in it.
+    pub async fn on(store: Arc<dyn Store>) -> Result<Self, Box<dyn std::error::Error>> {
+        let app = App::builder(store, new_key())
             .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
             .build()
             .await?;

@@ -35,21 +35,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let index = files.get(INDEX).ok_or("console/index.html is missing")?;
     let set = name_of(&files);
     let page = filled_in(std::str::from_utf8(index)?, &set, &loaded_at_once(&files))?;
-    fs::write(out.join(INDEX), &page)?;
 
     let mut table = format!("pub(super) const SET: &str = {set:?};\n");
-    let compressed = compress(page.as_bytes(), &out, INDEX)?;
-    writeln!(
-        table,
-        "pub(super) static INDEX: Embedded = Embedded {{ path: {INDEX:?}, bytes: {}, gzip: {compressed} }};",
-        included("OUT_DIR", "", INDEX)
-    )?;
+    let content = content(page.as_bytes(), &out, "", INDEX)?;
+    writeln!(table, "pub(super) static INDEX: Embedded = Embedded {{ path: {INDEX:?}, content: {content} }};")?;
     writeln!(table, "pub(super) static FILES: &[Embedded] = &[")?;
     for (path, bytes) in &files {
-        // The page is answered filled in, and its compressed form is that one's.
-        let compressed = if path == INDEX { "None".to_owned() } else { compress(bytes, &out, path)? };
-        let bytes = included("CARGO_MANIFEST_DIR", &format!("{FOLDER}/"), path);
-        writeln!(table, "    Embedded {{ path: {path:?}, bytes: {bytes}, gzip: {compressed} }},")?;
+        let content = self::content(bytes, &out, "files/", path)?;
+        writeln!(table, "    Embedded {{ path: {path:?}, content: {content} }},")?;
     }
     writeln!(table, "];")?;
     fs::write(out.join("console.rs"), table)?;
@@ -147,24 +140,18 @@ fn resolve(file: &str, target: &str) -> String {
     folders.join("/")
 }
 
-/// Writes a file's compressed form, and answers the expression that has it; `None` where it would not be shorter.
-fn compress(bytes: &[u8], out: &Path, path: &str) -> Result<String, Box<dyn Error>> {
+/// Writes what the program has of a file, and answers the expression for it: compressed, unless that would not be shorter.
+fn content(bytes: &[u8], out: &Path, folder: &str, path: &str) -> Result<String, Box<dyn Error>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     let compressed = encoder.finish()?;
-    if compressed.len() >= bytes.len() {
-        return Ok("None".to_owned());
-    }
-    let name = format!("{path}.gz");
+    let is_shorter = compressed.len() < bytes.len();
+    let (kind, name) = if is_shorter { ("Gzip", format!("{folder}{path}.gz")) } else { ("Plain", format!("{folder}{path}")) };
     let file = out.join(&name);
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(file, compressed)?;
-    Ok(format!("Some({})", included("OUT_DIR", "", &name)))
-}
-
-/// The expression that has the bytes of a file. It names no folder of this machine.
-fn included(variable: &str, folder: &str, path: &str) -> String {
-    format!("include_bytes!(concat!(env!({variable:?}), {:?}))", format!("/{folder}{path}"))
+    fs::write(file, if is_shorter { &compressed } else { bytes })?;
+    // It names no folder of this machine.
+    Ok(format!("Content::{kind}(include_bytes!(concat!(env!(\"OUT_DIR\"), {:?})))", format!("/{name}")))
 }

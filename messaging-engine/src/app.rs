@@ -30,6 +30,7 @@ pub(crate) mod segment_turns;
 mod settings;
 pub(crate) mod signers;
 mod store_clock;
+pub(crate) mod unknown_kinds;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 

@@ -15,6 +15,7 @@ mod found;
 #[cfg(test)]
 mod operations;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,7 @@ pub enum Console {
 }
 
 /// The files of the console that is built in, by their paths: what a [`Console::Directory`] may begin with.
-pub fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+pub fn files() -> impl Iterator<Item = (&'static str, Cow<'static, [u8]>)> {
     embedded::files()
 }
 

@@ -15,6 +15,7 @@ mod campaigns;
 mod channels;
 mod claim;
 mod cluster;
+mod column;
 mod commit;
 mod connecting;
 mod contacts;

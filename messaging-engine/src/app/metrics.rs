@@ -19,6 +19,8 @@ use prometheus::{
     Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+use super::unknown_kinds::UnknownKinds;
+
 /// Bounds of what takes from a tenth of a millisecond to some seconds.
 const SECONDS: [f64; 14] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 /// Bounds of how many commits are made durable together.
@@ -65,6 +67,11 @@ pub(crate) struct Metrics {
     pub(crate) clock_offset: Gauge,
     pub(crate) fenced: IntCounter,
     pub(crate) commits_unknown: IntCounter,
+    pub(crate) store_transactions: IntCounter,
+    pub(crate) store_round_trips: IntCounter,
+    pub(crate) jobs_unknown_kind: Gauge,
+    /// The jobs that are counted there.
+    pub(crate) unknown_kinds: UnknownKinds,
     pub(crate) jobs_waiting: Gauge,
     pub(crate) wal_bytes: Gauge,
     pub(crate) database_bytes: Gauge,
@@ -168,6 +175,19 @@ impl Metrics {
                 "messaging_commits_unknown_total",
                 "Commits of which nobody knows whether they are kept, because the connection was lost.",
             ),
+            store_transactions: families.counter(
+                "messaging_store_transactions_total",
+                "Transactions that this process has committed; only on PostgreSQL.",
+            ),
+            store_round_trips: families.counter(
+                "messaging_store_round_trips_total",
+                "How often a transaction that writes waited for the database; only on PostgreSQL.",
+            ),
+            jobs_unknown_kind: families.gauge(
+                "messaging_jobs_unknown_kind",
+                "Jobs that a newer version wrote and this one has met lately; they wait for a process of that version.",
+            ),
+            unknown_kinds: UnknownKinds::default(),
             jobs_waiting: families.gauge("messaging_jobs_waiting", "Jobs to be done, of all kinds."),
             wal_bytes: families.gauge("messaging_wal_bytes", "Length of the write-ahead log."),
             database_bytes: families.gauge("messaging_database_bytes", "Length of the database without its log."),

@@ -9,8 +9,8 @@ pub mod host;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::checkup::CheckReport;
-use messaging_core::ports::store::StoreError;
+use messaging_core::domain::checkup::{CheckId, CheckReport, NodeFacts, judge_node_clock};
+use messaging_core::ports::store::{NodeView, StoreError};
 
 use crate::app::App;
 use crate::app::checks::Known;
@@ -34,8 +34,20 @@ impl App {
             public_url: &self.settings().public_url,
         };
         let (mut reports, of_domains) = tokio::join!(Box::pin(check_host(&host)), Box::pin(self.check_domains()));
+        let after_clock = reports.iter().rposition(|report| report.id == CheckId::Clock).map_or(0, |at| at + 1);
+        reports.splice(after_clock..after_clock, self.check_nodes().await?);
         reports.extend(of_domains?);
         Ok(reports)
+    }
+
+    /// The clocks of the processes that work on the database, where there are several.
+    async fn check_nodes(&self) -> Result<Vec<CheckReport>, StoreError> {
+        let nodes = self.store().cluster().await?.map_or_else(Vec::new, |cluster| cluster.nodes);
+        let judge = |node: &NodeView| {
+            let is_idle_for_it = node.state == "clock";
+            judge_node_clock(NodeFacts { name: &node.name, clock_offset_ms: node.clock_offset_ms, is_idle_for_it })
+        };
+        Ok(nodes.iter().filter(|node| node.works).map(judge).collect())
     }
 
     /// What was found last, at most some minutes old when somebody asks that often: for metrics. Waits for nothing; when it

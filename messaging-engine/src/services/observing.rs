@@ -43,6 +43,7 @@ impl App {
     async fn look_at_cluster(&self) {
         let metrics = &self.0.metrics;
         metrics.clock_offset.set(self.store().clock_offset_ms() as f64 / 1000.0);
+        metrics.jobs_unknown_kind.set(gauge(metrics.unknown_kinds.count(self.monotonic()) as u64));
         let Ok(found) = self.store().cluster().await else { return };
         let Some(cluster) = found else { return metrics.nodes_alive.set(1.0) };
         let places = cluster.nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum();
@@ -50,8 +51,14 @@ impl App {
         metrics.places_owned.set(gauge(places));
         metrics.oldest_due_job.set(cluster.oldest_due_job.map_or(0.0, |(_, age)| age.as_secs_f64()));
         metrics.event_log_lag.set(cluster.event_log_lag.as_secs_f64());
-        metrics.fenced.inc_by(cluster.fenced.saturating_sub(metrics.fenced.get()));
-        metrics.commits_unknown.inc_by(cluster.unknown_commits.saturating_sub(metrics.commits_unknown.get()));
+        for (counter, now) in [
+            (&metrics.fenced, cluster.fenced),
+            (&metrics.commits_unknown, cluster.unknown_commits),
+            (&metrics.store_transactions, cluster.transactions),
+            (&metrics.store_round_trips, cluster.round_trips),
+        ] {
+            counter.inc_by(now.saturating_sub(counter.get()));
+        }
     }
 
     /// Sets the gauges that all jobs have to be looked at for, unless that takes long and was done just now.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
+use crate::app::unknown_kinds;
 use crate::jobs::{Reach, lanes};
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
@@ -225,7 +226,8 @@ async fn run(app: &App, job: ClaimedJob) {
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
-        put_back(&cx, &job, RETRY, false).await;
+        app.0.metrics.unknown_kinds.meet(job.handle.id, app.monotonic());
+        put_back(&cx, &job, unknown_kinds::LOOK_AGAIN, false).await;
         return;
     };
     if job_type.reach == Reach::Outside && app.fence().is_some() {

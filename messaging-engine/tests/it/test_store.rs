@@ -28,5 +28,8 @@ pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
 
 async fn open_postgres() -> Arc<dyn Store> {
     let database = Database::create().await.expect("TEST_STORE=postgres needs a PostgreSQL server to start");
-    Arc::new(PostgresStore::open(database.options()).await.unwrap())
+    let mut options = database.options();
+    // The clock of a test stands still until the test moves it.
+    options.follows_clock = false;
+    Arc::new(PostgresStore::open(options).await.unwrap())
 }

@@ -1,22 +1,32 @@
-//! The files that are in the program, as `build.rs` lists them.
+//! The files that are in the program, as `build.rs` lists them: compressed where that is shorter, and only so.
+
+use std::borrow::Cow;
+use std::io::Read as _;
 
 use bytes::Bytes;
+use flate2::read::GzDecoder;
 
 use super::found::{Compression, Found};
 
 /// A file.
 pub(super) struct Embedded {
     path: &'static str,
-    bytes: &'static [u8],
-    /// The same by gzip, where that is shorter.
-    gzip: Option<&'static [u8]>,
+    content: Content,
+}
+
+/// What is in a file.
+enum Content {
+    /// As it was written.
+    Plain(&'static [u8]),
+    /// By gzip.
+    Gzip(&'static [u8]),
 }
 
 include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
 /// The files as they were written, with their paths.
-pub(super) fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
-    FILES.iter().map(|file| (file.path, file.bytes))
+pub(super) fn files() -> impl Iterator<Item = (&'static str, Cow<'static, [u8]>)> {
+    FILES.iter().map(|file| (file.path, file.content.plain()))
 }
 
 /// The page, with the name of the set filled in.
@@ -31,13 +41,44 @@ pub(super) fn find(path: &str, accepts_gzip: bool) -> Option<Found> {
     Some(file.encoded(accepts_gzip, "public, max-age=31536000, immutable"))
 }
 
+impl Content {
+    /// As it was written.
+    fn plain(&self) -> Cow<'static, [u8]> {
+        match self {
+            Self::Plain(bytes) => Cow::Borrowed(bytes),
+            Self::Gzip(bytes) => {
+                let mut plain = Vec::new();
+                // `build.rs` made it, and a test reads all of them.
+                let _ = GzDecoder::new(*bytes).read_to_end(&mut plain);
+                Cow::Owned(plain)
+            }
+        }
+    }
+}
+
 impl Embedded {
     fn encoded(&self, accepts_gzip: bool, caching: &'static str) -> Found {
-        let (bytes, compression) = match self.gzip {
-            Some(gzip) if accepts_gzip => (gzip, Compression::Gzip),
-            Some(_) => (self.bytes, Compression::NotAsked),
-            None => (self.bytes, Compression::Never),
+        let (bytes, compression) = match self.content {
+            Content::Plain(bytes) => (Bytes::from_static(bytes), Compression::Never),
+            Content::Gzip(bytes) if accepts_gzip => (Bytes::from_static(bytes), Compression::Gzip),
+            Content::Gzip(_) => (self.content.plain().into_owned().into(), Compression::NotAsked),
         };
-        Found { bytes: Bytes::from_static(bytes), compression, caching }
+        Found { bytes, compression, caching }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn files_are_what_was_written() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
+        for (path, bytes) in files() {
+            assert_eq!(fs::read(folder.join(path)).unwrap(), *bytes, "{path}");
+        }
     }
 }

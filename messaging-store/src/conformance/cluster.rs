@@ -14,6 +14,7 @@ use crate::{PostgresOptions, PostgresStore, PostgresUrl};
 use messaging_core::ports::Store as _;
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
 
 /// `nobody` of Debian: the server refuses to run as root.
 const NOBODY: u32 = 65_534;
@@ -43,11 +44,22 @@ pub struct Database {
 impl Database {
     /// A new one with the current schema, without a row; `None` where there is no server to start.
     pub async fn create() -> Option<Self> {
-        let cluster = CLUSTER.get_or_init(Cluster::start).await.as_ref()?;
-        let name = format!("test_{}", cluster.databases.fetch_add(1, Ordering::Relaxed));
-        // The strategy copies pages through the log: many small databases do not wait for checkpoints.
-        cluster.execute("postgres", &format!("CREATE DATABASE {name} TEMPLATE template_of_tests")).await;
-        Some(Self { url: cluster.url(&name) })
+        let cluster = CLUSTER.get_or_init(|| Cluster::start("off")).await.as_ref()?;
+        Some(cluster.copy("template_of_tests").await)
+    }
+
+    /// The same on a server that waits for its disk, for those who measure. A process has one server, as its first database
+    /// wants it.
+    pub async fn create_durable() -> Option<Self> {
+        let cluster = CLUSTER.get_or_init(|| Cluster::start("on")).await.as_ref()?;
+        Some(cluster.copy("template_of_tests").await)
+    }
+
+    /// Another one with the same rows, as `pg_dump` and `pg_restore` make it. Waits until nobody is connected to this one.
+    pub async fn copy(&self) -> Self {
+        let cluster = CLUSTER.get().and_then(Option::as_ref).unwrap();
+        let name = self.url.split(['/', '?']).nth(3).unwrap();
+        cluster.copy(name).await
     }
 
     /// What opens it.
@@ -57,7 +69,8 @@ impl Database {
 }
 
 impl Cluster {
-    async fn start() -> Option<Self> {
+    /// `fsync` is off where nothing outlives the process.
+    async fn start(fsync: &str) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("REQUIRE_POSTGRES").is_none(), "no PostgreSQL server was found to start");
             let _ = writeln!(std::io::stderr(), "SKIPPED: there is no PostgreSQL server to start; set PG_BIN");
@@ -82,8 +95,7 @@ impl Cluster {
         shell.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data).arg("-k").arg(&directory);
         for setting in [
             "listen_addresses=",
-            // Nothing here outlives the process.
-            "fsync=off",
+            &format!("fsync={fsync}"),
             "max_connections=400",
             "shared_buffers=64MB",
             "autovacuum_naptime=5s",
@@ -113,12 +125,30 @@ impl Cluster {
         }
     }
 
+    async fn copy(&self, database: &str) -> Database {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        // The strategy copies pages through the log: many small databases do not wait for checkpoints.
+        let sql = format!("CREATE DATABASE {name} TEMPLATE {database}");
+        let began = Instant::now();
+        while let Err(error) = self.try_to_execute("postgres", &sql).await {
+            // A connection that was closed just now is gone in a moment.
+            assert!(error.code() == Some(&SqlState::OBJECT_IN_USE) && began.elapsed() < PATIENCE, "{error:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Database { url: self.url(&name) }
+    }
+
     async fn execute(&self, database: &str, sql: &str) {
-        let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await.unwrap();
+        self.try_to_execute(database, sql).await.unwrap();
+    }
+
+    async fn try_to_execute(&self, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+        let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await?;
         let driving = tokio::spawn(connection);
-        client.batch_execute(sql).await.unwrap();
+        let outcome = client.batch_execute(sql).await;
         drop(client);
         let _ = driving.await;
+        outcome
     }
 }
 

@@ -15,9 +15,9 @@ use super::transaction::Transaction;
 
 pub(super) fn append(transaction: &mut Transaction, attempt: &MessageAttempt) -> Result<(), Fault> {
     let (workspace, message) = (uuid(attempt.workspace_id), uuid(attempt.message_id));
-    transaction.run(
+    transaction.add_row(
         "INSERT INTO message_attempts (workspace, message, id, attempt, at, provider, doc)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])",
         params![
             workspace,
             message,

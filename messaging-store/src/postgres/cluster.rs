@@ -64,7 +64,7 @@ impl PostgresStore {
             Ok((Lane::parse(get(row, 0)?), Duration::from_millis(get::<i64>(row, 1)?.unsigned_abs())))
         })
         .await?;
-        let unknown = self.writes.0.unknown.load(Ordering::Relaxed);
+        let counted = &self.writes.0.counted;
         Ok(ClusterView {
             nodes,
             places,
@@ -74,7 +74,9 @@ impl PostgresStore {
             server_version,
             timeline,
             fenced: self.membership.fenced.load(Ordering::Relaxed),
-            unknown_commits: unknown.unsigned_abs(),
+            unknown_commits: counted.unknown.load(Ordering::Relaxed),
+            transactions: counted.transactions.load(Ordering::Relaxed),
+            round_trips: counted.round_trips.load(Ordering::Relaxed),
         })
     }
 }

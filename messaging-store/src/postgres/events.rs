@@ -40,9 +40,11 @@ pub(super) async fn begin_era(connection: &Client) -> Result<(), tokio_postgres:
 
 /// Adds an event at the end.
 pub(super) fn log(transaction: &mut Transaction, event: &LogEvent) {
-    transaction.run(
-        "INSERT INTO event_log (workspace, era, xid, n, message, at, event) VALUES ($1, (SELECT era FROM log_era),
-             pg_current_xact_id()::text::bigint, nextval('event_log_numbers'), $2, $3, $4)",
+    transaction.add_row(
+        "INSERT INTO event_log (workspace, era, xid, n, message, at, event)
+         SELECT u.workspace, (SELECT era FROM log_era), pg_current_xact_id()::text::bigint, nextval('event_log_numbers'),
+             u.message, u.at, u.event
+         FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[]) AS u (workspace, message, at, event)",
         params![uuid(event.workspace_id), uuid(event.message_id), event.at.as_millis(), uuid(event.event_id)],
     );
 }

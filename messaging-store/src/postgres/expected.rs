@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use super::query::Params;
+
 /// The texts that were made, by the statement they are made of. There are as many as statements in the source.
 static MADE: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);
 
@@ -28,9 +30,10 @@ pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
     })
 }
 
-/// The same statement, failing with a conflict unless it touches as many rows as its last parameter says, which is the
-/// parameter with that number.
-pub(super) fn expecting(sql: &'static str, last: usize) -> &'static str {
+/// The same statement, failing with a conflict unless it touches so many rows, which is added to its parameters.
+pub(super) fn expecting(sql: &'static str, params: &mut Params, rows: i64) -> &'static str {
+    params.push(Box::new(rows));
+    let last = params.len();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(sql).or_insert_with(|| {
         let text = format!("WITH done AS ({sql} RETURNING 1) SELECT expect_rows((SELECT count(*) FROM done), ${last})");

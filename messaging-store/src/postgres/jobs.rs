@@ -22,12 +22,11 @@ use super::transaction::Transaction;
 use super::{PostgresStore, redating};
 
 pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
-    add(
-        transaction,
-        job,
-        "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    );
+    let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
+         SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::smallint[], $5::boolean[], $6::bigint[], $7::text[],
+             $8::bytea[])";
+    let row = row(transaction, job);
+    transaction.add_row(sql, row);
 }
 
 /// Takes the locks of lanes that changes need, before their rows: whoever ends the only job of a lane holds it alone, whoever
@@ -58,32 +57,28 @@ pub(super) fn enqueue_once(transaction: &mut Transaction, job: &NewJob) {
     // Jobs of the lane that were added otherwise end without the lock.
     let sql = "SELECT 1 FROM jobs WHERE lane = $1 AND NOT once ORDER BY due_at DESC LIMIT 4 FOR KEY SHARE";
     transaction.run(sql, params![job.lane.as_str().to_owned()]);
-    add(
-        transaction,
-        job,
-        "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload, once)
+    let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload, once)
          SELECT $1::text, $2::bigint, $3::uuid, $4::smallint, $5::boolean, $6::bigint, $7::text, $8::bytea, true
          WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE lane = $1)
-         ON CONFLICT (lane) WHERE once DO NOTHING",
-    );
+         ON CONFLICT (lane) WHERE once DO NOTHING";
+    let row = row(transaction, job);
+    transaction.run(sql, row);
 }
 
-fn add(transaction: &mut Transaction, job: &NewJob, sql: &'static str) {
+/// The columns of a new job, whose date is noted.
+fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
     let place = place_of(&job.lane);
-    transaction.run(
-        sql,
-        params![
-            job.lane.as_str().to_owned(),
-            job.due_at.as_millis(),
-            uuid(job.id),
-            place,
-            job.lane.class() == JobClass::Bulk,
-            job.id.millis(),
-            job.kind.to_owned(),
-            job.payload.to_vec(),
-        ],
-    );
     redating::note(transaction, place, job.id.millis());
+    params![
+        job.lane.as_str().to_owned(),
+        job.due_at.as_millis(),
+        uuid(job.id),
+        place,
+        job.lane.class() == JobClass::Bulk,
+        job.id.millis(),
+        job.kind.to_owned(),
+        job.payload.to_vec(),
+    ]
 }
 
 /// Fails unless the claim of a job is the current one. It stays so until the transaction has ended.

@@ -34,19 +34,20 @@ use crate::happened::{counted_kind, is_machine, trigger};
 
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
-pub(super) use rows::{MESSAGE_COLUMNS, change_status, insert_rows, message, message_columns};
+pub(super) use rows::{MESSAGE_COLUMNS, change_status, insert_row, message, message_columns};
 
 pub(super) fn insert(transaction: &mut Transaction, message: &Message, content: &MessageContent) -> Result<(), Fault> {
-    transaction.run(
-        "INSERT INTO message_contents (workspace, message, request) VALUES ($1, $2, $3)",
+    transaction.add_row(
+        "INSERT INTO message_contents (workspace, message, request) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bytea[])",
         params![uuid(message.workspace_id), uuid(message.id), content.request.to_vec()],
     );
-    insert_rows(transaction, &[message])
+    insert_row(transaction, message)
 }
 
 pub(super) async fn append_event(transaction: &mut Transaction, event: &MessageEvent) -> Result<(), Fault> {
-    transaction.run(
-        "INSERT INTO message_events (workspace, message, at, id, kind, meta) VALUES ($1, $2, $3, $4, $5, $6)",
+    transaction.add_row(
+        "INSERT INTO message_events (workspace, message, at, id, kind, meta)
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::bigint[], $6::text[])",
         params![
             uuid(event.workspace_id),
             uuid(event.message_id),

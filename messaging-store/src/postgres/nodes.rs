@@ -113,6 +113,8 @@ pub(super) struct NodeOptions {
     pub(super) connections: String,
     pub(super) slots: usize,
     pub(super) heartbeats: Heartbeats,
+    /// Whether its clock is compared with the database's.
+    pub(super) follows_clock: bool,
 }
 
 /// Another process, or this one.
@@ -273,12 +275,13 @@ impl Membership {
         let (began, before) = (Instant::now(), own_clock());
         let row = connection.query_opt(&statement, &[&term, &self.state().number(), &self.offset_ms()]).await?;
         let Some(row) = row else { return Ok(false) };
-        let there = get::<i64>(&row, 0)?;
-        let offset = there - i64::midpoint(before, own_clock());
-        if offset.abs() > CLOCK_TOLERANCE && self.has_right_clock() {
-            tracing::warn!(offset_ms = offset, "the clock differs from the database");
+        if self.options.follows_clock {
+            let offset = get::<i64>(&row, 0)? - i64::midpoint(before, own_clock());
+            if offset.abs() > CLOCK_TOLERANCE && self.has_right_clock() {
+                tracing::warn!(offset_ms = offset, "the clock differs from the database");
+            }
+            self.offset.store(offset, Ordering::Relaxed);
         }
-        self.offset.store(offset, Ordering::Relaxed);
         *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
         self.tell_health();
         Ok(true)

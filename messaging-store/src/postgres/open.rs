@@ -48,6 +48,9 @@ pub struct PostgresOptions {
     pub works: bool,
     /// How often it says that it is there.
     pub heartbeats: Heartbeats,
+    /// Whether its times follow the database's clock, as they must where several processes write. A process that is
+    /// alone and whose [`Clock`](messaging_core::ports::Clock) is not the system's, such as a test, needs no other.
+    pub follows_clock: bool,
 }
 
 impl PostgresOptions {
@@ -61,6 +64,7 @@ impl PostgresOptions {
             name: "node".to_owned(),
             works: true,
             heartbeats: Heartbeats::default(),
+            follows_clock: true,
         }
     }
 }
@@ -68,7 +72,8 @@ impl PostgresOptions {
 impl PostgresStore {
     /// Opens a database, and brings its schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats } = options;
+        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats, follows_clock } =
+            options;
         let tls = tls::connector(&url)?;
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());
@@ -99,7 +104,7 @@ impl PostgresStore {
         let observed = Arc::<Observed>::default();
         let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone())));
         let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller));
-        let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats };
+        let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats, follows_clock };
         let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
         membership.join().await.map_err(failed("take part in the installation"))?;
         let mut tasks = JoinSet::new();

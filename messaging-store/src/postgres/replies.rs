@@ -15,9 +15,10 @@ use super::transaction::Transaction;
 
 /// Keeps a reply. Who comes second under its key waits for the first, and is refused unless that one has expired.
 pub(super) fn remember(transaction: &mut Transaction, reply: &Reply) {
-    transaction.run_one(
+    transaction.add_one_row(
         "INSERT INTO replies (key, credential, route, created_at, expires_at, fingerprint, status, content_type, body)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bigint[],
+             $8::text[], $9::bytea[])
          ON CONFLICT (key, credential, route) DO UPDATE SET created_at = excluded.created_at,
              expires_at = excluded.expires_at, fingerprint = excluded.fingerprint, status = excluded.status,
              content_type = excluded.content_type, body = excluded.body

@@ -17,9 +17,10 @@ use super::transaction::Transaction;
 
 /// Stores a capture, in the place of an earlier one of its message.
 pub(super) fn put(transaction: &mut Transaction, capture: &Capture) {
-    transaction.run(
+    transaction.add_row(
         "INSERT INTO captures (workspace, message, channel, captured_at, recipient, sender, subject, source)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[],
+             $8::bytea[])
          ON CONFLICT (workspace, message) DO UPDATE SET channel = excluded.channel, captured_at = excluded.captured_at,
              recipient = excluded.recipient, sender = excluded.sender, subject = excluded.subject,
              source = excluded.source",

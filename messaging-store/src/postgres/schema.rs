@@ -1,9 +1,15 @@
 //! The numbered migrations, forward only.
+//!
+//! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column has a
+//! default, a table is one that older programs do not ask for. What they use goes away a release later, and the migration
+//! that takes it away says so: `UPDATE schema_readers SET oldest = N`, with the number of the last migration that a program
+//! must know to be let in.
 
 use std::error::Error as _;
 use std::io;
 
 use deadpool_postgres::{Pool, PoolError};
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::open_error::{OpenError, failed};
@@ -26,11 +32,11 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
     if has_history {
         let sql = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
         let found: i64 = connection.query_one(sql, &[]).await.map_err(failed("read the schema's version"))?.get(0);
+        if found == known || found > known && lets_in(&connection, known).await? {
+            return Ok(());
+        }
         if found > known {
             return Err(OpenError::Newer { found, known });
-        }
-        if found == known {
-            return Ok(());
         }
     } else if !create {
         return Err(OpenError::Empty);
@@ -44,6 +50,13 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
     let unlocked = connection.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     migrated.map_err(failed("bring the schema up to date"))?;
     unlocked.map(drop).map_err(failed("let others change the schema"))
+}
+
+/// Whether a newer schema says that a program may work with it which knows the migrations up to a number.
+async fn lets_in(connection: &Client, known: i64) -> Result<bool, OpenError> {
+    let sql = "SELECT oldest FROM schema_readers";
+    let row = connection.query_one(sql, &[]).await.map_err(failed("read whom the schema lets in"))?;
+    Ok(row.get::<_, i64>(0) <= known)
 }
 
 /// Whether a server is away, which may pass, or refuses us, which does not.

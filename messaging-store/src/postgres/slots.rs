@@ -3,7 +3,7 @@
 //! The row keeps the number of the slot's last transaction, so that the outcome of a commit whose answer was lost can be
 //! asked for. Nothing here knows what a transaction does: [`Writes`](super::writes::Writes) begins one on what it takes.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,18 @@ pub(super) struct Slots {
     free: Mutex<Vec<i64>>,
     /// The number of the last transaction.
     last: AtomicI64,
-    /// What a process has of transactions whose answer was lost, for metrics.
-    pub(super) unknown: AtomicI64,
+    pub(super) counted: Counted,
+}
+
+/// What is counted of the transactions of this process, for metrics.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// Those that were committed.
+    pub(super) transactions: AtomicU64,
+    /// How often one waited for the database.
+    pub(super) round_trips: AtomicU64,
+    /// Those of which nobody knows what became of them.
+    pub(super) unknown: AtomicU64,
 }
 
 /// The row that a transaction touches.
@@ -65,7 +75,7 @@ impl Slots {
             room: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
             last: AtomicI64::new(0),
-            unknown: AtomicI64::new(0),
+            counted: Counted::default(),
         }
     }
 
@@ -106,6 +116,10 @@ impl Slot {
         &self.slots.desk
     }
 
+    pub(super) fn counted(&self) -> &Counted {
+        &self.slots.counted
+    }
+
     pub(super) fn teller(&self) -> &Teller {
         &self.slots.teller
     }
@@ -120,7 +134,7 @@ impl Slot {
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
-        self.slots.unknown.fetch_add(1, Ordering::Relaxed);
+        self.slots.counted.unknown.fetch_add(1, Ordering::Relaxed);
         Outcome::Unknown
     }
 

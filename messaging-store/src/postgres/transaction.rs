@@ -3,11 +3,15 @@
 //! Statements are queued and sent together: what a commit writes, with its `BEGIN` and `COMMIT`, is one round trip, unless
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
 //! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
+//!
+//! Rows that many commits add to the same table are gathered into one statement, which takes columns as arrays: what 128
+//! requests add takes as many statements as what one adds.
 
 mod settle;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
@@ -20,13 +24,14 @@ use messaging_core::ports::store::{Topic, Topics};
 use tokio_postgres::{Row, Statement};
 
 use super::automations::LookedUp;
+use super::column::{self, Column};
 use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
-use super::query::{Params, Queries, as_refs, params};
+use super::query::{Param, Params, Queries, as_refs, params};
 use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
 
@@ -42,6 +47,8 @@ enum Rows {
     Exactly(i64),
     /// One; none raises something of its own.
     OneOr(Raises),
+    /// One for each row that was gathered; another number is a conflict.
+    Gathered,
 }
 
 /// A statement that was not sent yet.
@@ -49,7 +56,15 @@ enum Rows {
 struct Queued {
     sql: &'static str,
     params: Params,
+    /// What was gathered, in the place of parameters.
+    gathered: Vec<Column>,
     rows: Rows,
+}
+
+impl Queued {
+    const fn new(sql: &'static str, params: Params, rows: Rows) -> Self {
+        Self { sql, params, gathered: Vec::new(), rows }
+    }
 }
 
 /// A transaction. One that is dropped before it ended takes its connection with it.
@@ -57,6 +72,8 @@ struct Queued {
 pub(super) struct Transaction {
     connection: Option<Object>,
     queue: Vec<Queued>,
+    /// From here on the queue has nothing that may look at rows which are gathered.
+    gathers_from: usize,
     /// What counters change by, written once before it ends.
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
@@ -83,13 +100,13 @@ pub(super) struct Transaction {
 impl Transaction {
     /// Begins one that touches a slot first, see [`Writes::begin`](super::writes::Writes::begin). Nothing is sent yet.
     pub(super) fn begin(connection: Object, slot: Slot) -> Self {
-        let begin = Queued { sql: "BEGIN", params: Vec::new(), rows: Rows::Any };
+        let begin = Queued::new("BEGIN", Vec::new(), Rows::Any);
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
-        let touch = params![slot.term, slot.number, slot.n];
-        let touch = Queued { sql, params: touch, rows: Rows::OneOr(Raises::Term) };
+        let touch = Queued::new(sql, params![slot.term, slot.number, slot.n], Rows::OneOr(Raises::Term));
         Self {
             connection: Some(connection),
             queue: vec![begin, touch],
+            gathers_from: 0,
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
             hearing: Hearing::default(),
@@ -117,42 +134,72 @@ impl Transaction {
 
     /// Queues a statement that may touch any number of rows.
     pub(super) fn run(&mut self, sql: &'static str, params: Params) {
-        self.queue.push(Queued { sql, params, rows: Rows::Any });
-    }
-
-    /// Queues a statement that must touch exactly one row; anything else is a conflict. It has no `RETURNING`.
-    pub(super) fn run_one(&mut self, sql: &'static str, params: Params) {
-        self.run_exactly(1, sql, params);
+        self.queue.push(Queued::new(sql, params, Rows::Any));
+        self.gathers_from = self.queue.len();
     }
 
     /// Queues a statement that must touch so many rows; anything else is a conflict. It has no `RETURNING`.
     pub(super) fn run_exactly(&mut self, rows: usize, sql: &'static str, params: Params) {
-        let rows = Rows::Exactly(super::row::sql_limit(rows));
-        self.queue.push(Queued { sql, params, rows });
+        self.run_one(sql, params);
+        if let Some(last) = self.queue.last_mut() {
+            last.rows = Rows::Exactly(super::row::sql_limit(rows));
+        }
+        self.gathers_from = self.queue.len();
+    }
+
+    /// Queues a statement that must touch exactly one row, by its key; anything else is a conflict. It has no `RETURNING`.
+    pub(super) fn run_one(&mut self, sql: &'static str, params: Params) {
+        self.queue.push(Queued::new(sql, params, Rows::Exactly(1)));
     }
 
     /// Queues a statement that must touch the row of a job; where it is gone, the claim is lost. It has no `RETURNING`.
     pub(super) fn run_claimed(&mut self, sql: &'static str, params: Params) {
-        self.queue.push(Queued { sql, params, rows: Rows::OneOr(Raises::Claim) });
+        self.queue.push(Queued::new(sql, params, Rows::OneOr(Raises::Claim)));
+    }
+
+    /// Queues a row for a statement that takes columns as arrays, and adds them. It may run before statements that were
+    /// queued earlier, if each of those is about one row by its key.
+    pub(super) fn add_row(&mut self, sql: &'static str, row: Params) {
+        self.gather(sql, row, Rows::Any);
+    }
+
+    /// The same for a statement that must touch as many rows as were queued for it; anything else is a conflict. It has no
+    /// `RETURNING`.
+    pub(super) fn add_one_row(&mut self, sql: &'static str, row: Params) {
+        self.gather(sql, row, Rows::Gathered);
+    }
+
+    fn gather(&mut self, sql: &'static str, row: Params, rows: Rows) {
+        let open = self.queue.iter().skip(self.gathers_from).position(|queued| queued.sql == sql);
+        let open = open.map_or(self.queue.len(), |place| place + self.gathers_from);
+        if open == self.queue.len() {
+            self.queue.push(Queued::new(sql, Vec::new(), rows));
+        }
+        column::add(&mut self.queue[open].gathered, row);
     }
 
     /// Runs a statement now; answers how many rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, params: Params) -> Result<u64, Fault> {
-        let queue = std::mem::take(&mut self.queue);
-        let last = Queued { sql, params, rows: Rows::Any };
+        let queue = self.take_queue();
+        let last = Queued::new(sql, params, Rows::Any);
         Ok(self.send(queue, Some(last)).await?.touched)
+    }
+
+    fn take_queue(&mut self) -> Vec<Queued> {
+        self.gathers_from = 0;
+        std::mem::take(&mut self.queue)
     }
 
     /// Sends what is queued.
     pub(super) async fn flush(&mut self) -> Result<(), Fault> {
-        let queue = std::mem::take(&mut self.queue);
+        let queue = self.take_queue();
         self.send(queue, None).await.map(drop)
     }
 
     /// Sends what is queued and `COMMIT`. Known here and to [`settle`] alone, where what was gathered is written first.
     async fn send_commit(mut self) -> Result<(), Fault> {
-        let queue = std::mem::take(&mut self.queue);
-        let commit = Queued { sql: "COMMIT", params: Vec::new(), rows: Rows::Any };
+        let queue = self.take_queue();
+        let commit = Queued::new("COMMIT", Vec::new(), Rows::Any);
         let Err(fault) = self.send(queue, Some(commit)).await else {
             self.committed(true);
             return Ok(());
@@ -175,6 +222,7 @@ impl Transaction {
     }
 
     fn committed(mut self, keeps_connection: bool) {
+        self.slot.counted().transactions.fetch_add(1, Ordering::Relaxed);
         if keeps_connection {
             drop(self.connection.take());
         }
@@ -199,6 +247,7 @@ impl Transaction {
 
     /// The same for as long as an answer may take. Where none comes, the connection is given up.
     async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
+        self.slot.counted().round_trips.fetch_add(1, Ordering::Relaxed);
         if let Ok(outcome) = tokio::time::timeout(ANSWER, self.try_to_send(queue, last)).await {
             return outcome;
         }
@@ -211,20 +260,16 @@ impl Transaction {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let mut statements: Vec<(Statement, Params, bool)> = Vec::with_capacity(queue.len() + 1);
         for queued in queue {
-            let (statement, params) = match queued.rows {
-                Rows::Any => (connection.prepare_cached(queued.sql).await?, queued.params),
-                Rows::Exactly(rows) => {
-                    let mut params = queued.params;
-                    params.push(Box::new(rows));
-                    let sql = expected::expecting(queued.sql, params.len());
-                    (connection.prepare_cached(sql).await?, params)
-                }
-                Rows::OneOr(raises) => {
-                    let sql = expected::expecting_one(queued.sql, raises);
-                    (connection.prepare_cached(sql).await?, queued.params)
-                }
+            let Queued { sql, mut params, gathered, rows } = queued;
+            let count = super::row::sql_limit(column::rows(&gathered));
+            params.extend(gathered.into_iter().map(|column| Box::new(column) as Param));
+            let sql = match rows {
+                Rows::Any => sql,
+                Rows::Exactly(count) => expected::expecting(sql, &mut params, count),
+                Rows::Gathered => expected::expecting(sql, &mut params, count),
+                Rows::OneOr(raises) => expected::expecting_one(sql, raises),
             };
-            statements.push((statement, params, false));
+            statements.push((connection.prepare_cached(sql).await?, params, false));
         }
         if let Some(last) = last {
             let statement = connection.prepare_cached(last.sql).await?;
@@ -257,8 +302,8 @@ struct Answer {
 
 impl Queries for Transaction {
     async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
-        let queue = std::mem::take(&mut self.queue);
-        let last = Queued { sql, params, rows: Rows::Any };
+        let queue = self.take_queue();
+        let last = Queued::new(sql, params, Rows::Any);
         Ok(self.send(queue, Some(last)).await?.rows)
     }
 }

@@ -3,8 +3,10 @@
 //! The tests start a server of their own from Debian's packages, or whatever `PG_BIN` or `PATH` leads to. Without one they
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
+mod copies;
 mod fencing;
 mod log;
+mod readers;
 mod unanswered;
 
 use std::sync::Arc;
@@ -14,6 +16,14 @@ use messaging_store::PostgresStore;
 use messaging_store::conformance::{Opened, Twice};
 
 use messaging_store::conformance::cluster::Database;
+use tokio_postgres::{Client, NoTls};
+
+/// A connection for statements that no store makes.
+async fn connect(database: &Database) -> Client {
+    let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
 
 async fn open() -> Option<Opened> {
     let database = Database::create().await?;

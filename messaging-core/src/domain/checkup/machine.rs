@@ -39,6 +39,33 @@ pub fn judge_clock(server: &str, ahead: Option<&LookUp<i64>>) -> CheckReport {
     looked.ok("The clock is right.")
 }
 
+/// A process that works on a database together with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeFacts<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// By how many milliseconds the database's clock is ahead of its own.
+    pub clock_offset_ms: i64,
+    /// Whether it is so far off that it takes no work.
+    pub is_idle_for_it: bool,
+}
+
+/// How far the clock of a process differs from that of the database, which all follow.
+pub fn judge_node_clock(node: NodeFacts<'_>) -> CheckReport {
+    let looked = Looked::at(CheckId::Clock, node.name, "within a second of the database's clock");
+    let off = node.clock_offset_ms.unsigned_abs();
+    let direction = if node.clock_offset_ms < 0 { "ahead of" } else { "behind" };
+    let told = format!("{}.{:03} s {direction} the database's", off / 1000, off % 1000);
+    let looked = looked.found(told.clone());
+    if node.is_idle_for_it {
+        return looked.fault(
+            format!("The clock is {told}: the process answers requests and sends nothing."),
+            "synchronize the clocks of both machines: systemd-timesyncd or chrony (timedatectl set-ntp true)",
+        );
+    }
+    looked.ok("The clock is near enough to the database's.")
+}
+
 /// The disk of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskFacts {

@@ -160,6 +160,18 @@ fn a_clock_may_be_off_by_two_seconds() {
 }
 
 #[test]
+fn the_clock_of_a_process_is_compared_with_the_databases() {
+    for (clock_offset_ms, is_idle_for_it, status, words) in [
+        (0, false, Good, "near enough"),
+        (-900, false, Good, "near enough"),
+        (30_000, true, Fault, "30.000 s behind the database's: the process answers requests and sends nothing"),
+        (-30_000, true, Fault, "30.000 s ahead of the database's"),
+    ] {
+        check(&judge_node_clock(NodeFacts { name: "mx1", clock_offset_ms, is_idle_for_it }), status, words);
+    }
+}
+
+#[test]
 fn the_disk_has_more_than_the_reserve() {
     const MIB: u64 = 1 << 20;
     for (free, status) in [

@@ -26,6 +26,10 @@ pub struct ClusterView {
     pub fenced: u64,
     /// Commits of this process of which nobody knows whether they are kept.
     pub unknown_commits: u64,
+    /// Transactions that this process has committed.
+    pub transactions: u64,
+    /// How often a transaction of this process waited for the database, but for the first use of a statement.
+    pub round_trips: u64,
 }
 
 /// A process.

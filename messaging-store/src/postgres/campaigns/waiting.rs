@@ -6,7 +6,7 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::fault::Fault;
-use super::super::messages::insert_rows;
+use super::super::messages::insert_row;
 
 use super::super::query::{Params, params};
 use super::super::reads::Reads;
@@ -35,8 +35,7 @@ pub(in super::super) fn insert(
         return Ok(());
     }
     transaction.run_exactly(keys.len(), INSERT, columns(workspace, campaign, &keys));
-    let messages: Vec<_> = waiting.iter().map(|new| &new.message).collect();
-    insert_rows(transaction, &messages)
+    waiting.iter().try_for_each(|new| insert_row(transaction, &new.message))
 }
 
 pub(in super::super) fn take(

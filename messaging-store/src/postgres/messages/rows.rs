@@ -10,12 +10,11 @@ use messaging_core::ids::{ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::Serialize;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::outbox;
-use super::super::query::{Param, one, params};
+use super::super::query::{one, params};
 use super::super::row::{
     document, get, id, maybe_id, maybe_time, number, numbered, or_empty, revision_param, small, time, uuid,
 };
@@ -80,20 +79,12 @@ pub(super) fn unless_empty<T: Serialize>(is_empty: bool, record: &T) -> Result<O
     if is_empty { Ok(None) } else { document(record).map(Some) }
 }
 
-/// A column of several rows as a parameter.
-fn column<'a, T>(messages: &[&'a Message], value: impl Fn(&'a Message) -> T) -> Param
-where
-    Vec<T>: ToSql + Send + Sync + 'static,
-{
-    Box::new(messages.iter().map(|message| value(message)).collect::<Vec<_>>())
-}
-
 fn maybe_uuid(id: Option<impl Id>) -> Option<Uuid> {
     id.map(uuid)
 }
 
-/// Stores messages without their contents, in one statement.
-pub(in super::super) fn insert_rows(transaction: &mut Transaction, messages: &[&Message]) -> Result<(), Fault> {
+/// Stores a message without its content.
+pub(in super::super) fn insert_row(transaction: &mut Transaction, message: &Message) -> Result<(), Fault> {
     const SQL: &str = concat!(
         "INSERT INTO messages (workspace, ",
         message_columns!(),
@@ -102,42 +93,36 @@ pub(in super::super) fn insert_rows(transaction: &mut Transaction, messages: &[&
              $15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
              $22::bigint[], $23::bigint[], $24::bigint[], $25::uuid[], $26::boolean[])"
     );
-    if messages.is_empty() {
-        return Ok(());
-    }
-    let tags = messages.iter().map(|one| unless_empty(one.tags.is_empty(), &one.tags));
-    let metadata = messages.iter().map(|one| unless_empty(one.metadata.is_empty(), &one.metadata));
-    let (tags, metadata) = (tags.collect::<Result<Vec<_>, _>>()?, metadata.collect::<Result<Vec<_>, _>>()?);
-    let of = messages;
-    let row = vec![
-        column(of, |one| uuid(one.workspace_id)),
-        column(of, |one| uuid(one.id)),
-        column(of, |one| number(&MessageStatus::ALL, &one.status)),
-        column(of, |one| number(&Channel::ALL, &one.channel)),
-        Box::new(tags),
-        column(of, |one| revision_param(one.revision)),
-        column(of, |one| one.created_at.as_millis()),
-        column(of, |one| one.updated_at.as_millis()),
-        column(of, |one| one.to.clone()),
-        column(of, |one| one.from_email.clone()),
-        column(of, |one| maybe_uuid(one.contact_id)),
-        column(of, |one| maybe_uuid(one.campaign_id)),
-        column(of, |one| maybe_uuid(one.automation_id)),
-        column(of, |one| maybe_uuid(one.template_id)),
-        Box::new(metadata),
-        column(of, |one| one.variant.map(i64::from)),
-        column(of, |one| one.hold.map(|hold| number(&HoldReason::ALL, &hold.reason))),
-        column(of, |one| one.hold.and_then(|hold| hold.until).map(Timestamp::as_millis)),
-        column(of, |one| one.hold.map(|hold| hold.since.as_millis())),
-        column(of, |one| i64::from(one.milestones.seen.bits())),
-        column(of, |one| one.milestones.links.cast_signed()),
-        column(of, |one| one.milestones.skip.map(|skip| number(&Skip::ALL, &skip))),
-        column(of, |one| one.milestones.sent_at.map(Timestamp::as_millis)),
-        column(of, |one| one.milestones.delivered_at.map(Timestamp::as_millis)),
-        column(of, |one| maybe_uuid(one.fallback_of)),
-        column(of, |one| one.has_fallback.then_some(true)),
+    let Milestones { seen, links, skip, sent_at, delivered_at } = message.milestones;
+    let row = params![
+        uuid(message.workspace_id),
+        uuid(message.id),
+        number(&MessageStatus::ALL, &message.status),
+        number(&Channel::ALL, &message.channel),
+        unless_empty(message.tags.is_empty(), &message.tags)?,
+        revision_param(message.revision),
+        message.created_at.as_millis(),
+        message.updated_at.as_millis(),
+        message.to.clone(),
+        message.from_email.clone(),
+        maybe_uuid(message.contact_id),
+        maybe_uuid(message.campaign_id),
+        maybe_uuid(message.automation_id),
+        maybe_uuid(message.template_id),
+        unless_empty(message.metadata.is_empty(), &message.metadata)?,
+        message.variant.map(i64::from),
+        message.hold.map(|hold| number(&HoldReason::ALL, &hold.reason)),
+        message.hold.and_then(|hold| hold.until).map(Timestamp::as_millis),
+        message.hold.map(|hold| hold.since.as_millis()),
+        i64::from(seen.bits()),
+        links.cast_signed(),
+        skip.map(|skip| number(&Skip::ALL, &skip)),
+        sent_at.map(Timestamp::as_millis),
+        delivered_at.map(Timestamp::as_millis),
+        maybe_uuid(message.fallback_of),
+        message.has_fallback.then_some(true),
     ];
-    transaction.run(SQL, row);
+    transaction.add_row(SQL, row);
     Ok(())
 }
 

@@ -54,11 +54,13 @@ pub(in super::super) fn insert(transaction: &mut Transaction, delivery: &Deliver
         Subject::Event { message_id, at } => (Some(uuid(*message_id)), Some(at.as_millis()), None),
         Subject::Test(data) => (None, None, data.as_ref().map(document).transpose()?),
     };
-    transaction.run(
+    transaction.add_row(
         "INSERT INTO webhook_deliveries (id, workspace, webhook, event, type, message, at, payload, status,
              attempts, created_at, next_attempt_at, delivered_at, duration_ms, response_status, response_body,
              error, replay_of, backlog, missed)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[], $6::uuid[], $7::bigint[],
+             $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
+             $15::bigint[], $16::text[], $17::bigint[], $18::uuid[], $19::boolean[], $20::boolean[])",
         params![
             uuid(delivery.id),
             uuid(delivery.workspace_id),

@@ -7,19 +7,12 @@ use messaging_core::ports::Store;
 use messaging_core::ports::store::EventLog as _;
 use messaging_store::PostgresStore;
 use messaging_store::conformance::{put, sample};
-use tokio_postgres::{Client, NoTls};
-
 use messaging_store::conformance::cluster::Database;
+
+use super::connect;
 
 async fn open(database: &Database) -> PostgresStore {
     PostgresStore::open(database.options()).await.unwrap()
-}
-
-/// A connection for statements that no store makes.
-async fn connect(database: &Database) -> Client {
-    let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 /// Logs an event of a message.

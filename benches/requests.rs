@@ -1,0 +1,63 @@
+//! Requests of a thousand items, which more than one bench makes.
+
+use bytes::Bytes;
+use messaging_core::time::Timestamp;
+
+/// Items of a request.
+pub const BATCH: u64 = 1000;
+
+/// A request of a thousand contacts.
+pub fn contacts(n: u64, version: u64) -> Bytes {
+    let item = |n: u64| {
+        format!(
+            r#"{{"external_id":"ext-{n:012}","email":"user-{n:012}@example.test","phone":"+1555{n:09}","attributes":{{"first_name":"Alex","last_name":"Doe","plan":"pro","visits":{},"city":"Berlin","ltv":129.5}},"tags":["newsletter","beta"],"locale":"en","timezone":"Europe/Berlin","consent":{{"marketing_email":true,"sms":false}}}}"#,
+            n % 100 + version
+        )
+    };
+    let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
+    format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()
+}
+
+/// People who do something.
+pub const EVENT_CONTACTS: u64 = 100_000;
+
+/// Things they do.
+pub const EVENT_NAMES: u64 = 20;
+
+/// What the events of a request are like.
+#[derive(Debug, Clone, Copy)]
+pub enum EventsOf {
+    /// Of contacts that are there.
+    Known,
+    /// The same with a unique id each.
+    Unique,
+    /// Each of a contact that is created for it.
+    Strangers,
+}
+
+/// Somebody of the people who do something, in no order.
+pub const fn somebody(n: u64) -> u64 {
+    n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % EVENT_CONTACTS
+}
+
+/// What is told of an event.
+pub fn properties(n: u64) -> String {
+    format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#)
+}
+
+/// A request of a thousand events.
+pub fn events(kind: EventsOf, n: u64, at: Timestamp) -> Bytes {
+    let item = |n: u64| {
+        let (contact, unique_id) = match kind {
+            EventsOf::Known => (format!("ext-{:012}", somebody(n)), String::new()),
+            EventsOf::Unique => (format!("ext-{:012}", somebody(n)), format!(r#","unique_id":"order-{n:012}""#)),
+            EventsOf::Strangers => (format!("new-{n:012}"), String::new()),
+        };
+        let (name, properties) = (n % EVENT_NAMES, properties(n));
+        format!(
+            r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
+        )
+    };
+    let items: Vec<_> = (n * BATCH..(n + 1) * BATCH).map(item).collect();
+    format!(r#"{{"events":[{}]}}"#, items.join(",")).into()
+}
