@@ -112,7 +112,8 @@ impl Floor {
             self.database.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
             for _ in 0..BATCH {
                 let n = self.next;
-                let [name, contact, at] = [n % NAMES, requests::somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
+                let [name, contact, at] =
+                    [n % NAMES, requests::somebody(n), 1_769_850_900_000 + n].map(u64::cast_signed);
                 insertion.execute(params![name, contact, at, requests::properties(n)]).expect("the row is stored");
                 self.next += 1;
             }

@@ -268,7 +268,8 @@ impl Floor {
 
     /// Rows read and deleted, a second.
     async fn deliver(&self, rows: u64) -> Result<f64, Box<dyn Error>> {
-        let sql = "INSERT INTO jobs SELECT n, n, decode(repeat('00', 100), 'hex') FROM generate_series(1, $1::bigint) AS n";
+        let sql =
+            "INSERT INTO jobs SELECT n, n, decode(repeat('00', 100), 'hex') FROM generate_series(1, $1::bigint) AS n";
         self.client.execute(sql, &[&rows.cast_signed()]).await?;
         let began = Instant::now();
         let read = self.client.prepare("SELECT id, due_at, payload FROM jobs ORDER BY due_at LIMIT $1").await?;

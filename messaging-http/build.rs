@@ -146,7 +146,8 @@ fn content(bytes: &[u8], out: &Path, folder: &str, path: &str) -> Result<String,
     encoder.write_all(bytes)?;
     let compressed = encoder.finish()?;
     let is_shorter = compressed.len() < bytes.len();
-    let (kind, name) = if is_shorter { ("Gzip", format!("{folder}{path}.gz")) } else { ("Plain", format!("{folder}{path}")) };
+    let (kind, name) =
+        if is_shorter { ("Gzip", format!("{folder}{path}.gz")) } else { ("Plain", format!("{folder}{path}")) };
     let file = out.join(&name);
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 pub use dmarc::{DmarcAction, DmarcPolicy, dmarc_policy};
 pub use domain::{DomainFacts, exempt_domain, judge_domain};
 pub use machine::{
-    DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_files, judge_node_clock, judge_resolver,
-    judge_secret_key,
+    DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_files, judge_node_clock,
+    judge_resolver, judge_secret_key,
 };
 pub use mail::{
     CertificateFact, InboundFact, Outbound, judge_blocklist, judge_inbound, judge_port25_out, judge_tls,

@@ -40,6 +40,13 @@ impl Deref for Product {
     }
 }
 
+impl Drop for Product {
+    fn drop(&mut self) {
+        // What was sent names the application, which has the transport: the store would stay open.
+        self.transport.take();
+    }
+}
+
 impl Product {
     pub(crate) async fn start() -> Self {
         Self::with(MemoryTransport::default()).await

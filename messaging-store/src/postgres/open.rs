@@ -72,8 +72,7 @@ impl PostgresOptions {
 impl PostgresStore {
     /// Opens a database, and brings its schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats, follows_clock } =
-            options;
+        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats, follows_clock } = options;
         let tls = tls::connector(&url)?;
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());

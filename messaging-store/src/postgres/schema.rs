@@ -2,8 +2,8 @@
 //!
 //! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column has a
 //! default, a table is one that older programs do not ask for. What they use goes away a release later, and the migration
-//! that takes it away says so: `UPDATE schema_readers SET oldest = N`, with the number of the last migration that a program
-//! must know to be let in.
+//! that takes it away names the last migration that a program must know to be let in:
+//! `UPDATE schema_compatibility SET oldest_reader = N`.
 
 use std::error::Error as _;
 use std::io;
@@ -54,7 +54,7 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
 
 /// Whether a newer schema says that a program may work with it which knows the migrations up to a number.
 async fn lets_in(connection: &Client, known: i64) -> Result<bool, OpenError> {
-    let sql = "SELECT oldest FROM schema_readers";
+    let sql = "SELECT oldest_reader FROM schema_compatibility";
     let row = connection.query_one(sql, &[]).await.map_err(failed("read whom the schema lets in"))?;
     Ok(row.get::<_, i64>(0) <= known)
 }

@@ -6,8 +6,8 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::EventLog as _;
 use messaging_store::PostgresStore;
-use messaging_store::conformance::{put, sample};
 use messaging_store::conformance::cluster::Database;
+use messaging_store::conformance::{put, sample};
 
 use super::connect;
 

@@ -14,7 +14,7 @@ async fn migrate(database: &Database, oldest: i64) {
     let newer = format!(
         "ALTER TABLE users ADD COLUMN added text NOT NULL DEFAULT 'later';
          INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (9999, 'later', 'now', '1');
-         UPDATE schema_readers SET oldest = {oldest}"
+         UPDATE schema_compatibility SET oldest_reader = {oldest}"
     );
     connect(database).await.batch_execute(&newer).await.unwrap();
 }
