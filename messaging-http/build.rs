@@ -37,12 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let page = filled_in(std::str::from_utf8(index)?, &set, &loaded_at_once(&files))?;
 
     let mut table = format!("pub(super) const SET: &str = {set:?};\n");
-    let content = content(page.as_bytes(), &out, "", INDEX)?;
-    writeln!(table, "pub(super) static INDEX: Embedded = Embedded {{ path: {INDEX:?}, content: {content} }};")?;
+    let gzip = compress(page.as_bytes(), &out, "", INDEX)?;
+    writeln!(table, "pub(super) static INDEX: Embedded = Embedded {{ path: {INDEX:?}, gzip: {gzip} }};")?;
     writeln!(table, "pub(super) static FILES: &[Embedded] = &[")?;
     for (path, bytes) in &files {
-        let content = self::content(bytes, &out, "files/", path)?;
-        writeln!(table, "    Embedded {{ path: {path:?}, content: {content} }},")?;
+        let gzip = compress(bytes, &out, "files/", path)?;
+        writeln!(table, "    Embedded {{ path: {path:?}, gzip: {gzip} }},")?;
     }
     writeln!(table, "];")?;
     fs::write(out.join("console.rs"), table)?;
@@ -140,19 +140,16 @@ fn resolve(file: &str, target: &str) -> String {
     folders.join("/")
 }
 
-/// Writes what the program has of a file, and answers the expression for it: compressed, unless that would not be shorter.
-fn content(bytes: &[u8], out: &Path, folder: &str, path: &str) -> Result<String, Box<dyn Error>> {
+/// Writes a file's compressed form below a folder, and answers the expression that has it. It names no folder of this
+/// machine.
+fn compress(bytes: &[u8], out: &Path, folder: &str, path: &str) -> Result<String, Box<dyn Error>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
-    let compressed = encoder.finish()?;
-    let is_shorter = compressed.len() < bytes.len();
-    let (kind, name) =
-        if is_shorter { ("Gzip", format!("{folder}{path}.gz")) } else { ("Plain", format!("{folder}{path}")) };
+    let name = format!("{folder}{path}.gz");
     let file = out.join(&name);
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(file, if is_shorter { &compressed } else { bytes })?;
-    // It names no folder of this machine.
-    Ok(format!("Content::{kind}(include_bytes!(concat!(env!(\"OUT_DIR\"), {:?})))", format!("/{name}")))
+    fs::write(file, encoder.finish()?)?;
+    Ok(format!("include_bytes!(concat!(env!(\"OUT_DIR\"), {:?}))", format!("/{name}")))
 }

@@ -15,7 +15,6 @@ mod found;
 #[cfg(test)]
 mod operations;
 
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +76,7 @@ pub enum Console {
 }
 
 /// The files of the console that is built in, by their paths: what a [`Console::Directory`] may begin with.
-pub fn files() -> impl Iterator<Item = (&'static str, Cow<'static, [u8]>)> {
+pub fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     embedded::files()
 }
 

@@ -1,6 +1,5 @@
-//! The files that are in the program, as `build.rs` lists them: compressed where that is shorter, and only so.
+//! The files that are in the program, as `build.rs` lists them: compressed, and only so.
 
-use std::borrow::Cow;
 use std::io::Read as _;
 
 use bytes::Bytes;
@@ -8,25 +7,17 @@ use flate2::read::GzDecoder;
 
 use super::found::{Compression, Found};
 
-/// A file.
+/// A file, by gzip.
 pub(super) struct Embedded {
     path: &'static str,
-    content: Content,
-}
-
-/// What is in a file.
-enum Content {
-    /// As it was written.
-    Plain(&'static [u8]),
-    /// By gzip.
-    Gzip(&'static [u8]),
+    gzip: &'static [u8],
 }
 
 include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
 /// The files as they were written, with their paths.
-pub(super) fn files() -> impl Iterator<Item = (&'static str, Cow<'static, [u8]>)> {
-    FILES.iter().map(|file| (file.path, file.content.plain()))
+pub(super) fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
+    FILES.iter().map(|file| (file.path, file.plain()))
 }
 
 /// The page, with the name of the set filled in.
@@ -41,27 +32,20 @@ pub(super) fn find(path: &str, accepts_gzip: bool) -> Option<Found> {
     Some(file.encoded(accepts_gzip, "public, max-age=31536000, immutable"))
 }
 
-impl Content {
-    /// As it was written.
-    fn plain(&self) -> Cow<'static, [u8]> {
-        match self {
-            Self::Plain(bytes) => Cow::Borrowed(bytes),
-            Self::Gzip(bytes) => {
-                let mut plain = Vec::new();
-                // `build.rs` made it, and a test reads all of them.
-                let _ = GzDecoder::new(*bytes).read_to_end(&mut plain);
-                Cow::Owned(plain)
-            }
-        }
-    }
-}
-
 impl Embedded {
+    /// As it was written.
+    fn plain(&self) -> Vec<u8> {
+        let mut plain = Vec::new();
+        // `build.rs` made it, and a test reads all of them.
+        let _ = GzDecoder::new(self.gzip).read_to_end(&mut plain);
+        plain
+    }
+
     fn encoded(&self, accepts_gzip: bool, caching: &'static str) -> Found {
-        let (bytes, compression) = match self.content {
-            Content::Plain(bytes) => (Bytes::from_static(bytes), Compression::Never),
-            Content::Gzip(bytes) if accepts_gzip => (Bytes::from_static(bytes), Compression::Gzip),
-            Content::Gzip(_) => (self.content.plain().into_owned().into(), Compression::NotAsked),
+        let (bytes, compression) = if accepts_gzip {
+            (Bytes::from_static(self.gzip), Compression::Gzip)
+        } else {
+            (self.plain().into(), Compression::NotAsked)
         };
         Found { bytes, compression, caching }
     }
@@ -78,7 +62,7 @@ mod tests {
     fn files_are_what_was_written() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
         for (path, bytes) in files() {
-            assert_eq!(fs::read(folder.join(path)).unwrap(), *bytes, "{path}");
+            assert_eq!(fs::read(folder.join(path)).unwrap(), bytes, "{path}");
         }
     }
 }

@@ -176,7 +176,7 @@ async fn what_describes_the_operations_is_the_programs_own() {
         fs::write(directory.path().join(name), "// of another version").unwrap();
         let own = console::files().find(|(path, _)| *path == name).unwrap().1;
         let answered = get(&server, &format!("{set}/{name}")).await;
-        assert!(answered.body == *own, "{name}");
+        assert!(answered.body == own, "{name}");
         assert_eq!(answered.header("cache-control"), Some("no-store"));
     }
 }
