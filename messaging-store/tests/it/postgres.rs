@@ -3,6 +3,7 @@
 //! The tests start a server of their own from Debian's packages, or whatever `PG_BIN` or `PATH` leads to. Without one they
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
+mod batches;
 mod copies;
 mod fencing;
 mod log;
