@@ -1,8 +1,7 @@
 // What is said about automations: kinds of steps and triggers, a sentence for each step, for each line of a run's
 // history, and the names behind the ids.
 import { allowed, call } from "./api.js";
-import { t, useEffect, useState, words } from "./ui.js";
-import { absolute, percent } from "./time.js";
+import { absolute, percent, t, useEffect, useState, words } from "./ui.js";
 
 /** The kinds of steps: `[kind, name, what it does, group]`. */
 export const KINDS = [

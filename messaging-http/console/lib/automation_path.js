@@ -1,6 +1,5 @@
 // The way of a contact through an automation, as a timeline: of a run, or of a simulation.
-import { html, SIGNS, t, useMemo } from "./ui.js";
-import { duration, Time } from "./time.js";
+import { duration, html, SIGNS, t, Time, useMemo } from "./ui.js";
 import { href } from "./route.js";
 import { filterText, moment, stepText, toneOf } from "./automation.js";
 

@@ -1,9 +1,8 @@
 // One channel: its provider and settings, the address for callbacks, a test.
 import { allowed, call } from "../lib/api.js";
-import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, t, useEffect, useState } from "../lib/ui.js";
+import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, number, t, useEffect, useState } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 import { CALLBACKS, CHANNELS, channelTitle, providerTitle } from "./channel_providers.js";
 import { bodyOf, initialOf, ROUTES } from "./channel_config.js";
 import { ChannelState } from "./channels.js";

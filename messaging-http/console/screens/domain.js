@@ -1,11 +1,10 @@
 // One sending domain: its records and what is wrong with them, its signing keys, tracking, removal.
 import { allowed, call } from "../lib/api.js";
 import {
-  Action, Badge, announce, confirm, count, Head, html, Loaded, Progress, t, useCall, useEffect, useState,
+  Action, announce, Badge, confirm, count, Head, html, Loaded, Progress, t, Time, useCall, useEffect, useState,
 } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { foundOf, Records, recordsOf } from "./domain_records.js";
 
 // How often the records are looked at again while somebody waits for them.

@@ -1,11 +1,10 @@
 // API keys: which there are and when they were last used, a new one with its scopes, and deleting one.
 import { allowed, urlOf } from "../lib/api.js";
-import { Action, Badge, Code, confirm, Copy, Empty, Head, html, t, useCall, useState } from "../lib/ui.js";
+import { absolute, Action, Badge, Code, confirm, Copy, Empty, Head, html, number, relative, t, Time, useCall, useState } from "../lib/ui.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { useFirstFocus } from "../lib/focus.js";
-import { absolute, number, relative, Time } from "../lib/time.js";
 
 export default function Keys({ query }) {
   const [made, setMade] = useState(null);

@@ -1,11 +1,10 @@
 // The members of the workspace: who they are, what they may do, inviting and removing them.
 import { allowed, call, me, workspace } from "../lib/api.js";
-import { Action, announce, Code, confirm, dialog, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { absolute, Action, announce, Code, confirm, dialog, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { useFirstFocus } from "../lib/focus.js";
-import { absolute, Time } from "../lib/time.js";
 
 const ROLES = [
   ["viewer", "Viewer", "sees everything, with addresses masked"],

@@ -3,8 +3,7 @@ import { allowed } from "../lib/api.js";
 import { EXAMPLES } from "../lib/filter.js";
 import { href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { number, Time } from "../lib/time.js";
-import { Badge, Empty, Head, html, Loading, t, useEffect, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, Loading, number, t, Time, useEffect, useState } from "../lib/ui.js";
 import { Written } from "../lib/contacts.js";
 
 export default function Segments({ segments, query }) {

@@ -1,10 +1,9 @@
 // One webhook: its state and what may be done with it. Its deliveries and settings are modules of their own.
 import { allowed } from "../lib/api.js";
-import { Action, announce, Badge, dialog, Head, html, Loaded, t, Tabs, useCall, useReducer, useState } from "../lib/ui.js";
+import { Action, announce, Badge, dialog, Head, html, Loaded, number, t, Tabs, useCall, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Later } from "../lib/later.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 import { EVENT_NAMES } from "./webhook_events.js";
 import { Secret } from "./webhook_secret.js";
 

@@ -1,9 +1,8 @@
 // What was sent to a webhook: each request with its answer, retries, replay.
 import { allowed, call } from "../lib/api.js";
-import { Action, Badge, Code, Empty, Facts, html, Loaded, t, useEffect, useReducer, useState, words, dialog } from "../lib/ui.js";
+import { absolute, Action, Badge, Code, dialog, duration, Empty, Facts, html, Loaded, t, Time, useEffect, useReducer, useState, words } from "../lib/ui.js";
 import { Filters, List } from "../lib/table.js";
 import { href } from "../lib/route.js";
-import { absolute, duration, Time } from "../lib/time.js";
 
 const STATUSES = [["pending", "pending"], ["delivered", "delivered"], ["failed", "failed"], ["held", "held"], ["expired", "expired"]];
 

@@ -1,4 +1,4 @@
-import { bytes, duration, number, percent, relative } from "../lib/time.js";
+import { bytes, duration, number, percent, relative } from "../lib/ui.js";
 import { equal } from "./check.js";
 
 const NOW = Date.parse("2026-01-31T09:15:00Z");
