@@ -40,7 +40,9 @@ export function relative(time, now = Date.now()) {
   const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
   if (unit === "second" && Math.abs(seconds) < 10) return format.format(0, "second");
-  return format.format(Math.trunc(seconds / length), unit);
+  // What is past counts whole units; a wait of three days says "in 3 days" also a moment after it began.
+  const units = seconds / length;
+  return format.format(units > 0 ? Math.round(units) : Math.trunc(units), unit);
 }
 
 /** The whole time, with its zone. */

@@ -5,7 +5,7 @@ import {
 } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
-import { foundOf, Records, recordsOf } from "./domain_records.js";
+import { foundOf, isUnnamed, Records, recordsOf } from "./domain_records.js";
 
 // How often the records are looked at again while somebody waits for them.
 const AGAIN_SECONDS = 20;
@@ -64,6 +64,7 @@ function told({ status }, records) {
       : t("The records that are required are found. The others make your mail more welcome.");
   }
   if (wrong) return t("{wrong} published, but not as shown: what is wrong stands with each.", { wrong: count(wrong, t("record is"), t("records are")) });
+  if (isUnnamed(records)) return t("This server needs a name first; only then can the records below be published.");
   return t("Publish the records below, then verify. New records are often seen within minutes, at some providers within a day.");
 }
 

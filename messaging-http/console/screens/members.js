@@ -35,8 +35,8 @@ export default function Members({ query }) {
     <${List} id="listMembers" reloads=${reloads} caption=${t("Members")} columns=${columns} rowKey=${(row) => row.user_id}
       empty=${html`<${Empty} title=${t("Nobody is here")} text=${t("Invite the people you work with.")} action=${t("Invite a member")} href=${href("members", { new: 1 })} />`}
       actions=${(row) => html`<${Link} row=${row} /> <${Remove} row=${row} onDone=${again} />`} />
-    <section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
-      <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`;
+    ${!isNew && html`<section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
+      <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`}`;
 }
 
 // ---- inviting ----
