@@ -79,8 +79,8 @@ function Single({ point, series, label, when }) {
 }
 
 /** Horizontal bars: `[{ label, value, note, href, tone }]`, as a list that is read well without its bars. */
-export function Bars({ rows, label, whole = 1 }) {
-  const largest = Math.max(whole, ...rows.map((row) => row.value));
+export function Bars({ rows, label, whole = 0 }) {
+  const largest = Math.max(1, whole, ...rows.map((row) => row.value));
   const isNoted = rows.some((row) => row.note);
   return html`<ul class="bars ${isNoted ? "noted" : ""}" aria-label=${label}>${rows.map((row) => html`<li>
     <span class="bar-label">${row.href ? html`<a href=${row.href}>${row.label}</a>` : row.label}</span>
