@@ -13,7 +13,7 @@ const SCREENS = {
 };
 
 /** The arguments in a path that the server wrote: `{ workspace_id, id }`. */
-export function pathArguments(operation, path) {
+function pathArguments(operation, path) {
   const names = [];
   const pattern = operations[operation].path.replace(/\{(\w+)\}/g, (_, name) => {
     names.push(name);

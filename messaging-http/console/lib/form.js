@@ -8,7 +8,7 @@ const Context = createContext(null);
 let schemas;
 
 /** The members of an operation's body by their dotted names, as the API describes them. */
-export async function schemaOf(id) {
+async function schemaOf(id) {
   schemas ??= await import("../schemas.js").then((module) => module.schemas);
   return schemas[id]?.body ?? {};
 }

@@ -3,7 +3,7 @@
 import { createContext, Fragment, h, render } from "../vendor/preact.js";
 import htm from "../vendor/htm.js";
 import { useContext, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/hooks.js";
-import { allowed, call, missing, needs } from "./api.js";
+import { allowed, call } from "./api.js";
 
 export const html = htm.bind(h);
 export {
@@ -185,11 +185,6 @@ function Stale({ error, retry }) {
   return html`<div class="notice warning" role="status">
     <p>${t("This may be out of date.")} ${error.message} <button type="button" class="link" onClick=${retry}>${t("Try again")}</button></p>
   </div>`;
-}
-
-/** Draws its children when the operation may be called, else what is missing. */
-export function Allowed({ to, children }) {
-  return allowed(to) ? children : html`<${Refused} needs=${missing(to) ?? needs(to)} />`;
 }
 
 // ---- pieces ----

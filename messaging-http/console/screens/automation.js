@@ -189,7 +189,7 @@ function useChecks(id, body) {
   const isFirst = useRef(true);
   useEffect(() => {
     const abort = new AbortController();
-      const check = () => call("simulateAutomation", {
+    const check = () => call("simulateAutomation", {
       path: { id }, quiet: true, signal: abort.signal,
       body: { ...body, contact: { external_id: "check" }, until: new Date(Date.now() + MINUTE).toISOString() },
     }).then(() => setErrors([]), (error) => {

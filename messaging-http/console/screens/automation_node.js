@@ -111,7 +111,7 @@ function Wait({ node }) {
 }
 
 /** An event or something that happens to a message, at `name`. */
-export function Happening({ name, value, lists }) {
+function Happening({ name, value, lists }) {
   const [, change] = useForm();
   const isMessage = value?.type === "message";
   return html`

@@ -79,7 +79,7 @@ function Value({ text, what }) {
 }
 
 /** The records as lines of a zone file. */
-export function zoneFile(records) {
+function zoneFile(records) {
   return records.map(({ host, type, value }) => {
     // A text in DNS has parts of at most 255 bytes.
     const data = type === "TXT" ? value.match(/.{1,255}/g).map((part) => `"${part}"`).join(" ") : `${value}.`;

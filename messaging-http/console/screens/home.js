@@ -48,7 +48,7 @@ function Overview() {
 
 function change(now, before) {
   if (before === undefined) return "";
-  if (!before) return t("none the week before");
+  if (!before) return now ? t("none the week before") : "";
   const share = (now - before) / before;
   if (!share) return t("as the week before");
   return share > 0 ? t("{share} more than the week before", { share: percent(share) }) : t("{share} less than the week before", { share: percent(-share) });

@@ -47,7 +47,7 @@ function NoSegments() {
 }
 
 /** The examples, each a link to a new segment that is filled with it. */
-export function Examples() {
+function Examples() {
   return html`<section class="stack" aria-labelledby="examples"><h2 id="examples">${t("Begin with an example")}</h2>
     <div class="grid">${EXAMPLES.map(({ name, text }, nth) => html`<div class="card" key=${nth}><h3>${t(name)}</h3><p>${t(text)}</p>
       <p><a href=${href("segments", { new: 1, example: nth + 1 })}>${t("Use this")}<span class="sr"> ${t(name)}</span></a></p></div>`)}</div></section>`;
