@@ -4,7 +4,7 @@ import { absolute, Action, announce, Code, confirm, dialog, Empty, Head, html, t
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { useFirstFocus } from "../lib/focus.js";
+import { useFirstFocus, useFocusBack } from "../lib/focus.js";
 
 const ROLES = [
   ["viewer", "Viewer", "sees everything, with addresses masked"],
@@ -67,6 +67,7 @@ function Invite({ onDone }) {
 const taken = ({ code }) => (code === "already_exists" ? { text: t("They are a member already. Make a new link in their row below.") } : null);
 
 function Invited({ member, link, onClose }) {
+  useFocusBack();
   const part = useFirstFocus("button");
   return html`<section ref=${part} class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is a member now", { email: member.email })}</h2>
     ${link ? html`<${LinkText} link=${link} />` : html`<p>${t("The link could not be made; try again in their row.")}</p>`}
