@@ -73,7 +73,7 @@ function ReplayForm({ webhook, close }) {
   const [yesterday] = useState(() => new Date(Date.now() - 86400000).toISOString());
   return html`<p>${t("Sends events of a span once more. Your receiver gets them with the same webhook-id as before, by which it knows repeats.")}</p>
     <${Form} id="replayWebhook" path=${{ id: webhook.id }} initial=${{ since: yesterday, status: "failed" }} submit=${t("Replay")}
-      onDone=${({ replayed }) => { announce(replayed ? t("{number} sent once more", { number: number(replayed) }) : t("There was nothing to replay in that span.")); close(true); }}>
+      onDone=${({ replayed }) => { announce(replayed ? t("{number} sent once more", { number: number(replayed) }) : t("There was nothing to replay in that span. What is still being tried goes on by itself.")); close(true); }}>
       <${Field} name="status" kind="select" required autofocus label=${t("Which")} options=${[["failed", t("those that your receiver never got")], ["all", t("all events, also those it has got")]]} />
       <div class="row-of-fields"><${Field} name="since" kind="datetime" label=${t("From")} required /><${Field} name="until" kind="datetime" label=${t("Until")} help=${t("Empty: now.")} /></div>
     </${Form}>`;
