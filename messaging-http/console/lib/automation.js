@@ -1,8 +1,7 @@
 // What is said about automations: kinds of steps and triggers, a sentence for each step, for each line of a run's
 // history, and the names behind the ids.
 import { allowed, call } from "./api.js";
-import { t, useEffect, useState, words } from "./ui.js";
-import { absolute, percent } from "./time.js";
+import { absolute, percent, t, useEffect, useState, words } from "./ui.js";
 
 /** The kinds of steps: `[kind, name, what it does, group]`. */
 export const KINDS = [
@@ -41,7 +40,7 @@ export const MESSAGE_EVENTS = [
 const UNITS = { seconds: ["second", "seconds"], minutes: ["minute", "minutes"], hours: ["hour", "hours"], days: ["day", "days"], weeks: ["week", "weeks"], months: ["month", "months"] };
 
 /** `2 hours`. */
-export function durationText(duration) {
+function durationText(duration) {
   if (!duration?.value || !UNITS[duration.unit]) return "…";
   const [one, many] = UNITS[duration.unit];
   return `${duration.value} ${t(duration.value === 1 ? one : many)}`;
@@ -93,7 +92,7 @@ function whenText(within) {
 }
 
 /** What an event or message leaf waits for. */
-export function happening(on, names = {}) {
+function happening(on, names = {}) {
   if (on?.type === "message") return t("a message {what}", { what: t(MESSAGE_EVENTS.find(([id]) => id === on.event)?.[1] ?? "…") });
   const where = (on?.where ?? []).map(({ property, op, value, value_from: from }) => `${property} ${t(OPERATORS[op] ?? words(op))} ${from ?? value ?? ""}`);
   return `${on?.name || "…"}${where.length ? ` (${where.join(", ")})` : ""}`;

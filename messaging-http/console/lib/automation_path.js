@@ -1,6 +1,5 @@
 // The way of a contact through an automation, as a timeline: of a run, or of a simulation.
-import { html, SIGNS, t, useMemo } from "./ui.js";
-import { duration, Time } from "./time.js";
+import { duration, html, SIGNS, t, Time, useMemo } from "./ui.js";
 import { href } from "./route.js";
 import { filterText, moment, stepText, toneOf } from "./automation.js";
 
@@ -21,7 +20,8 @@ function Step({ step, node, names, messages, exact, before }) {
     ${apart >= 1000 && html`<p class="between">${t("{time} later", { time: duration(apart) })}</p>`}
     <div class="line"><strong dir="auto">${title}</strong>
       ${exact ? html`<time datetime=${step.at}>${moment(step.at)}</time>` : html`<${Time} at=${step.at} />`}
-      ${step.node_id && html`<span class="muted">${!node && t("a step of another version")} <code>${step.node_id}</code></span>`}</div>
+      ${node?.name && html`<span class="muted" dir="auto">${node.name}</span>`}
+      ${step.node_id && !node && html`<span class="muted">${t("a step of another version")} <code>${step.node_id}</code></span>`}</div>
     ${text && !step.detail?.leaves && html`<p>${text}</p>`}
     <${Detail} step=${step} node=${node} names=${names} messages=${messages} /></li>`;
 }

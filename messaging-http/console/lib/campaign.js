@@ -1,6 +1,5 @@
 // What the screens of campaigns share: how their state is called, how fast they send, and the buttons that stop them.
-import { Action, Badge, confirm, html, t, useRef } from "./ui.js";
-import { number } from "./time.js";
+import { Action, Badge, confirm, html, number, t, useRef } from "./ui.js";
 
 const PHASES = { testing: "sending the test", waiting_winner: "waiting for a winner", winner: "sending the winner" };
 

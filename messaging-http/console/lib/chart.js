@@ -1,6 +1,5 @@
 // A line chart of a few series, with the same numbers as a table behind it.
-import { html, t, useId, useLayoutEffect, useRef, useState } from "./ui.js";
-import { number } from "./time.js";
+import { html, number, t, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 
 const USUAL_WIDTH = 720;
 const HEIGHT = 200;
@@ -42,10 +41,11 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
     };
   }, [Boolean(points?.length)]);
   if (!points?.length) return html`<p class="muted">${t("No numbers in this time.")}</p>`;
-  const top = ceiling(Math.max(...points.flatMap((point) => series.map(({ name }) => point[name] ?? 0))));
-  const x = (nth) => LEFT + (points.length === 1 ? (width - LEFT) / 2 : (nth * (width - LEFT - 8)) / (points.length - 1));
-  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
   const day = new Intl.DateTimeFormat(undefined, dateStyle);
+  if (points.length === 1) return html`<${Single} point=${points[0]} series=${series} label=${label} when=${day.format(new Date(points[0].at))} />`;
+  const top = ceiling(Math.max(...points.flatMap((point) => series.map(({ name }) => point[name] ?? 0))));
+  const x = (nth) => LEFT + (nth * (width - LEFT - 8)) / (points.length - 1);
+  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
   const step = Math.max(1, Math.ceil(points.length / Math.max(2, Math.min(7, Math.floor(width / TICK)))));
   const nearest = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -60,8 +60,8 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
         <text x=${LEFT - 6} y=${y(top * share) + 4} text-anchor="end">${number(top * share)}</text></g>`)}
       ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : nth === points.length - 1 ? "end" : "middle"}>${day.format(new Date(point.at))}</text>`)}
       ${series.map(({ name }, nth) => html`<g class="series-${nth}">
-        ${points.length > 1 && html`<polyline points=${points.map((point, of) => `${x(of).toFixed(1)},${y(point[name] ?? 0).toFixed(1)}`).join(" ")} />`}
-        ${(points.length === 1 || at !== null) && html`<circle cx=${x(at ?? 0)} cy=${y(points[at ?? 0][name] ?? 0)} r="3.5" />`}</g>`)}
+        <polyline points=${points.map((point, of) => `${x(of).toFixed(1)},${y(point[name] ?? 0).toFixed(1)}`).join(" ")} />
+        ${at !== null && html`<circle cx=${x(at)} cy=${y(points[at][name] ?? 0)} r="3.5" />`}</g>`)}
     </svg>
     ${at !== null && html`<p class="chart-tip">${day.format(new Date(points[at].at))} · ${series.map(({ name, label: text }) => `${text} ${number(points[at][name])}`).join(" · ")}</p>`}
     <details><summary>${t("Numbers")}</summary><div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
@@ -71,9 +71,16 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
   </figure>`;
 }
 
+// The first hour or day of something: one point is no line.
+function Single({ point, series, label, when }) {
+  const id = useId();
+  return html`<figure class="chart" aria-labelledby=${id}><figcaption id=${id}>${label} · ${when}</figcaption>
+    <${Bars} rows=${series.map(({ name, label: text }) => ({ label: text, value: point[name] ?? 0 }))} /></figure>`;
+}
+
 /** Horizontal bars: `[{ label, value, note, href, tone }]`, as a list that is read well without its bars. */
-export function Bars({ rows, label, whole = 1 }) {
-  const largest = Math.max(whole, ...rows.map((row) => row.value));
+export function Bars({ rows, label, whole = 0 }) {
+  const largest = Math.max(1, whole, ...rows.map((row) => row.value));
   const isNoted = rows.some((row) => row.note);
   return html`<ul class="bars ${isNoted ? "noted" : ""}" aria-label=${label}>${rows.map((row) => html`<li>
     <span class="bar-label">${row.href ? html`<a href=${row.href}>${row.label}</a>` : row.label}</span>

@@ -13,7 +13,7 @@ const SCREENS = {
 };
 
 /** The arguments in a path that the server wrote: `{ workspace_id, id }`. */
-export function pathArguments(operation, path) {
+function pathArguments(operation, path) {
   const names = [];
   const pattern = operations[operation].path.replace(/\{(\w+)\}/g, (_, name) => {
     names.push(name);
@@ -103,9 +103,7 @@ function waiting({ explanation: { code }, campaign_id: campaign }) {
 function linkOf(message, to) {
   const { explanation: { code }, status, channel, campaign_id: campaign } = message;
   const again = maySendAgain(message) && [t("Send again"), href("send", { like: message.message_id }), "sendMessage"];
-  const contact = message.contact_id
-    ? [t("Open the contact"), href(`contacts/${message.contact_id}`), "getContact"]
-    : [t("Look for the contact"), href("contacts", channel === "email" ? { email: to } : { phone: to }), "listContacts"];
+  const contact = message.contact_id && [t("Open the contact"), href(`contacts/${message.contact_id}`), "getContact"];
   const listed = [t("Open the suppression list"), href("suppressions", { address: to, channel }), "listSuppressions"];
   const channels = [t("Open Channels"), href("channels"), "listChannels"];
   const domains = [t("Check the domain's records"), href("domains"), "listSendingDomains"];

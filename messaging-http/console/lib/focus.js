@@ -25,6 +25,11 @@ export function useHeading(ready) {
   useEffect(() => { focusHeading(); }, [ready]);
 }
 
+/** In a part whose own button closes it: the heading of the screen gets the focus that goes with the button. */
+export function useFocusBack() {
+  useEffect(() => () => setTimeout(focusHeading), []);
+}
+
 /** Inside a form that opens in place: its first control gets the focus; what had the focus is gone when it closes. */
 export function FirstFocus() {
   const element = useRef();

@@ -8,7 +8,7 @@ const Context = createContext(null);
 let schemas;
 
 /** The members of an operation's body by their dotted names, as the API describes them. */
-export async function schemaOf(id) {
+async function schemaOf(id) {
   schemas ??= await import("../schemas.js").then((module) => module.schemas);
   return schemas[id]?.body ?? {};
 }
@@ -143,9 +143,10 @@ export function Fields({ values, onChange, schema = {}, errors = [], children })
 function Summary({ error, violations, told }) {
   if (!told && !error.violations.length && error.status !== 409 && error.status !== 422) return html`<${Failed} error=${error} />`;
   return html`<div class="notice fault" role="alert" tabindex="-1">
-    <p><strong>${told?.text ?? error.message}</strong> <span class="muted">${error.code}</span></p>
+    <p><strong>${told?.text ?? error.message}</strong></p>
     ${violations[""] && html`<ul>${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
     ${told?.help}
+    <details class="muted"><summary>${t("Details")}</summary>${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</details>
   </div>`;
 }
 

@@ -1,6 +1,7 @@
-// Events as they come. One tab of the browser polls and tells the others.
+// Events as they come, and each as a line. One tab of the browser polls and tells the others.
 import { call, workspace } from "./api.js";
-import { useEffect, useRef } from "./ui.js";
+import { Badge, html, t, Time, useEffect, useRef } from "./ui.js";
+import { href } from "./route.js";
 
 const WAIT_SECONDS = 25;
 const PAUSE_MS = 1000;
@@ -92,4 +93,31 @@ function sleep(milliseconds, signal) {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
   });
+}
+
+// ---- one of them ----
+
+/** What an event says beyond its kind. */
+export function told({ type, data }) {
+  const { meta = {} } = data;
+  const said = {
+    bounce: [meta.bounce_class?.replaceAll("_", " "), meta.response],
+    deferred: [meta.response],
+    failed: [meta.reason?.replaceAll("_", " "), meta.message],
+    suppressed: [meta.reason?.replaceAll("_", " ")],
+    click: [meta.url],
+    delivered: [meta.response],
+    complaint: [meta.feedback_type],
+    unsubscribe: [meta.method?.replaceAll("_", " ")],
+  }[type] ?? [];
+  const machine = meta.machine ? [t("by a machine")] : [];
+  return [...machine, ...said.filter(Boolean)].join(" · ");
+}
+
+/** A line of a list of events. */
+export function EventLine({ event }) {
+  const { data } = event;
+  return html`<li><${Time} at=${event.timestamp} /> <${Badge} status=${event.type} />
+    <a href=${href(`messages/${data.message_id}`)}>${data.meta?.recipient ?? data.to ?? data.message_id}</a>
+    <span class="muted">${told(event)}</span></li>`;
 }

@@ -3,7 +3,7 @@
 import { createContext, Fragment, h, render } from "../vendor/preact.js";
 import htm from "../vendor/htm.js";
 import { useContext, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/hooks.js";
-import { allowed, call, missing, needs } from "./api.js";
+import { allowed, call } from "./api.js";
 
 export const html = htm.bind(h);
 export {
@@ -26,8 +26,66 @@ export function t(text, values = {}) {
 }
 
 /** `1 message`, `2 messages`: a number with its word. */
-export function count(number, one, many) {
-  return `${new Intl.NumberFormat().format(number)} ${number === 1 ? one : many}`;
+export function count(amount, one, many) {
+  return `${number(amount)} ${amount === 1 ? one : many}`;
+}
+
+// ---- times and numbers, as people of the reader's place write them ----
+
+const UNITS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+
+/** `3 minutes ago`, `in 2 days`. */
+export function relative(time, now = Date.now()) {
+  const seconds = Math.round((new Date(time).getTime() - now) / 1000);
+  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
+  if (unit === "second" && Math.abs(seconds) < 10) return format.format(0, "second");
+  // What is past counts whole units; a wait of three days says "in 3 days" also a moment after it began.
+  const units = seconds / length;
+  return format.format(units > 0 ? Math.round(units) : Math.trunc(units), unit);
+}
+
+/** The whole time, with its zone. */
+export function absolute(time, options = { dateStyle: "medium", timeStyle: "long" }) {
+  return new Intl.DateTimeFormat(undefined, options).format(new Date(time));
+}
+
+/** `1.2 s`, `3 min`, `2 h`: how long something took. */
+export function duration(milliseconds) {
+  const number = (value) => new Intl.NumberFormat(undefined, { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value);
+  if (milliseconds < 1000) return `${number(milliseconds)} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 120) return `${number(seconds)} s`;
+  if (seconds < 7200) return `${number(seconds / 60)} min`;
+  return seconds < 172800 ? `${number(seconds / 3600)} h` : `${number(seconds / 86400)} d`;
+}
+
+/** A number with its separators. */
+export function number(value) {
+  return new Intl.NumberFormat().format(value ?? 0);
+}
+
+/** A share of 1 as per cent. */
+export function percent(share) {
+  return new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: share && share < 0.1 ? 1 : 0 }).format(share ?? 0);
+}
+
+/** Bytes as KB, MB, GB. */
+export function bytes(value) {
+  const steps = ["B", "KB", "MB", "GB", "TB"];
+  const step = Math.min(steps.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: step ? 1 : 0 }).format(value / 1000 ** step)} ${steps[step]}`;
+}
+
+/** A time: relative, and absolute for who looks closer. */
+export function Time({ at }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 30000);
+    return () => clearInterval(timer);
+  }, []);
+  if (!at) return html`<span class="muted">–</span>`;
+  return html`<time datetime=${at} title=${absolute(at)} tabindex="0" data-absolute=${absolute(at)}>${relative(at)}</time>`;
 }
 
 // ---- calls ----
@@ -129,11 +187,6 @@ function Stale({ error, retry }) {
   </div>`;
 }
 
-/** Draws its children when the operation may be called, else what is missing. */
-export function Allowed({ to, children }) {
-  return allowed(to) ? children : html`<${Refused} needs=${missing(to) ?? needs(to)} />`;
-}
-
 // ---- pieces ----
 
 /** The head of a screen: its one h1, what stands beside it, its actions. */
@@ -218,9 +271,9 @@ export function Tabs({ tabs, current, label }) {
 
 /** A figure with its name; `of` adds a share. */
 export function Figure({ name, value, note, href }) {
-  const number = typeof value === "number" ? new Intl.NumberFormat().format(value) : value;
+  const shown = typeof value === "number" ? number(value) : value;
   return html`<div class="figure"><p class="figure-name">${name}</p>
-    <p class="figure-value">${href ? html`<a href=${href}>${number}</a>` : number}</p>
+    <p class="figure-value">${href ? html`<a href=${href}>${shown}</a>` : shown}</p>
     ${note && html`<p class="muted">${note}</p>`}</div>`;
 }
 
@@ -228,7 +281,7 @@ export function Figure({ name, value, note, href }) {
 export function Progress({ value, max, label }) {
   const share = max ? Math.min(1, value / max) : 0;
   return html`<div class="progress"><progress value=${share} max="1" aria-label=${label}></progress>
-    <span>${new Intl.NumberFormat(undefined, { style: "percent" }).format(share)}</span></div>`;
+    <span>${percent(share)}</span></div>`;
 }
 
 // ---- said and asked ----

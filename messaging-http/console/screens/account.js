@@ -1,10 +1,9 @@
 // The account: who is signed in, the password, sessions, and what this browser keeps: theme, single keys.
 import { call, forgetSession, loadSession, me } from "../lib/api.js";
-import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
+import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Table } from "../lib/table.js";
 import { href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { chooseTheme, chosenTheme, SHORTCUTS_OFF, THEMES } from "../app.js";
 
 export default function Account() {

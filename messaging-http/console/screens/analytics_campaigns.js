@@ -1,9 +1,8 @@
 // All campaigns that have started, with their figures; what people did and what machines did apart.
 import { allowed } from "../lib/api.js";
-import { Badge, Empty, html, t } from "../lib/ui.js";
+import { Badge, Empty, html, number, percent, t, Time } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { number, percent, Time } from "../lib/time.js";
 
 export default function AnalyticsCampaigns() {
   const share = (part, rate) => (row) => html`<span class="nowrap">${number(row[part])} <span class="muted">${row.delivered > 0 ? percent(row[rate]) : ""}</span></span>`;

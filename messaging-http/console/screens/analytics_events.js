@@ -1,10 +1,9 @@
 // What people did in your product, as your programs told it.
 import { urlOf } from "../lib/api.js";
-import { Empty, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Empty, html, Loaded, number, t, useCall } from "../lib/ui.js";
 import { changeQuery } from "../lib/route.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
-import { number } from "../lib/time.js";
 
 export default function AnalyticsEvents({ query, span }) {
   const found = useCall("getAnalyticsEvents", { query: { from: span.from, to: span.to, interval: span.interval } });

@@ -1,10 +1,9 @@
 // What was sent and what became of it, for all channels or one, beside the same time before.
 import { allowed } from "../lib/api.js";
-import { Empty, Figure, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Empty, Figure, html, Loaded, number, percent, t, useCall } from "../lib/ui.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
 import { changeQuery, href } from "../lib/route.js";
-import { number, percent } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 
 // Member of the totals, its name, and the member of which it is a share.

@@ -1,9 +1,8 @@
 // One automation: its state, its steps as an outline beside a drawing, its runs, and trying it out.
-import { Action, announce, Badge, confirm, count, dialog, Figure, Head, html, Loaded, t, Tabs, useCall, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
+import { Action, announce, Badge, confirm, count, dialog, Figure, Head, html, Loaded, number, t, Tabs, Time, useCall, useEffect, useMemo, useRef, useState } from "../lib/ui.js";
 import { allowed, call } from "../lib/api.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
-import { number, Time } from "../lib/time.js";
 import { flowOf, graphOf } from "../lib/flow.js";
 import { triggerText, useNames } from "../lib/automation.js";
 import { Later } from "../lib/later.js";
@@ -190,7 +189,7 @@ function useChecks(id, body) {
   const isFirst = useRef(true);
   useEffect(() => {
     const abort = new AbortController();
-      const check = () => call("simulateAutomation", {
+    const check = () => call("simulateAutomation", {
       path: { id }, quiet: true, signal: abort.signal,
       body: { ...body, contact: { external_id: "check" }, until: new Date(Date.now() + MINUTE).toISOString() },
     }).then(() => setErrors([]), (error) => {

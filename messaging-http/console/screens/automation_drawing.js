@@ -1,9 +1,8 @@
 // The drawing of an automation: the same steps as the outline, laid out by dagre. It is only looked at; everything that
 // it shows stands in the outline too.
 import { Graph, layout } from "../vendor/dagre.js";
-import { html, t, useMemo } from "../lib/ui.js";
+import { html, number, t, useMemo } from "../lib/ui.js";
 import { branchText, kindName, nodeText } from "../lib/automation.js";
-import { number } from "../lib/time.js";
 
 const WIDTH = 190;
 const HEIGHT = 48;

@@ -38,7 +38,7 @@ export function Choice({ name, label, rows, help, optional, from }) {
   const options = (rows ?? []).map((row) => [row.id, row.name]);
   if (value && !options.some(([id]) => id === value)) options.push([value, value]);
   return html`<${Field} name=${name} label=${label} kind="select" options=${options} optional=${optional}
-    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1 })}>${t("Create one")}</a>` : help} />`;
+    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1 })}>${t("Create one")}</a> ${t("and come back: what you changed here is kept.")}` : help} />`;
 }
 
 /** A length of time: a number with its unit. */
@@ -111,7 +111,7 @@ function Wait({ node }) {
 }
 
 /** An event or something that happens to a message, at `name`. */
-export function Happening({ name, value, lists }) {
+function Happening({ name, value, lists }) {
   const [, change] = useForm();
   const isMessage = value?.type === "message";
   return html`

@@ -1,10 +1,9 @@
 // The runs of an automation, and letting a contact in by hand.
 import { allowed, call } from "../lib/api.js";
-import { announce, Badge, Empty, html, t, useEffect, useState } from "../lib/ui.js";
+import { announce, Badge, Empty, html, t, Time, useEffect, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { itemsOf } from "../lib/flow.js";
 import { kindName, nodeText, reasonText } from "../lib/automation.js";
 import { addressOf } from "../lib/contacts.js";

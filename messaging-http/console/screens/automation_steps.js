@@ -1,9 +1,7 @@
 // The steps of an automation: an outline in which they are edited, the drawing beside it.
-import { dialog, html, t, useEffect, useRef, useState, words } from "../lib/ui.js";
+import { confirm, count, dialog, html, number, t, useEffect, useRef, useState, words } from "../lib/ui.js";
 import { blockOf, canMove, change, insert, itemsOf, move, newId, numbersOf, remove, setThen } from "../lib/flow.js";
 import { branchText, filterText, kindName, KINDS, nodeText, triggerText } from "../lib/automation.js";
-import { confirm, count } from "../lib/ui.js";
-import { number } from "../lib/time.js";
 import { Later } from "../lib/later.js";
 import { newNode, NodeForm } from "./automation_node.js";
 import { Ends, Start } from "./automation_start.js";

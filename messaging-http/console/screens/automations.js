@@ -1,10 +1,9 @@
 // Automations: the list, a new one from an example or from nothing; one of them and its runs are modules of their own.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, Code, Head, html, t } from "../lib/ui.js";
+import { Action, Badge, Code, Head, html, t, Time } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { Later } from "../lib/later.js";
 import { useFirstFocus } from "../lib/focus.js";
 import { triggerText, useNames } from "../lib/automation.js";

@@ -1,8 +1,7 @@
 // A campaign over time, and its links.
-import { html, Loaded, t, useCall, useMemo } from "../lib/ui.js";
+import { html, Loaded, number, t, useCall, useMemo } from "../lib/ui.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
-import { number } from "../lib/time.js";
 
 const LOOK_MS = 15000;
 const HOUR = 3600000;

@@ -1,9 +1,8 @@
 // Who gets a campaign: lists and segments, those who are left out, and how many remain, with the reasons of the others.
 import { call } from "../lib/api.js";
-import { Failed, html, Loading, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
+import { Failed, html, Loading, number, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
 import { useFaults, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 
 const FEW = 8;
 const PAUSE_MS = 400;

@@ -1,8 +1,7 @@
 // What a campaign sends: template and sender, variants that are tested against each other, and limits.
-import { dialog, html, t } from "../lib/ui.js";
+import { dialog, html, number, t } from "../lib/ui.js";
 import { Field, useFaults, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 
 const MOST_VARIANTS = 5;
 const USUAL = { test_percent: 20, wait_minutes: 240, winner_metric: "open_rate" };

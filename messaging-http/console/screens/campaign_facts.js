@@ -1,8 +1,7 @@
 // What a campaign sends to whom, by which rules.
 import { allowed } from "../lib/api.js";
-import { Facts, html, t, useCall } from "../lib/ui.js";
+import { Facts, html, number, t, Time, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { number, Time } from "../lib/time.js";
 
 export default function CampaignFacts({ campaign }) {
   const { template_id: template, audience, settings, kind } = campaign;

@@ -1,8 +1,7 @@
 // Everybody whom a campaign matched, with what became of it for each.
-import { Badge, html, t, words } from "../lib/ui.js";
+import { Badge, html, t, Time, words } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
-import { Time } from "../lib/time.js";
 
 // Outcome, how it is called, and the state whose colour it has.
 const OUTCOMES = [

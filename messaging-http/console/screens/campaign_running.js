@@ -1,8 +1,7 @@
 // A campaign under way or done: how far it is, what came of it, and who did not get it and why.
 import { allowed } from "../lib/api.js";
-import { count, html, Loaded, Progress, t, Tabs, useCall } from "../lib/ui.js";
+import { absolute, count, duration, html, Loaded, number, percent, Progress, t, Tabs, Time, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute, duration, number, percent, Time } from "../lib/time.js";
 import { Bars } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
 import { done, paceWords, usePace } from "../lib/campaign.js";

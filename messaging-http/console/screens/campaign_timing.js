@@ -1,9 +1,8 @@
 // When a draft is sent, and what stands in the way: what can be seen beforehand, and what the server refuses, each with
 // the place where it is put right.
 import { allowed, call, idempotencyKey } from "../lib/api.js";
-import { announce, Badge, confirm, Failed, html, t, useCall, useId, useState } from "../lib/ui.js";
+import { absolute, announce, Badge, confirm, Failed, html, number, relative, t, useCall, useId, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute, number, relative } from "../lib/time.js";
 
 const FIRST_ZONE = "+14:00";
 const LAST_ZONE = "-12:00";

@@ -1,7 +1,6 @@
 // The variants of a campaign beside each other: rates, how probable it is that each is the best, and the choice of one.
-import { Action, Badge, confirm, html, t } from "../lib/ui.js";
+import { Action, Badge, confirm, html, number, percent, t } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
-import { number, percent } from "../lib/time.js";
 
 const VERDICTS = { clear: ["good", "Clear"], likely: ["busy", "Likely"], open: ["wait", "Open"] };
 const TONES = { good: "ok", busy: "running", wait: "waiting" };

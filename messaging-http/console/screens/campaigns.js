@@ -1,10 +1,9 @@
 // Campaigns: where each stands, how fast it sends, and how it does; pause in one click.
 import { allowed } from "../lib/api.js";
-import { count, Empty, Failed, Head, html, Progress, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { count, Empty, Failed, Head, html, number, percent, Progress, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
-import { number, percent, Time } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 import { done, PauseOrResume, paceWords, State, usePace } from "../lib/campaign.js";
 import { Later } from "../lib/later.js";

@@ -1,9 +1,8 @@
 // One channel: its provider and settings, the address for callbacks, a test.
 import { allowed, call } from "../lib/api.js";
-import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, t, useEffect, useState } from "../lib/ui.js";
+import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, number, t, useEffect, useState } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 import { CALLBACKS, CHANNELS, channelTitle, providerTitle } from "./channel_providers.js";
 import { bodyOf, initialOf, ROUTES } from "./channel_config.js";
 import { ChannelState } from "./channels.js";
@@ -118,17 +117,20 @@ function Callback({ channel }) {
     <p class="muted">${t("Keep it to yourself. It changes with the settings.")}</p></section>`;
 }
 
+const REFUSED_SIGN_IN = /\b40[13]\b/;
+
 function Test({ channel }) {
   const [result, setResult] = useState(null);
   const { to } = CHANNELS[channel.channel] ?? { to: { label: "To", placeholder: "" } };
   if (!allowed("testChannel")) return null;
   return html`<section class="stack" aria-labelledby="test"><h2 id="test">${t("Send a test")}</h2>
-    <p class="muted">${channel.provider === "sandbox" ? t("The sandbox takes it; nothing leaves.") : t("One real message, at the provider's price. It is kept nowhere.")}</p>
+    <p class="muted">${channel.provider === "sandbox" ? t("The sandbox takes it; nothing leaves.") : t("One real message through {provider}, at its price. It is kept nowhere.", { provider: t(providerTitle(channel.channel, channel.provider)) })}</p>
     <${Form} id="testChannel" path=${{ channel: channel.channel }} onDone=${setResult} onChange=${() => setResult(null)} submit=${t("Send a test")}>
       <${Field} name="to" label=${t(to.label)} placeholder=${to.placeholder} autocomplete="off" spellcheck=${false} />
     </${Form}>
     ${result && html`<div class="notice ${result.ok ? "good" : "fault"}" role="status">
-      <p><${Badge} status=${result.ok ? "ok" : "failed"}>${result.ok ? t("accepted") : t("refused")}</${Badge}> ${result.response}</p></div>`}</section>`;
+      <p><${Badge} status=${result.ok ? "ok" : "failed"}>${result.ok ? t("accepted") : t("refused")}</${Badge}> ${result.response}</p>
+      ${!result.ok && REFUSED_SIGN_IN.test(result.response) && html`<p>${t("The provider does not know this account or key. Enter it again above and save, then test once more.")}</p>`}</div>`}</section>`;
 }
 
 // Messages that wait on a channel, as words.

@@ -4,8 +4,7 @@ import { addressOf, consentWord, nameOf, Tags, Written } from "../lib/contacts.j
 import { shown } from "../lib/attributes.js";
 import { useHeading } from "../lib/focus.js";
 import { changeQuery, href } from "../lib/route.js";
-import { announce, Copy, Facts, Head, html, Loaded, t, useCall } from "../lib/ui.js";
-import { Time } from "../lib/time.js";
+import { announce, Copy, Facts, Head, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 import { ContactForm } from "./contact_form.js";
 import { ContactActions } from "./contact_actions.js";
 import { Suppressions } from "./contact_suppressions.js";

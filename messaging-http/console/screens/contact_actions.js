@@ -2,8 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { addressOf, download, nameOf, Written } from "../lib/contacts.js";
 import { go, href } from "../lib/route.js";
-import { number } from "../lib/time.js";
-import { Action, announce, confirm, dialog, Facts, Failed, html, t, useState } from "../lib/ui.js";
+import { Action, announce, confirm, dialog, Facts, Failed, html, number, t, useState } from "../lib/ui.js";
 
 const COUNTED = 200;
 

@@ -2,8 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { CHANNELS } from "../lib/contacts.js";
 import { changeQuery, href } from "../lib/route.js";
-import { Badge, html, Loaded, t, useCall } from "../lib/ui.js";
-import { Time } from "../lib/time.js";
+import { Badge, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 
 // Where a reason is cured.
 const cureAt = (code, contact, campaign) => ({

@@ -3,8 +3,7 @@ import { seesAddresses } from "../lib/api.js";
 import { Cause, liftText } from "../lib/cause.js";
 import { channelName, reasonName, REASONS } from "../lib/contacts.js";
 import { keepFocus } from "../lib/focus.js";
-import { Action, confirm, Facts, Fragment, html, Loaded, t, useCall } from "../lib/ui.js";
-import { Time } from "../lib/time.js";
+import { Action, confirm, Facts, Fragment, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 
 const addressFor = (contact, channel) => {
   if (channel === "email") return contact.email;

@@ -2,8 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { channelName, Written } from "../lib/contacts.js";
 import { href } from "../lib/route.js";
-import { announce, Badge, Failed, html, Loading, t, useCall, useEffect, useState, words } from "../lib/ui.js";
-import { Time } from "../lib/time.js";
+import { announce, Badge, Failed, html, Loading, t, Time, useCall, useEffect, useState, words } from "../lib/ui.js";
 
 const PAGE = 20;
 // Runs are listed by automation; so many are asked, the newest first.

@@ -3,8 +3,7 @@ import { allowed } from "../lib/api.js";
 import { addressOf, contactColumns } from "../lib/contacts.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { announce, Empty, Head, html, Loading, t, useCall, useEffect, useState } from "../lib/ui.js";
-import { Time } from "../lib/time.js";
+import { announce, Empty, Head, html, Loading, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { ContactForm } from "./contact_form.js";
 
 const FILTERS = ["email", "phone", "external_id", "tag", "list_id", "segment_id"];

@@ -1,12 +1,11 @@
 // One sending domain: its records and what is wrong with them, its signing keys, tracking, removal.
 import { allowed, call } from "../lib/api.js";
 import {
-  Action, Badge, announce, confirm, count, Head, html, Loaded, Progress, t, useCall, useEffect, useState,
+  Action, announce, Badge, confirm, count, Head, html, Loaded, Progress, t, Time, useCall, useEffect, useState,
 } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
-import { foundOf, Records, recordsOf } from "./domain_records.js";
+import { foundOf, isUnnamed, Records, recordsOf } from "./domain_records.js";
 
 // How often the records are looked at again while somebody waits for them.
 const AGAIN_SECONDS = 20;
@@ -65,6 +64,7 @@ function told({ status }, records) {
       : t("The records that are required are found. The others make your mail more welcome.");
   }
   if (wrong) return t("{wrong} published, but not as shown: what is wrong stands with each.", { wrong: count(wrong, t("record is"), t("records are")) });
+  if (isUnnamed(records)) return t("This server needs a name first; only then can the records below be published.");
   return t("Publish the records below, then verify. New records are often seen within minutes, at some providers within a day.");
 }
 

@@ -31,12 +31,17 @@ export function foundOf(records) {
   return records.filter(({ status }) => status === "verified").length;
 }
 
+/** Whether the records lead nowhere yet, for the server has no name of its own. */
+export function isUnnamed(records) {
+  return records.some(({ value }) => value.includes(UNNAMED));
+}
+
 /** All records, those that still need somebody first. */
 export function Records({ records, domain }) {
   const needsWork = records.filter(({ status }) => status !== "verified");
   const done = records.filter(({ status }) => status === "verified");
   return html`
-    ${records.some(({ value }) => value.includes(UNNAMED)) && html`<div class="notice fault"><p><strong>${t("Do not publish these records yet.")}</strong>
+    ${isUnnamed(records) && html`<div class="notice fault"><p><strong>${t("Do not publish these records yet.")}</strong>${" "}
       ${t("This server has no name that others can look up, so they would lead nowhere. Whoever runs it starts it with --hostname, such as mx.example.com, and runs: messaging admin set-name")}</p></div>`}
     ${needsWork.length > 0 && html`<p class="muted">${t("Enter them where the DNS of {domain} is kept. If your provider adds the domain by itself, leave it out of the name: {short} instead of {long}.", {
       domain, short: needsWork[0].host.replace(`.${domain}`, ""), long: needsWork[0].host,
@@ -74,7 +79,7 @@ function Value({ text, what }) {
 }
 
 /** The records as lines of a zone file. */
-export function zoneFile(records) {
+function zoneFile(records) {
   return records.map(({ host, type, value }) => {
     // A text in DNS has parts of at most 255 bytes.
     const data = type === "TXT" ? value.match(/.{1,255}/g).map((part) => `"${part}"`).join(" ") : `${value}.`;

@@ -1,10 +1,9 @@
 // Domains: those that mail is sent from, and a new one. The page of one is `domain.js`.
 import { allowed } from "../lib/api.js";
-import { Badge, Empty, Head, html, t } from "../lib/ui.js";
+import { Badge, Empty, Head, html, t, Time } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import Domain from "./domain.js";
 
 export default function Domains({ segments, query }) {

@@ -1,11 +1,10 @@
 // Custom fields: the attributes of contacts whose type the server checks.
 import { allowed } from "../lib/api.js";
-import { Action, confirm, dialog, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { Action, confirm, dialog, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { useFirstFocus } from "../lib/focus.js";
-import { Time } from "../lib/time.js";
 
 const TYPES = [
   ["string", "Text"], ["number", "Number"], ["boolean", "Yes or no"], ["date", "Date"], ["datetime", "Date and time"], ["string_array", "Several texts"],

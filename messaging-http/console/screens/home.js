@@ -1,8 +1,7 @@
 // Home: what happened lately, what needs somebody, the first steps, and events as they come.
 import { allowed, urlOf, workspace } from "../lib/api.js";
-import { Code, count, Figure, Head, html, Loaded, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { Code, count, Figure, Head, html, Loaded, number, percent, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { number, percent } from "../lib/time.js";
 
 const DAY = 86400000;
 
@@ -28,6 +27,7 @@ function NoWorkspace() {
 // ---- the last seven days ----
 
 const NAMES = [["sent", "Sent"], ["delivered", "Delivered"], ["bounces", "Bounced"], ["unique_opens", "Opened"], ["unique_clicks", "Clicked"]];
+const SERIES = NAMES.slice(0, 3);
 
 function Overview() {
   const [now] = useState(() => Math.floor(Date.now() / DAY) * DAY + DAY);
@@ -35,19 +35,20 @@ function Overview() {
   const week = useCall("getAnalyticsOverview", { query: { from: at(7), to: at(0), interval: "day" } });
   const before = useCall("getAnalyticsOverview", { query: { from: at(14), to: at(7), interval: "day" } });
   const [chart, setChart] = useState(null);
-  useEffect(() => { if (week.data) import("../lib/chart.js").then(setChart); }, [Boolean(week.data)]);
+  // A line along the bottom tells nothing.
+  const isDrawn = week.data?.series.some((point) => SERIES.some(([name]) => point[name]));
+  useEffect(() => { if (isDrawn) import("../lib/chart.js").then(setChart); }, [isDrawn]);
   return html`<section class="stack" aria-labelledby="week"><h2 id="week">${t("Last seven days")}</h2>
     <${Loaded} of=${week}>${({ totals, series }) => html`
       <div class="grid">${NAMES.map(([name, label]) => html`<${Figure} name=${t(label)} value=${totals[name]}
         note=${change(totals[name], before.data?.totals[name])} href=${href("analytics")} />`)}</div>
-      ${chart && html`<${chart.Chart} points=${series} label=${t("Messages by day")}
-        series=${[{ name: "sent", label: t("Sent") }, { name: "delivered", label: t("Delivered") }, { name: "bounces", label: t("Bounced") }]} />`}`}
+      ${chart && html`<${chart.Chart} points=${series} label=${t("Messages by day")} series=${SERIES.map(([name, label]) => ({ name, label: t(label) }))} />`}`}
     </${Loaded}></section>`;
 }
 
 function change(now, before) {
   if (before === undefined) return "";
-  if (!before) return t("none the week before");
+  if (!before) return now ? t("none the week before") : "";
   const share = (now - before) / before;
   if (!share) return t("as the week before");
   return share > 0 ? t("{share} more than the week before", { share: percent(share) }) : t("{share} less than the week before", { share: percent(-share) });
@@ -99,7 +100,9 @@ function FirstSteps() {
   const send = [t("Send a message"), Boolean(message), from
     ? html`<p><a href=${href("send", { to: "ann@example.com", subject: "Hello", text: "It works", from_email: `hello@${from.domain}` })}>${t("A filled form is ready")}</a>. ${isSandbox && t("The sandbox captures what is sent; nothing leaves this machine.")}</p>`
     : html`<p>${t("As soon as a domain of yours is verified.")}</p>`];
-  const see = isSandbox
+  // What goes to a recipient of the simulator, the sandbox does not keep.
+  const isSimulated = /@simulator\.invalid$/i.test(message?.to ?? "");
+  const see = isSandbox && !isSimulated
     ? [t("See it captured"), Boolean(sandbox.data?.data.length), html`<p><a href=${message ? href(`messages/${message.message_id}`) : href("sandbox")}>${t("Look at what became of it")}</a> ${t("and at the mail as it would have been sent.")}</p>`]
     : [t("See what became of it"), Boolean(message), html`<p>${t("Each message tells what happened to it, with the words of the other server.")}</p>`];
   const program = [t("Send from your program"), Boolean(used), html`<p>${t("The same with curl; a key comes from")} <a href=${href("keys", { new: 1 })}>${t("Keys")}</a>.</p>
@@ -126,9 +129,9 @@ function Tail() {
   useEffect(() => {
     let stop;
     let gone = false;
-    Promise.all([import("../lib/live.js"), import("../lib/events.js")]).then(([live, shown]) => {
+    import("../lib/live.js").then((live) => {
       if (gone) return;
-      setTools(shown);
+      setTools(live);
       stop = live.listen((fresh) => setEvents((old) => [...fresh.toReversed(), ...old].slice(0, 10)));
     });
     return () => {

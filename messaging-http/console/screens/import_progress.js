@@ -4,9 +4,8 @@ import { rowsOf } from "../lib/csv.js";
 import { download, Written } from "../lib/contacts.js";
 import { useHeading } from "../lib/focus.js";
 import { href } from "../lib/route.js";
-import { absolute, bytes, duration, number, Time } from "../lib/time.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";
-import { Badge, Copy, count, Facts, Figure, Head, html, Loaded, Progress, t, useCall, useEffect, useState, words } from "../lib/ui.js";
+import { absolute, Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded, number, Progress, t, Time, useCall, useEffect, useState, words } from "../lib/ui.js";
 
 /** How states look; their words are the server's. */
 export const STATES = { awaiting_upload: "waiting", processing: "processing", completed: "completed", failed: "failed", expired: "cancelled" };

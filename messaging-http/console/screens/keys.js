@@ -1,11 +1,10 @@
 // API keys: which there are and when they were last used, a new one with its scopes, and deleting one.
 import { allowed, urlOf } from "../lib/api.js";
-import { Action, Badge, Code, confirm, Copy, Empty, Head, html, t, useCall, useState } from "../lib/ui.js";
+import { absolute, Action, Badge, Code, confirm, Copy, Empty, Head, html, number, relative, t, Time, useCall, useState } from "../lib/ui.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { useFirstFocus } from "../lib/focus.js";
-import { absolute, number, relative, Time } from "../lib/time.js";
+import { keepFocus, useFirstFocus, useFocusBack } from "../lib/focus.js";
 
 export default function Keys({ query }) {
   const [made, setMade] = useState(null);
@@ -24,7 +23,7 @@ export default function Keys({ query }) {
     ${made && html`<${Made} key_=${made} onClose=${() => setMade(null)} />`}
     ${isNew && html`<${NewKey} onDone=${done} />`}
     <${List} id="listApiKeys" reloads=${reloads} caption=${t("API keys")} columns=${columns()} empty=${html`<${NoKeys} />`}
-      actions=${(row) => html`<${Delete} row=${row} onDone=${again} />`} />`;
+      actions=${(row) => html`<${Revoke} row=${row} onDone=${() => { again(); keepFocus(); }} />`} />`;
 }
 
 const columns = () => [
@@ -53,18 +52,18 @@ function NoKeys() {
 const DAY = 86400000;
 
 // A key that is in use stops a program when it goes, so its name is asked for.
-function Delete({ row, onDone }) {
+function Revoke({ row, onDone }) {
   if (row.revoked_at) return null;
   const isUsed = row.last_used_at && Date.now() - new Date(row.last_used_at) < 30 * DAY;
   const before = () => confirm({
-    title: t("Delete the key {name}?", { name: row.name }),
+    title: t("Revoke the key {name}?", { name: row.name }),
     text: row.last_used_at
       ? t("It was last used {when}. Every program that calls with it is refused from now on, and the key cannot be brought back.", { when: relative(row.last_used_at) })
       : t("It was never used. It cannot be brought back."),
-    action: t("Delete"), name: isUsed ? row.name : undefined,
+    action: t("Revoke"), name: isUsed ? row.name : undefined,
   });
   return html`<${Action} id="deleteApiKey" className="small" args=${{ path: { id: row.id } }} before=${before} onDone=${onDone}
-    done=${t("The key {name} is deleted", { name: row.name })}>${t("Delete")}<span class="sr"> ${row.name}</span></${Action}>`;
+    done=${t("The key {name} is revoked", { name: row.name })}>${t("Revoke")}<span class="sr"> ${row.name}</span></${Action}>`;
 }
 
 // ---- a new key ----
@@ -144,6 +143,7 @@ function ScopesFault() {
 // ---- the key, once ----
 
 function Made({ key_: made, onClose }) {
+  useFocusBack();
   const domains = useCall(allowed("listSendingDomains") && "listSendingDomains", { query: { limit: 200 } }, { quiet: true });
   const from = domains.data?.data.find((one) => one.status === "verified");
   const part = useFirstFocus("button");

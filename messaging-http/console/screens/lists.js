@@ -4,8 +4,7 @@ import { Field, Form } from "../lib/form.js";
 import { FirstFocus } from "../lib/focus.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { number, Time } from "../lib/time.js";
-import { Empty, Head, html, Loading, t, useEffect, useState } from "../lib/ui.js";
+import { Empty, Head, html, Loading, number, t, Time, useEffect, useState } from "../lib/ui.js";
 import { Written } from "../lib/contacts.js";
 
 export default function Lists({ segments, query }) {

@@ -1,11 +1,9 @@
 // Live: events as they come, with pause and filters. It begins with those of the last minutes.
 import { allowed, call } from "../lib/api.js";
-import { Badge, Code, count, Empty, Head, html, t, useEffect, useMemo, useRef, useState, words } from "../lib/ui.js";
+import { absolute, Badge, Code, count, Empty, Head, html, t, useEffect, useMemo, useRef, useState, words } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { absolute } from "../lib/time.js";
 import { Filters, isFiltered } from "../lib/table.js";
-import { useLive } from "../lib/live.js";
-import { told } from "../lib/events.js";
+import { told, useLive } from "../lib/live.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 
 const KEPT = 500;

@@ -1,11 +1,10 @@
 // The members of the workspace: who they are, what they may do, inviting and removing them.
 import { allowed, call, me, workspace } from "../lib/api.js";
-import { Action, announce, Code, confirm, dialog, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { absolute, Action, announce, Code, confirm, dialog, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { useFirstFocus } from "../lib/focus.js";
-import { absolute, Time } from "../lib/time.js";
+import { useFirstFocus, useFocusBack } from "../lib/focus.js";
 
 const ROLES = [
   ["viewer", "Viewer", "sees everything, with addresses masked"],
@@ -36,8 +35,8 @@ export default function Members({ query }) {
     <${List} id="listMembers" reloads=${reloads} caption=${t("Members")} columns=${columns} rowKey=${(row) => row.user_id}
       empty=${html`<${Empty} title=${t("Nobody is here")} text=${t("Invite the people you work with.")} action=${t("Invite a member")} href=${href("members", { new: 1 })} />`}
       actions=${(row) => html`<${Link} row=${row} /> <${Remove} row=${row} onDone=${again} />`} />
-    <section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
-      <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`;
+    ${!isNew && html`<section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
+      <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`}`;
 }
 
 // ---- inviting ----
@@ -68,6 +67,7 @@ function Invite({ onDone }) {
 const taken = ({ code }) => (code === "already_exists" ? { text: t("They are a member already. Make a new link in their row below.") } : null);
 
 function Invited({ member, link, onClose }) {
+  useFocusBack();
   const part = useFirstFocus("button");
   return html`<section ref=${part} class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is a member now", { email: member.email })}</h2>
     ${link ? html`<${LinkText} link=${link} />` : html`<p>${t("The link could not be made; try again in their row.")}</p>`}

@@ -1,8 +1,7 @@
 // A message: where it is and why with what helps, what happened to it, what was sent, and who was told.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, confirm, Copy, Facts, Head, html, Loaded, t, useCall, useEffect } from "../lib/ui.js";
+import { Action, Badge, confirm, Copy, Facts, Head, html, Loaded, t, Time, useCall, useEffect } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { channelName } from "../lib/channels.js";
 import { useLive } from "../lib/live.js";
 import { Answer } from "./message_answer.js";

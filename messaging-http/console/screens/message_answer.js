@@ -1,8 +1,7 @@
 // The answer to "where is my message?": one sentence of the server, the words of the other side, and what helps.
 import { allowed, seesAddresses } from "../lib/api.js";
-import { Action, Code, confirm, html, t, useCall, useState } from "../lib/ui.js";
+import { Action, Code, confirm, html, t, Time, useCall, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { cureOf, maySendAgain } from "../lib/cure.js";
 import { nextStep } from "./message_timeline.js";
 

@@ -1,8 +1,7 @@
 // What was sent: the mail as it looks, its text, its source, its headers with who vouches for them, and what was asked.
 import { allowed, needs } from "../lib/api.js";
-import { Code, html, Loaded, Refused, t, Tabs, useCall } from "../lib/ui.js";
+import { bytes, Code, html, Loaded, Refused, t, Tabs, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { bytes } from "../lib/time.js";
 import { MailFrame } from "../lib/frame.js";
 import { parseMail } from "../lib/mime.js";
 import { Headers } from "./message_headers.js";

@@ -1,6 +1,5 @@
 // What happened to a message: its events and the attempts to deliver it in one line of time, with the time between.
-import { Badge, html, Loaded, SIGNS, t, words } from "../lib/ui.js";
-import { absolute, duration, Time } from "../lib/time.js";
+import { absolute, Badge, duration, html, Loaded, SIGNS, t, Time, words } from "../lib/ui.js";
 
 // An attempt and what it led to are written down within this time.
 const TOGETHER_MS = 3000;

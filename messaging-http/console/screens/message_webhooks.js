@@ -1,10 +1,9 @@
 // Which webhooks were told of what happened to a message. Deliveries name events, and the stream of events names
 // messages; both are read only as far as the message's own time.
 import { call } from "../lib/api.js";
-import { Badge, Failed, html, Loading, t, useEffect, useState, words } from "../lib/ui.js";
+import { Badge, Failed, html, Loading, t, Time, useEffect, useState, words } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Table } from "../lib/table.js";
-import { Time } from "../lib/time.js";
 
 const PAGE = 200;
 const PAGES = 3;

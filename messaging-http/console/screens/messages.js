@@ -1,9 +1,8 @@
 // Messages: what was sent and what became of it, newest first. Rows never jump; what is new is counted above them.
 import { allowed } from "../lib/api.js";
-import { Badge, count, Empty, Head, html, t, useCall, useMemo, useState } from "../lib/ui.js";
+import { Badge, count, Empty, Head, html, t, Time, useCall, useMemo, useState } from "../lib/ui.js";
 import { changeQuery, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
-import { Time } from "../lib/time.js";
 import { Later } from "../lib/later.js";
 import { useFresh } from "../lib/fresh.js";
 import { asCurl } from "../lib/show_as.js";

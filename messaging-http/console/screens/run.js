@@ -1,8 +1,7 @@
 // One contact's run through an automation: where it is, how it came there and why, what is next, and ending it.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, confirm, Facts, Head, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Action, Badge, confirm, Facts, Head, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { kindName, moment, nodeText, reasonText, useNames } from "../lib/automation.js";
 import { Path } from "../lib/automation_path.js";
 import { addressOf } from "../lib/contacts.js";

@@ -1,9 +1,8 @@
 // Sandbox: what the sandbox captured instead of sending it.
-import { Empty, Head, html, t, count, useState } from "../lib/ui.js";
+import { count, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { allowed } from "../lib/api.js";
 import { href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { Time } from "../lib/time.js";
 import { Later } from "../lib/later.js";
 import { useFresh } from "../lib/fresh.js";
 import { asCurl } from "../lib/show_as.js";

@@ -1,8 +1,7 @@
 // A captured message: as it looks at three widths, its text, source, headers, links and files.
 import { allowed, needs } from "../lib/api.js";
-import { Code, count, Facts, Head, html, Loaded, Refused, t, Tabs, useCall, useMemo } from "../lib/ui.js";
+import { bytes, Code, count, Facts, Head, html, Loaded, Refused, t, Tabs, useCall, useMemo } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { bytes } from "../lib/time.js";
 import { MailFrame } from "../lib/frame.js";
 import { decodeWords, linksOf, parseMail } from "../lib/mime.js";
 

@@ -3,8 +3,7 @@ import { allowed } from "../lib/api.js";
 import { EXAMPLES } from "../lib/filter.js";
 import { href } from "../lib/route.js";
 import { List } from "../lib/table.js";
-import { number, Time } from "../lib/time.js";
-import { Badge, Empty, Head, html, Loading, t, useEffect, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, Loading, number, t, Time, useEffect, useState } from "../lib/ui.js";
 import { Written } from "../lib/contacts.js";
 
 export default function Segments({ segments, query }) {
@@ -48,7 +47,7 @@ function NoSegments() {
 }
 
 /** The examples, each a link to a new segment that is filled with it. */
-export function Examples() {
+function Examples() {
   return html`<section class="stack" aria-labelledby="examples"><h2 id="examples">${t("Begin with an example")}</h2>
     <div class="grid">${EXAMPLES.map(({ name, text }, nth) => html`<div class="card" key=${nth}><h3>${t(name)}</h3><p>${t(text)}</p>
       <p><a href=${href("segments", { new: 1, example: nth + 1 })}>${t("Use this")}<span class="sr"> ${t(name)}</span></a></p></div>`)}</div></section>`;

@@ -1,9 +1,8 @@
 // The controls of Send: those that the chosen channel has, the rarer ones folded away.
 import { allowed } from "../lib/api.js";
-import { html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
+import { bytes, html, t, useCall, useEffect, useRef, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Field, useForm, withoutEmpty } from "../lib/form.js";
-import { bytes } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 
 const EMAIL_ONLY = ["from_email", "from_name", "cc", "bcc", "reply_to", "headers", "attachments"];

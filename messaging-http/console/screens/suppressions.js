@@ -6,8 +6,7 @@ import { FirstFocus, keepFocus } from "../lib/focus.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
-import { Time } from "../lib/time.js";
-import { Action, announce, confirm, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { Action, announce, confirm, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 
 const FILTERS = ["address", "channel", "reason"];
 const choices = (pairs) => pairs.map(([value, text]) => [value, t(text)]);

@@ -1,7 +1,6 @@
 // System, for owners: whether messages leave, what waits and why, what the server's checks say.
-import { Badge, Copy, count, Facts, Figure, Head, html, Loaded, t, useCall, words } from "../lib/ui.js";
+import { Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded, number, t, Time, useCall, words } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
-import { bytes, duration, number, Time } from "../lib/time.js";
 import { channelTitle } from "./channel_providers.js";
 import { Checks, Cure } from "./system_checks.js";
 

@@ -1,9 +1,8 @@
 // What `messaging doctor` says of the server and of each sending domain: what is wrong first, each with its cure.
 import { allowed } from "../lib/api.js";
-import { Badge, html, t, useCall, words } from "../lib/ui.js";
+import { Badge, html, number, t, useCall, words } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 
 const NAMES = {
   name: "Name", address: "Address", ptr: "Reverse name", spf: "SPF of this server", port25_out: "Port 25 outwards", inbound: "Inbound mail", tls: "TLS", clock: "Clock",

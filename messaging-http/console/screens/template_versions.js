@@ -1,8 +1,7 @@
 // The versions of a template: what changed in each, and back to an earlier one.
-import { Action, Badge, confirm, dialog, Failed, html, Loaded, t, useCall } from "../lib/ui.js";
+import { Action, Badge, confirm, dialog, Failed, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 import { contentOf } from "../lib/channels.js";
 import { Table } from "../lib/table.js";
-import { Time } from "../lib/time.js";
 import { Diff } from "../lib/diff.js";
 
 const PAGE = 200;

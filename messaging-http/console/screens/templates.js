@@ -1,10 +1,9 @@
 // Templates: those that are there, by channel; a new one from nothing, from HTML or from a web page.
 import { allowed } from "../lib/api.js";
-import { Badge, Empty, Head, html, t, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
-import { Time } from "../lib/time.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 import { Later } from "../lib/later.js";
 

@@ -1,10 +1,9 @@
 // One webhook: its state and what may be done with it. Its deliveries and settings are modules of their own.
 import { allowed } from "../lib/api.js";
-import { Action, announce, Badge, dialog, Head, html, Loaded, t, Tabs, useCall, useReducer, useState } from "../lib/ui.js";
+import { Action, announce, Badge, dialog, Head, html, Loaded, number, t, Tabs, useCall, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Later } from "../lib/later.js";
 import { href } from "../lib/route.js";
-import { number } from "../lib/time.js";
 import { EVENT_NAMES } from "./webhook_events.js";
 import { Secret } from "./webhook_secret.js";
 
@@ -74,7 +73,7 @@ function ReplayForm({ webhook, close }) {
   const [yesterday] = useState(() => new Date(Date.now() - 86400000).toISOString());
   return html`<p>${t("Sends events of a span once more. Your receiver gets them with the same webhook-id as before, by which it knows repeats.")}</p>
     <${Form} id="replayWebhook" path=${{ id: webhook.id }} initial=${{ since: yesterday, status: "failed" }} submit=${t("Replay")}
-      onDone=${({ replayed }) => { announce(replayed ? t("{number} sent once more", { number: number(replayed) }) : t("There was nothing to replay in that span.")); close(true); }}>
+      onDone=${({ replayed }) => { announce(replayed ? t("{number} sent once more", { number: number(replayed) }) : t("There was nothing to replay in that span. What is still being tried goes on by itself.")); close(true); }}>
       <${Field} name="status" kind="select" required autofocus label=${t("Which")} options=${[["failed", t("those that your receiver never got")], ["all", t("all events, also those it has got")]]} />
       <div class="row-of-fields"><${Field} name="since" kind="datetime" label=${t("From")} required /><${Field} name="until" kind="datetime" label=${t("Until")} help=${t("Empty: now.")} /></div>
     </${Form}>`;

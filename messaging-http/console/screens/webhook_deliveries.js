@@ -1,9 +1,8 @@
 // What was sent to a webhook: each request with its answer, retries, replay.
 import { allowed, call } from "../lib/api.js";
-import { Action, Badge, Code, Empty, Facts, html, Loaded, t, useEffect, useReducer, useState, words, dialog } from "../lib/ui.js";
+import { absolute, Action, Badge, Code, dialog, duration, Empty, Facts, html, Loaded, t, Time, useEffect, useReducer, useState, words } from "../lib/ui.js";
 import { Filters, List } from "../lib/table.js";
 import { href } from "../lib/route.js";
-import { absolute, duration, Time } from "../lib/time.js";
 
 const STATUSES = [["pending", "pending"], ["delivered", "delivered"], ["failed", "failed"], ["held", "held"], ["expired", "expired"]];
 
@@ -34,7 +33,7 @@ export default function Deliveries({ webhook, query, round, again }) {
       reloads=${round + polls} onRows=${(rows) => setWaiting(rows.some(isSoon))}
       columns=${[
         { label: t("Event"), cell: (row) => html`${t(row.event_type)}${row.is_test && row.event_type !== "test" && html` <span class="muted">${t("test")}</span>`}${row.replay_of && html` <span class="muted">${t("replay")}</span>`}` },
-        { label: t("Status"), cell: (row) => html`<${Badge} status=${row.status} />` },
+        { label: t("Status"), cell: (row) => html`<${State} delivery=${row} />` },
         { label: t("Answer"), cell: (row) => answerOf(row) },
         { label: t("Attempts"), numeric: true, cell: (row) => row.attempts },
         { label: t("Next try"), cell: (row) => (row.status === "pending" ? html`<${Time} at=${row.next_attempt_at} />` : html`<span class="muted">–</span>`) },
@@ -44,6 +43,13 @@ export default function Deliveries({ webhook, query, round, again }) {
         ${mayReplay(row) && html` <${Action} id="replayDelivery" className="small" args=${{ path: { delivery_id: row.id } }} onDone=${again} done=${t("Sent once more")}>${t("Replay")}<span class="sr"> ${row.event_type} ${absolute(row.created_at)}</span></${Action}>`}`}
       empty=${html`<${Empty} title=${t("Nothing was sent here yet")} text=${t("What was sent in the last 30 days stands here. Test sends a made-up event at once.")}
         example=${`messaging webhook test ${webhook.id}`} />`} />`;
+}
+
+// One that was refused and waits is not told like one that was not tried yet.
+function State({ delivery: { status, attempts } }) {
+  return status === "pending" && attempts > 0
+    ? html`<${Badge} status="warning">${t("tried again later")}</${Badge}>`
+    : html`<${Badge} status=${status} />`;
 }
 
 // What is under way goes on by itself.
@@ -60,14 +66,14 @@ function answerOf({ response_status: status, error, duration_ms: took }) {
 // ---- one delivery ----
 
 function open(webhook, delivery) {
-  return dialog((close) => html`<${Delivery} webhook=${webhook} delivery=${delivery} close=${close} />`, { title: t("Delivery of {event}", { event: delivery.event_type }), wide: true });
+  return dialog((close) => html`<${Delivery} webhook=${webhook} delivery=${delivery} close=${close} />`, { title: t("Delivery of the event “{event}”", { event: delivery.event_type }), wide: true });
 }
 
 function Delivery({ webhook, delivery, close }) {
   const { status, error, attempts, response_status: code, response_body: body } = delivery;
   return html`
     <${Facts} pairs=${[
-      [t("Status"), html`<${Badge} status=${status} />`],
+      [t("Status"), html`<${State} delivery=${delivery} />`],
       [t("What happened"), error === "http_status" ? t("The receiver answered {code}; anything but 2xx counts as failed.", { code }) : error && t(ERRORS[error] ?? words(error))],
       [t("Attempts"), String(attempts)],
       [t("Next try"), status === "pending" && delivery.next_attempt_at && absolute(delivery.next_attempt_at)],

@@ -1,11 +1,14 @@
 // The secret of a webhook, when it was made or replaced.
 import { Copy, html, t } from "../lib/ui.js";
 import { href } from "../lib/route.js";
+import { useFirstFocus, useFocusBack } from "../lib/focus.js";
 import { Receiver } from "./webhook_receiver.js";
 
 /** A secret, which is shown this once. */
 export function Secret({ webhook, isRotated, onClose }) {
-  return html`<section class="notice good" aria-labelledby="secret"><h2 id="secret">${t("The secret of this webhook")}</h2>
+  const part = useFirstFocus("button");
+  useFocusBack();
+  return html`<section ref=${part} class="notice good" aria-labelledby="secret"><h2 id="secret">${t("The secret of this webhook")}</h2>
     <p><bdi>${webhook.url}</bdi></p>
     <p><code>${webhook.secret}</code> <${Copy} text=${webhook.secret} label=${html`${t("Copy")}<span class="sr"> ${t("secret")}</span>`} /></p>
     <p>${t("Requests are signed with it, so that your receiver knows they come from here. It is shown only now; a lost one is replaced by a new one.")}

@@ -1,9 +1,8 @@
 // The settings of a webhook: address, events, secret, removal.
 import { allowed, call } from "../lib/api.js";
-import { Action, announce, confirm, Facts, html, t } from "../lib/ui.js";
+import { absolute, Action, announce, confirm, Facts, html, number, t } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go } from "../lib/route.js";
-import { absolute, number } from "../lib/time.js";
 import { EventsField, EventTags } from "./webhook_events.js";
 import { Receiver } from "./webhook_receiver.js";
 

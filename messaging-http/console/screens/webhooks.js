@@ -1,11 +1,10 @@
 // Webhooks: the addresses that are told of events, and a new one. The page of one is `webhook.js`.
 import { allowed } from "../lib/api.js";
-import { Badge, Empty, Head, html, t, useReducer, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, t, Time, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Later } from "../lib/later.js";
 import { List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
-import { Time } from "../lib/time.js";
 import { EventsField, EventTags } from "./webhook_events.js";
 import { Receiver } from "./webhook_receiver.js";
 import { Secret } from "./webhook_secret.js";

@@ -1,9 +1,8 @@
 // The workspace: its name, time zone and opt-out words, and another one.
 import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
-import { Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
+import { absolute, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
-import { absolute } from "../lib/time.js";
 
 // More than anybody has on one page; the chosen one must be among them.
 const PAGE = 200;

@@ -1,4 +1,4 @@
-import { ceiling, Chart } from "../lib/chart.js";
+import { Bars, ceiling, Chart } from "../lib/chart.js";
 import { html, render } from "../lib/ui.js";
 import { drawn, equal, holds } from "./check.js";
 
@@ -20,4 +20,10 @@ export async function one_point_and_none_are_drawn() {
     holds(place.textContent && !/NaN|undefined|Infinity/.test(place.innerHTML), `${points.length} points`);
     end();
   }
+}
+
+export async function bars_of_nothing_have_no_width() {
+  const { place, end } = await drawn(render, html`<${Bars} rows=${[{ label: "Bounced", value: 0 }]} label="Problems" whole=${0} />`);
+  equal(place.querySelector("rect").getAttribute("width"), "0");
+  end();
 }

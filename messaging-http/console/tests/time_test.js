@@ -1,4 +1,4 @@
-import { bytes, duration, number, percent, relative } from "../lib/time.js";
+import { bytes, duration, number, percent, relative } from "../lib/ui.js";
 import { equal } from "./check.js";
 
 const NOW = Date.parse("2026-01-31T09:15:00Z");
@@ -9,6 +9,7 @@ export function times_are_told_from_now() {
   equal(told("2026-01-31T09:14:30Z"), "30 seconds ago");
   equal(told("2026-01-31T09:12:00Z"), "3 minutes ago");
   equal(told("2026-02-02T09:15:00Z"), "in 2 days");
+  equal(told("2026-02-02T09:14:40Z"), "in 2 days");
   equal(told("2026-01-30T09:15:00Z"), "yesterday");
   equal(told("2024-01-30T09:15:00Z"), "2 years ago");
 }

@@ -16,7 +16,7 @@ use crate::harness::any_port;
 /// Bytes of all that is asked for below `/console` until Home is drawn, compressed.
 const FIRST_SCREEN: u64 = 60 << 10;
 /// Requests for them. The aim is 12.
-const FIRST_REQUESTS: usize = 16;
+const FIRST_REQUESTS: usize = 13;
 /// Bytes of what a further screen adds, compressed; without what [`APART`] names. The aim is 8 KB.
 const FURTHER_SCREEN: u64 = 32 << 10;
 /// Bytes of all files, which the program has only compressed. The aim is 450 KB.
