@@ -220,7 +220,7 @@ struct Floor {
 
 impl Floor {
     async fn open(url: &str) -> Result<Self, Box<dyn Error>> {
-        let client = connect(url).await?;
+        let client = connect_floor(url).await?;
         client
             .batch_execute(
                 "CREATE TABLE messages (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, status smallint NOT NULL,
@@ -259,7 +259,7 @@ impl Floor {
         let (acceptor, waiting) = mpsc::channel(4096);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..2 {
-            let client = connect(url).await?;
+            let client = connect_floor(url).await?;
             let waiting = Arc::clone(&waiting);
             tokio::spawn(async move { store_all(&client, &waiting).await.expect("the floor stores") });
         }
@@ -365,6 +365,13 @@ impl Floor {
 async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
+    Ok(client)
+}
+
+/// A connection for tables of the floor's own: the database comes with ours.
+async fn connect_floor(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let client = connect(url).await?;
+    client.batch_execute("CREATE SCHEMA IF NOT EXISTS floor; SET search_path = floor").await?;
     Ok(client)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::domain_name::is_fully_qualified;
+#[cfg(feature = "postgres")]
 use messaging_core::error::Chain;
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::SystemClock;

@@ -18,6 +18,14 @@ async fn fence_at_start(database: &Database) -> Option<FenceState> {
     fence.map(|fence| fence.state)
 }
 
+/// Takes the fence down, as `messaging admin resume` does.
+async fn resume(database: &Database) {
+    let store = PostgresStore::open(database.options()).await.unwrap();
+    let fence = store.fence().await.unwrap();
+    put(&store, [Write::PutFence(None, fence)]).await;
+    store.close().await;
+}
+
 async fn with_a_workspace() -> Option<Database> {
     let database = Database::create().await?;
     let store = PostgresStore::open(database.options()).await.unwrap();
@@ -34,10 +42,7 @@ async fn a_restored_copy_is_fenced_until_somebody_says_otherwise() {
     assert_eq!(fence_at_start(&copy).await, Some(FenceState::Held));
     assert_eq!(fence_at_start(&copy).await, Some(FenceState::Held), "a second start changes nothing");
 
-    let store = PostgresStore::open(copy.options()).await.unwrap();
-    let fence = store.fence().await.unwrap();
-    put(&store, [Write::PutFence(None, fence)]).await;
-    store.close().await;
+    resume(&copy).await;
     assert_eq!(fence_at_start(&copy).await, None, "from then on it is an installation of its own");
     assert_eq!(fence_at_start(&copy.copy().await).await, Some(FenceState::Held), "a copy of the copy is one too");
 }
