@@ -140,10 +140,7 @@ impl Transaction {
 
     /// Queues a statement that must touch so many rows; anything else is a conflict. It has no `RETURNING`.
     pub(super) fn run_exactly(&mut self, rows: usize, sql: &'static str, params: Params) {
-        self.run_one(sql, params);
-        if let Some(last) = self.queue.last_mut() {
-            last.rows = Rows::Exactly(super::row::sql_limit(rows));
-        }
+        self.queue.push(Queued::new(sql, params, Rows::Exactly(super::row::sql_limit(rows))));
         self.gathers_from = self.queue.len();
     }
 
