@@ -35,12 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 async move { assert!(target.accept(Bytes::from(message(n))).await, "the floor accepts") }
             };
             floors.push(closed_loop(callers, plan.turn, &numbers, one).await);
-            let target = product.clone();
-            let one = move |n| {
-                let target = target.clone();
-                async move { assert!(target.accept(n).await, "the product accepts") }
-            };
-            ours.push(closed_loop(callers, plan.turn, &numbers, one).await);
+            ours.push(product.accept_for(callers, plan.turn, &numbers).await);
         }
         report(&format!("accept through the core, {callers} callers"), floors, ours);
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::SinkExt as _;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
-use messaging_benches::requests::{self, BATCH, EVENT_CONTACTS, EVENT_NAMES, EventsOf};
+use messaging_benches::requests::{self, BATCH, EVENT_NAMES, EventsOf};
 use messaging_benches::{Plan, message, report};
 use messaging_core::domain::import::ImportStatus;
 use messaging_core::domain::message_input::MessageInput;
@@ -55,12 +55,7 @@ async fn accept(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<
                 async move { accept_bare(&target, Bytes::from(message(n))).await }
             };
             floors.push(closed_loop(callers, plan.turn, &numbers, one).await);
-            let target = product.clone();
-            let one = move |n| {
-                let target = target.clone();
-                async move { assert!(target.accept(n).await, "the product accepts") }
-            };
-            ours.push(closed_loop(callers, plan.turn, &numbers, one).await);
+            ours.push(product.accept_for(callers, plan.turn, &numbers).await);
         }
         report(&format!("accept, {callers} callers"), floors, ours);
     }
@@ -306,7 +301,7 @@ impl Floor {
     async fn tell(&self, from: u64) -> Result<(), Box<dyn Error>> {
         let number = |of: &dyn Fn(u64) -> u64| (from..from + BATCH).map(|n| of(n).cast_signed()).collect::<Vec<_>>();
         let names = number(&|n| n % EVENT_NAMES);
-        let contacts = number(&|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % EVENT_CONTACTS);
+        let contacts = number(&requests::somebody);
         let times = number(&|n| 1_769_850_900_000 + n);
         let properties: Vec<_> = (from..from + BATCH).map(requests::properties).collect();
         self.client.execute(&self.tell, &[&names, &contacts, &times, &properties]).await?;

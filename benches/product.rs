@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::domain::address::EmailAddress;
@@ -20,6 +22,8 @@ use messaging_engine::ops::messages::SendMessage;
 use messaging_engine::ops::{Answer, Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
+
+use crate::load::closed_loop;
 
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
@@ -109,7 +113,17 @@ impl Product {
         self.accept_body(n, crate::message(n)).await
     }
 
-    /// The same with a body.
+    /// Accepts messages with rising numbers from `callers` tasks for `turn`; answers messages a second.
+    pub async fn accept_for(&self, callers: usize, turn: Duration, numbers: &Arc<AtomicU64>) -> f64 {
+        let target = self.clone();
+        let one = move |n| {
+            let target = target.clone();
+            async move { assert!(target.accept(n).await, "the product accepts") }
+        };
+        closed_loop(callers, turn, numbers, one).await
+    }
+
+    /// Accepts one message with a body.
     pub async fn accept_body(&self, n: u64, body: String) -> bool {
         let key = format!("k-{n:012}");
         self.send::<SendMessage>(Vec::new(), Bytes::from(body), Some(&key)).await.is_ok()

@@ -258,12 +258,12 @@ impl Transaction {
         let mut statements: Vec<(Statement, Params, bool)> = Vec::with_capacity(queue.len() + 1);
         for queued in queue {
             let Queued { sql, mut params, gathered, rows } = queued;
-            let count = super::row::sql_limit(column::rows(&gathered));
+            let gathered_rows = super::row::sql_limit(column::rows(&gathered));
             params.extend(gathered.into_iter().map(|column| Box::new(column) as Param));
             let sql = match rows {
                 Rows::Any => sql,
                 Rows::Exactly(count) => expected::expecting(sql, &mut params, count),
-                Rows::Gathered => expected::expecting(sql, &mut params, count),
+                Rows::Gathered => expected::expecting(sql, &mut params, gathered_rows),
                 Rows::OneOr(raises) => expected::expecting_one(sql, raises),
             };
             statements.push((connection.prepare_cached(sql).await?, params, false));
