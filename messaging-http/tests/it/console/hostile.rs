@@ -185,6 +185,7 @@ async fn nothing_of_a_hostile_text_runs_in_what_opens_over_a_screen() {
         assert_eq!(page.browser.run(RAN, &[]).await, "nothing", "Show as {form}");
     }
     page.browser.type_keys(&keys::ESCAPE.to_string()).await;
+    page.until("!document.querySelector('dialog[open]')").await;
     page.browser.chord(keys::CONTROL, 'k').await;
     page.until_it_says("<script>").await;
     page.browser.type_keys("script").await;

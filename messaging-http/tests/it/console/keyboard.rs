@@ -71,21 +71,25 @@ async fn single_keys_and_the_palette_lead_on_but_not_out_of_a_text() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
-    let dialogs = "return [...document.querySelectorAll('dialog[open] h2')].map((heading) => heading.textContent)";
+    let dialogs = "[...document.querySelectorAll('dialog[open] h2')].map((heading) => heading.textContent)";
     let press = async |key: char| page.browser.type_keys(&key.to_string()).await;
+    // What a key does is drawn a moment after it.
+    let until_open = async |headings: &str| page.until(&format!("{dialogs}.join() === {}", json!(headings))).await;
     press('?').await;
-    assert_eq!(page.browser.run(dialogs, &[]).await, json!(["Keys"]));
+    until_open("Keys").await;
     press(keys::ESCAPE).await;
-    assert_eq!(page.browser.run(dialogs, &[]).await, json!([]));
+    until_open("").await;
     press('.').await;
     page.until_it_says("analytics").await;
-    assert_eq!(page.browser.run(dialogs, &[]).await, json!(["Show as"]));
+    until_open("Show as").await;
     press(keys::ESCAPE).await;
+    until_open("").await;
 
     page.browser.chord(keys::CONTROL, 'k').await;
     page.until_it_says("Send a message").await;
     page.browser.type_keys("new list").await;
     press(keys::ESCAPE).await;
+    page.until("!document.querySelector('dialog[open]')").await;
     page.browser.chord(keys::CONTROL, 'k').await;
     page.until_it_says("Send a message").await;
     page.browser.type_keys("suppr").await;
@@ -96,7 +100,8 @@ async fn single_keys_and_the_palette_lead_on_but_not_out_of_a_text() {
     page.load("#/send").await;
     page.focus("textbox", "Subject").await;
     page.browser.type_keys("Really? Yes.").await;
-    assert_eq!(page.browser.run(dialogs, &[]).await, json!([]));
+    page.settle(None).await;
+    assert_eq!(page.browser.run(&format!("return {dialogs}"), &[]).await, json!([]));
     assert!(page.dom().await.contains("Really? Yes."));
     assert_eq!(page.faults().await, [""; 0]);
 }

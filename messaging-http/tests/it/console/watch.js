@@ -40,6 +40,17 @@
     }
   };
 
+  // Calls after the next frame, when what waits for a frame has run; a window that is not shown draws none.
+  const afterFrame = (call) => {
+    let called = false;
+    const once = () => {
+      if (!called) setTimeout(call);
+      called = true;
+    };
+    requestAnimationFrame(once);
+    setTimeout(once, 100);
+  };
+
   const heading = () => document.querySelector("main h1")?.textContent.trim();
 
   // Comes to null once the screen with this heading is drawn (any, when none is given) and nothing has happened for three
@@ -54,7 +65,7 @@
       changes = seen.changes;
       quiet = isQuiet ? quiet + 1 : 0;
       if (quiet >= 3) resolve(null);
-      else if (performance.now() - began < patience) setTimeout(look, 16);
+      else if (performance.now() - began < patience) afterFrame(look);
       else resolve(`h1 ${JSON.stringify(heading() ?? null)}, ${seen.open} requests open, ${busy ? "busy" : "not busy"}, ${document.body?.innerText.slice(0, 300)}`);
     };
     look();
