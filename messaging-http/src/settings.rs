@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use messaging_core::domain::address::EmailAddress;
+#[cfg(feature = "s3")]
+use messaging_store::BucketUrl;
 use messaging_transport::MxOverride;
 
 pub use self::args::SettingsArgs;
@@ -34,6 +36,9 @@ pub struct Settings {
     pub data: PathBuf,
     /// The database.
     pub database: Database,
+    /// The bucket of attachments; `None` for the database.
+    #[cfg(feature = "s3")]
+    pub blobs: Option<BucketUrl>,
     /// The file with the key that stored secrets are sealed under.
     pub secret_key_file: PathBuf,
     /// How the server is reached from outside; `None` for the address it listens at.
@@ -92,6 +97,16 @@ impl SettingsArgs {
             Some(text) => Database::parse(&text)?,
             None => Database::Sqlite(data.join(DATABASE_FILE)),
         };
+        #[cfg(feature = "s3")]
+        let blobs = self.blobs.map(|text| BucketUrl::parse(&text).map_err(|_| SettingsError::Blobs)).transpose()?;
+        #[cfg(feature = "s3")]
+        if blobs.is_some() && database.file().is_some() {
+            return Err(SettingsError::BlobsOfFile);
+        }
+        #[cfg(not(feature = "s3"))]
+        if self.blobs.is_some() {
+            return Err(SettingsError::Blobs);
+        }
         let public_url = self.public_url.map(|url| url.trim_end_matches('/').to_owned());
         if public_url.as_deref().is_some_and(|url| !is_base_url(url)) {
             return Err(SettingsError::PublicUrl);
@@ -156,6 +171,8 @@ impl SettingsArgs {
             secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
             data,
             database,
+            #[cfg(feature = "s3")]
+            blobs,
             public_url,
             engine,
             dns: self.dns,
@@ -294,6 +311,8 @@ mod tests {
             ("database = \"mysql://localhost/x\"", "postgres://"),
             ("database = \"sqlite://\"", "sqlite://PATH"),
             ("database = \"postgres:///x\"", "names no host"),
+            ("blobs = \"s3://files\"", "--blobs"),
+            ("database = \"postgres://u@h/x\"\nblobs = \"https://files\"", "s3://BUCKET"),
             ("public_url = \"example.org\"", "--public-url"),
             ("public_url = \"ftp://example.org\"", "--public-url"),
             ("public_url = \"https://example.org/?a\"", "--public-url"),

@@ -361,6 +361,7 @@ macro_rules! port_tests {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 let opened = $open().await;
+                let Some(opened) = Option::<$crate::conformance::OpenedPort<_>>::from(opened) else { return };
                 $crate::conformance::$module::$case(&*opened.port).await;
             }
         )+}

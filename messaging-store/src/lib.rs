@@ -46,6 +46,8 @@ mod temporary;
 
 pub use file_error::FileError;
 pub use open_error::OpenError;
+#[cfg(feature = "s3")]
+pub use postgres::{Bucket, BucketError, BucketUrl, MalformedBucketUrl};
 #[cfg(feature = "postgres")]
 pub use postgres::{Heartbeats, MalformedPostgresUrl, PostgresOptions, PostgresStore, PostgresUrl};
 pub use sqlite::SqliteStore;

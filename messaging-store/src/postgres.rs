@@ -11,6 +11,8 @@ mod audiences;
 mod automations;
 mod blob_rows;
 mod blobs;
+#[cfg(feature = "s3")]
+mod bucket;
 mod campaigns;
 mod channels;
 mod claim;
@@ -84,7 +86,7 @@ use messaging_core::ports::{BlobStore, Uploads};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use self::blob_rows::RowBlobs;
+use self::blob_rows::{Objects, RowBlobs};
 use self::commit::Commits;
 use self::desk::{Desk, Effect, Uses};
 use self::fault::Fault;
@@ -97,6 +99,8 @@ use self::upload_rows::RowUploads;
 use self::writes::Writes;
 use crate::observed::Observed;
 
+#[cfg(feature = "s3")]
+pub use self::bucket::{Bucket, BucketError, BucketUrl, MalformedBucketUrl};
 pub use self::nodes::Heartbeats;
 pub use self::open::PostgresOptions;
 pub use self::url::{MalformedPostgresUrl, PostgresUrl};
@@ -113,6 +117,8 @@ pub struct PostgresStore {
     desk: Arc<Desk>,
     membership: Arc<Membership>,
     teller: Arc<Teller>,
+    /// Where bytes of attachments go instead of into the database.
+    objects: Option<Arc<dyn Objects>>,
     /// They end with the store.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -139,7 +145,7 @@ impl Store for PostgresStore {
     }
 
     fn blobs(&self) -> Arc<dyn BlobStore> {
-        Arc::new(RowBlobs::new(self.reads.clone(), self.writes.clone()))
+        Arc::new(RowBlobs::new(self.reads.clone(), self.writes.clone(), self.objects.clone()))
     }
 
     fn uploads(&self) -> Arc<dyn Uploads> {

@@ -1,10 +1,17 @@
 //! What a newcomer to PostgreSQL and several nodes is told.
 
+#[path = "../../../messaging-store/tests/it/postgres/bucket_server.rs"]
+#[allow(dead_code, reason = "the store's tests need more of it")]
+mod bucket_server;
+
+use std::ffi::OsStr;
 use std::fs;
 
 use messaging_store::conformance::cluster::Database;
+use serde_json::{Value, json};
 
-use crate::support::{Server, directory, run};
+use self::bucket_server::BucketServer;
+use crate::support::{Server, directory, program, run, wait_for};
 
 /// A server that nobody reaches: what is refused is refused before anybody asks it.
 const NOBODY: &str = "postgres://messaging@127.0.0.1:1/messaging";
@@ -26,6 +33,8 @@ fn what_makes_no_sense_is_2_and_says_what_does() {
         ([&["serve"], &on("mysql://db/messaging")[..], &links].concat(), &["postgres://"]),
         ([&["worker"], &on("postgres://db:port/messaging")[..], &links].concat(), &["postgres://USER"]),
         ([&["worker"][..], &links].concat(), &["postgres://", "messaging serve"]),
+        ([&["serve", "--blobs", "s3://files"][..], &links].concat(), &["--blobs is for a PostgreSQL database"]),
+        ([&["serve", "--blobs", "files"], &on(NOBODY)[..], &links].concat(), &["s3://BUCKET/PREFIX"]),
         ([&["backup", file], &on(NOBODY)[..]].concat(), &["pg_dump"]),
     ] {
         let ran = run(line.iter().copied().chain(["--data", data])).expect(2);
@@ -62,4 +71,40 @@ fn another_key_than_that_of_the_database_is_3() {
         Server::start("serve", second.path(), &[&more[..], &["--secret-key-file", mine.to_str().unwrap()]].concat());
     assert_eq!(second.stop(), Some(0));
     assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn attachments_are_in_the_bucket_that_is_named() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let Some(database) = runtime.block_on(Database::create()) else { return };
+    let (bucket, data) = (runtime.block_on(BucketServer::start()), directory());
+    let more = ["--database", &database.url, "--public-url", "http://links.nodes.test", "--blobs", "s3://files/prod"];
+    let variables = bucket.variables();
+    let environment: Vec<_> = variables.iter().map(|(name, value)| (&**name, OsStr::new(value))).collect();
+    let server = Server::start_in("dev", data.path(), &more, &environment);
+    let key = server.dev_json()["api_key"].as_str().unwrap().to_owned();
+    let mail = json!({"channel": "email", "to": "delivered@simulator.invalid", "subject": "Invoice", "text": "Thanks",
+        "attachments": [{"filename": "invoice.txt", "content_b64": "SW52b2ljZSAxNw=="}]});
+    let (status, accepted) = server.request("POST", "/v1/messages", &key, &mail);
+    assert_eq!(status, 202, "{accepted}");
+    assert_eq!(bucket.objects().len(), 1);
+    let message = format!("/v1/messages/{}", accepted["message_id"].as_str().unwrap());
+    wait_for(|| (server.request("GET", &message, &key, &Value::Null).1["status"] == "delivered").then_some(()));
+
+    // A bucket that stays away for a moment refuses, and loses nothing.
+    bucket.fail([bucket_server::Fault::Status(500); 4]);
+    let (status, refused) = server.request("POST", "/v1/messages", &key, &mail);
+    assert_eq!((status, &refused["error"]["code"]), (503, &json!("unavailable")), "{refused}");
+    assert_eq!(bucket.objects().len(), 1);
+    assert_eq!(server.stop(), Some(0));
+
+    // A server that may not use the bucket does not start.
+    let mut refused = program();
+    refused.args(["dev", "--listen", "127.0.0.1:0", "--data", data.path().to_str().unwrap()]).args(more);
+    let refused = refused.envs(environment).env("AWS_ACCESS_KEY_ID", "AKIAOTHER").output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.status.code() == Some(3) && said.contains("the bucket s3://files/prod cannot be written to"),
+        "{said}"
+    );
 }

@@ -64,6 +64,14 @@ optional! {
         #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH|URL")]
         pub database: Option<String>,
 
+        /// Bucket for attachments: `s3://BUCKET/PREFIX` [default: in the database]
+        ///
+        /// With a PostgreSQL database only. `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are read from
+        /// the environment, and `AWS_ENDPOINT_URL` for a bucket that is not Amazon's. Without a key it is the machine's
+        /// role.
+        #[arg(long, env = "MESSAGING_BLOBS", value_name = "URL")]
+        pub blobs: Option<String>,
+
         /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
         ///
         /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and

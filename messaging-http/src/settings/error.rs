@@ -31,6 +31,12 @@ pub enum SettingsError {
     #[cfg(feature = "postgres")]
     #[error(transparent)]
     PostgresUrl(#[from] messaging_store::MalformedPostgresUrl),
+    /// Attachments of a file are in files.
+    #[error("--blobs is for a PostgreSQL database; beside a file of SQLite attachments are files too")]
+    BlobsOfFile,
+    /// Buckets are not built in, or the bucket is not named as in S3.
+    #[error("--blobs must be s3://BUCKET or s3://BUCKET/PREFIX{}", if cfg!(feature = "s3") { "" } else { "; this program was built without it: build it with --features s3" })]
+    Blobs,
     /// The public URL cannot be the base of links.
     #[error("--public-url must be http:// or https://, a host, and no query or fragment")]
     PublicUrl,

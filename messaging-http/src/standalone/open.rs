@@ -14,6 +14,8 @@ use messaging_core::ports::fetch::Fetch;
 use messaging_engine::app::checks::Checkup;
 use messaging_engine::{App, KeyRefused, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
+#[cfg(feature = "s3")]
+use messaging_store::{Bucket, BucketError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore, TemporaryDatabases};
 #[cfg(feature = "postgres")]
 use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
@@ -96,7 +98,17 @@ async fn open_store(settings: &Settings, role: Role) -> Result<Arc<dyn Store>, S
     let opened: Result<Arc<dyn Store>, OpenError> = match &settings.database {
         Database::Sqlite(path) => open_sqlite(settings, path, role).map(|store| Arc::new(store) as _),
         #[cfg(feature = "postgres")]
-        Database::Postgres(url) => open_postgres(settings, url, role).await.map(|store| Arc::new(store) as _),
+        Database::Postgres(url) => {
+            let mut options = PostgresOptions::new(url.clone());
+            #[cfg(feature = "s3")]
+            {
+                options.bucket = open_bucket(settings, role).await?;
+            }
+            options.name.clone_from(&settings.engine.hostname);
+            options.create = role == Role::Server;
+            options.works = role == Role::Server;
+            open_postgres(options, url, role).await.map(|store| Arc::new(store) as _)
+        }
     };
     opened.map_err(|source| StartError::Database { database: settings.database.clone(), source })
 }
@@ -111,14 +123,10 @@ fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteSto
 
 /// A server waits a while for a database that does not answer yet: both may have been started at the same moment.
 #[cfg(feature = "postgres")]
-async fn open_postgres(settings: &Settings, url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
+async fn open_postgres(options: PostgresOptions, url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
     let began = Instant::now();
     loop {
-        let mut options = PostgresOptions::new(url.clone());
-        options.name.clone_from(&settings.engine.hostname);
-        options.create = role == Role::Server;
-        options.works = role == Role::Server;
-        match PostgresStore::open(options).await {
+        match PostgresStore::open(options.clone()).await {
             Err(OpenError::NoAnswer { source }) if role == Role::Server && began.elapsed() < PATIENCE => {
                 tracing::warn!(database = %url, error = %Chain(source.as_ref()), "the database does not answer; trying again");
                 tokio::time::sleep(TRY_EVERY).await;
@@ -126,6 +134,17 @@ async fn open_postgres(settings: &Settings, url: &PostgresUrl, role: Role) -> Re
             opened => return opened,
         }
     }
+}
+
+/// The bucket of the settings. A server uses it once, so that it does not start with one that it may not use.
+#[cfg(feature = "s3")]
+async fn open_bucket(settings: &Settings, role: Role) -> Result<Option<Bucket>, BucketError> {
+    let Some(url) = &settings.blobs else { return Ok(None) };
+    let bucket = Bucket::new(url.clone(), std::env::vars())?;
+    if role == Role::Server {
+        bucket.check().await?;
+    }
+    Ok(Some(bucket))
 }
 
 async fn build(

@@ -48,6 +48,10 @@ pub enum StartError {
         #[source]
         source: OpenError,
     },
+    /// Attachments could not be kept.
+    #[cfg(feature = "s3")]
+    #[error("--blobs does not work")]
+    Bucket(#[from] messaging_store::BucketError),
     /// Several nodes cannot each have links of their own.
     #[error("a postgres:// database needs --public-url: links in messages must lead to whichever node answers")]
     PublicUrl,

@@ -1,6 +1,10 @@
-//! Bytes of attachments, in rows.
+//! Attachments: a row for each, and their bytes in further rows or in a bucket.
+//!
+//! A row says where its bytes are, so that a bucket may be named to a database that has bytes of its own. A row is there
+//! before the object and after it: what is in the bucket is found without listing it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -20,25 +24,84 @@ use super::sweep::{end, sweep};
 use super::transaction::Transaction;
 use super::writes::Writes;
 
+/// Bytes outside of the database.
+#[async_trait]
+pub(super) trait Objects: std::fmt::Debug + Send + Sync {
+    /// Where they are, as rows name it.
+    fn place(&self) -> &str;
+    /// Stores an object. Durable when it returns.
+    async fn put(&self, workspace: WorkspaceId, id: BlobId, bytes: Bytes) -> Result<(), StoreError>;
+    /// The bytes of an object that has `size` of them.
+    async fn get(&self, workspace: WorkspaceId, id: BlobId, size: usize) -> Result<Bytes, StoreError>;
+    /// Deletes objects; no error when one is gone already.
+    async fn delete(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError>;
+}
+
 /// The blobs of a database. They are written outside of commits.
 #[derive(Debug)]
 pub(super) struct RowBlobs {
     reads: Reads,
     writes: Writes,
+    /// Where new bytes go instead of into rows.
+    objects: Option<Arc<dyn Objects>>,
 }
 
 impl RowBlobs {
-    pub(super) const fn new(reads: Reads, writes: Writes) -> Self {
-        Self { reads, writes }
+    pub(super) const fn new(reads: Reads, writes: Writes, objects: Option<Arc<dyn Objects>>) -> Self {
+        Self { reads, writes, objects }
+    }
+
+    /// The objects at a place; an error when this process was not told how to reach it.
+    fn objects_at(&self, place: &str) -> Result<&dyn Objects, StoreError> {
+        self.objects.as_deref().filter(|objects| objects.place() == place).ok_or_else(|| {
+            StoreError::Failed(format!("an attachment is in {place}; start with --blobs {place} to use it").into())
+        })
+    }
+
+    /// Deletes the objects of those of the blobs that have one.
+    async fn delete_objects(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError> {
+        const SQL: &str = "SELECT bucket, blobs.workspace, blobs.id FROM blobs
+            JOIN unnest($1::uuid[], $2::uuid[]) AS named (id, workspace)
+                ON blobs.id = named.id AND blobs.workspace = named.workspace
+            WHERE bucket IS NOT NULL";
+        let (ids, workspaces) = keys(blobs);
+        let placed = self
+            .reads
+            .many(SQL, params![ids, workspaces], |row| Ok((get::<String>(row, 0)?, id(row, 1)?, id(row, 2)?)))
+            .await?;
+        let mut places: BTreeMap<String, Vec<(WorkspaceId, BlobId)>> = BTreeMap::new();
+        for (place, workspace, id) in placed {
+            places.entry(place).or_default().push((workspace, id));
+        }
+        for (place, blobs) in places {
+            self.objects_at(&place)?.delete(&blobs).await?;
+        }
+        Ok(())
     }
 }
 
-async fn put(transaction: &mut Transaction, blob: MessageBlob, bytes: &[u8]) -> Result<(), Fault> {
-    let (id, workspace) = (uuid(blob.id), uuid(blob.workspace_id));
+/// The two columns of a key.
+fn keys(blobs: &[(WorkspaceId, BlobId)]) -> (Vec<Uuid>, Vec<Uuid>) {
+    blobs.iter().map(|(workspace, id)| (uuid(*id), uuid(*workspace))).unzip()
+}
+
+fn add(transaction: &mut Transaction, blob: MessageBlob, size: usize, place: Option<&str>) {
     transaction.run(
-        "INSERT INTO blobs (id, workspace, message, pending, size) VALUES ($1, $2, $3, true, $4)",
-        params![id, workspace, uuid(blob.message_id), sql_limit(bytes.len())],
+        "INSERT INTO blobs (id, workspace, message, pending, size, bucket) VALUES ($1, $2, $3, true, $4, $5)",
+        params![
+            uuid(blob.id),
+            uuid(blob.workspace_id),
+            uuid(blob.message_id),
+            sql_limit(size),
+            place.map(str::to_owned)
+        ],
     );
+}
+
+/// Adds a blob with its bytes.
+async fn add_whole(transaction: &mut Transaction, blob: MessageBlob, bytes: &[u8]) -> Result<(), Fault> {
+    add(transaction, blob, bytes.len(), None);
+    let (id, workspace) = (uuid(blob.id), uuid(blob.workspace_id));
     for (n, (at, piece)) in pieces(0, bytes).enumerate() {
         transaction.run(
             "INSERT INTO blob_pieces (blob, workspace, at, bytes) VALUES ($1, $2, $3, $4)",
@@ -55,8 +118,18 @@ async fn put(transaction: &mut Transaction, blob: MessageBlob, bytes: &[u8]) -> 
 impl BlobStore for RowBlobs {
     async fn put_blob(&self, blob: MessageBlob, bytes: Bytes) -> Result<(), StoreError> {
         let mut transaction = self.writes.begin().await?;
-        let outcome = put(&mut transaction, blob, &bytes).await;
-        Ok(end(transaction, outcome).await?)
+        let Some(objects) = &self.objects else {
+            let outcome = add_whole(&mut transaction, blob, &bytes).await;
+            return Ok(end(transaction, outcome).await?);
+        };
+        add(&mut transaction, blob, bytes.len(), Some(objects.place()));
+        end(transaction, Ok(())).await?;
+        let put = objects.put(blob.workspace_id, blob.id, bytes).await;
+        if put.is_err() {
+            // What cannot be removed now is pending, and settled like what a crash leaves.
+            let _ = self.discard_blob(blob).await;
+        }
+        put
     }
 
     async fn keep_blobs(&self, blobs: &[MessageBlob]) -> Result<(), StoreError> {
@@ -77,7 +150,14 @@ impl BlobStore for RowBlobs {
                 RETURNING id, workspace
             )
             DELETE FROM blob_pieces USING gone WHERE blob = gone.id AND blob_pieces.workspace = gone.workspace";
-        let key = params![uuid(blob.id), uuid(blob.workspace_id), uuid(blob.message_id)];
+        const BUCKET: &str = "SELECT bucket FROM blobs
+            WHERE id = $1 AND workspace = $2 AND message = $3 AND pending AND bucket IS NOT NULL";
+        let key = || params![uuid(blob.id), uuid(blob.workspace_id), uuid(blob.message_id)];
+        let place = self.reads.one(BUCKET, key(), |row| get::<String>(row, 0)).await?;
+        if let Some(place) = place {
+            self.objects_at(&place)?.delete(&[(blob.workspace_id, blob.id)]).await?;
+        }
+        let key = key();
         sweep(&self.writes, SQL, key).await.map(drop)
     }
 
@@ -88,25 +168,28 @@ impl BlobStore for RowBlobs {
                 RETURNING blobs.id, blobs.workspace
             )
             DELETE FROM blob_pieces USING gone WHERE blob = gone.id AND blob_pieces.workspace = gone.workspace";
-        let (ids, workspaces): (Vec<Uuid>, Vec<Uuid>) =
-            blobs.iter().map(|(workspace, id)| (uuid(*id), uuid(*workspace))).unzip();
+        self.delete_objects(blobs).await?;
+        let (ids, workspaces) = keys(blobs);
         self.reads.many(SQL, params![ids, workspaces], |_| Ok(())).await.map(drop)
     }
 
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError> {
-        const SQL: &str = "SELECT size, bytes FROM blobs
+        const SQL: &str = "SELECT size, bucket, bytes FROM blobs
             LEFT JOIN blob_pieces ON blob = id AND blob_pieces.workspace = blobs.workspace
             WHERE id = $1 AND blobs.workspace = $2 ORDER BY at";
         let rows = self
             .reads
             .many(SQL, params![uuid(id), uuid(workspace)], |row| {
-                Ok((small::<usize>(row, 0)?, get::<Option<Vec<u8>>>(row, 1)?))
+                Ok((small::<usize>(row, 0)?, get::<Option<String>>(row, 1)?, get::<Option<Vec<u8>>>(row, 2)?))
             })
             .await?;
-        let Some((size, _)) = rows.first() else { return Ok(None) };
+        let Some((size, place, _)) = rows.first() else { return Ok(None) };
         let size = *size;
+        if let Some(place) = place {
+            return self.objects_at(place)?.get(workspace, id, size).await.map(Some);
+        }
         let mut bytes = Vec::with_capacity(size);
-        for (_, piece) in rows {
+        for (_, _, piece) in rows {
             bytes.extend(piece.unwrap_or_default());
         }
         if bytes.len() != size {

@@ -51,6 +51,9 @@ pub struct PostgresOptions {
     /// Whether its times follow the database's clock, as they must where several processes write. A process that is
     /// alone and whose [`Clock`](messaging_core::ports::Clock) is not the system's, such as a test, needs no other.
     pub follows_clock: bool,
+    /// Where bytes of attachments go instead of into the database. Those that are in the database stay there.
+    #[cfg(feature = "s3")]
+    pub bucket: Option<super::Bucket>,
 }
 
 impl PostgresOptions {
@@ -65,6 +68,8 @@ impl PostgresOptions {
             works: true,
             heartbeats: Heartbeats::default(),
             follows_clock: true,
+            #[cfg(feature = "s3")]
+            bucket: None,
         }
     }
 }
@@ -72,7 +77,12 @@ impl PostgresOptions {
 impl PostgresStore {
     /// Opens a database, and brings its schema up to date.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats, follows_clock } = options;
+        #[cfg(feature = "s3")]
+        let objects = options.bucket.clone().map(|bucket| Arc::new(bucket) as _);
+        #[cfg(not(feature = "s3"))]
+        let objects = None;
+        let PostgresOptions { url, create, readers, queue_capacity, name, works, heartbeats, follows_clock, .. } =
+            options;
         let tls = tls::connector(&url)?;
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());
@@ -116,7 +126,7 @@ impl PostgresStore {
         let tasks = std::sync::Mutex::new(tasks);
         let reads = Reads::new(reads);
         let limits = Arc::new(Limits::new(reads.clone()));
-        Ok(Self { reads, writes, commits, observed, limits, desk, membership, teller, tasks })
+        Ok(Self { reads, writes, commits, observed, limits, desk, membership, teller, objects, tasks })
     }
 }
 

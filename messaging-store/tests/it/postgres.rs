@@ -4,6 +4,8 @@
 //! say so and pass, unless `REQUIRE_POSTGRES` is set.
 
 mod batches;
+mod bucket_server;
+mod buckets;
 mod copies;
 mod fencing;
 mod log;
@@ -13,8 +15,9 @@ mod unanswered;
 use std::sync::Arc;
 
 use messaging_core::ports::store::Taking;
+use messaging_core::ports::{BlobStore, Uploads};
 use messaging_store::PostgresStore;
-use messaging_store::conformance::{Opened, Twice};
+use messaging_store::conformance::{Opened, OpenedPort, Twice};
 
 use messaging_store::conformance::cluster::Database;
 use tokio_postgres::{Client, NoTls};
@@ -55,6 +58,19 @@ mod two_handles {
 }
 
 messaging_store::race_tests!(super::open_twice);
+
+async fn open_blobs() -> Option<OpenedPort<dyn BlobStore>> {
+    let opened = open().await?;
+    Some(OpenedPort { port: opened.store.blobs(), keep: Box::new(opened) })
+}
+
+async fn open_uploads() -> Option<OpenedPort<dyn Uploads>> {
+    let opened = open().await?;
+    Some(OpenedPort { port: opened.store.uploads(), keep: Box::new(opened) })
+}
+
+messaging_store::blob_conformance_tests!(super::open_blobs);
+messaging_store::upload_conformance_tests!(super::open_uploads);
 
 #[tokio::test]
 async fn nodes_hear_what_others_took() {
