@@ -58,6 +58,7 @@ mod scan;
 mod schema;
 mod segments;
 mod sending_domains;
+mod shared_reads;
 mod sign_ins;
 mod slots;
 mod soft_bounces;

@@ -163,7 +163,7 @@ impl Accounts for PostgresStore {
     }
 
     async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError> {
-        self.reads.one("SELECT revision, doc FROM workspaces WHERE id = $1", params![uuid(id)], stored).await
+        self.reads.one_shared("SELECT revision, doc FROM workspaces WHERE id = $1", params![uuid(id)], stored).await
     }
 
     async fn workspaces_of(&self, user: UserId, page: PageRequest) -> Result<Slice<(Workspace, Member)>, StoreError> {

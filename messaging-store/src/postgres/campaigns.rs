@@ -113,7 +113,7 @@ pub(super) fn put_progress(
 impl Campaigns for PostgresStore {
     async fn campaign(&self, workspace: WorkspaceId, id: CampaignId) -> Result<Option<Stored<Campaign>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed";
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], stored).await
+        self.reads.one_shared(SQL, params![uuid(workspace), uuid(id)], stored).await
     }
 
     async fn campaigns(

@@ -45,7 +45,7 @@ impl Channels for PostgresStore {
         channel: Channel,
     ) -> Result<Option<Stored<ChannelSettings>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM channels WHERE workspace = $1 AND channel = $2";
-        self.reads.one(SQL, params![uuid(workspace), number(&Channel::ALL, &channel)], stored).await
+        self.reads.one_shared(SQL, params![uuid(workspace), number(&Channel::ALL, &channel)], stored).await
     }
 
     async fn channels(&self, workspace: WorkspaceId) -> Result<Vec<ChannelSettings>, StoreError> {

@@ -46,7 +46,7 @@ impl CustomFields for PostgresStore {
     async fn custom_fields(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<CustomField>, StoreError> {
         const SQL: &str = "SELECT doc FROM custom_fields WHERE workspace = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
         let bounds = params![uuid(workspace), below_id(&page), one_more(&page)];
-        let items = self.reads.many(SQL, bounds, |row| record(row, 0)).await?;
+        let items = self.reads.many_shared(SQL, bounds, |row| record(row, 0)).await?;
         Ok(slice(items, page.limit, |field: &CustomField| field.id.to_bytes()))
     }
 }

@@ -243,7 +243,7 @@ impl EventLog for PostgresStore {
 
     async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError> {
         const SQL: &str = "SELECT until FROM event_followers WHERE workspace = $1";
-        self.reads.one(SQL, params![uuid(workspace)], |row| time(row, 0)).await
+        self.reads.one_shared(SQL, params![uuid(workspace)], |row| time(row, 0)).await
     }
 
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

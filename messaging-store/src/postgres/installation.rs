@@ -9,7 +9,7 @@ use messaging_core::domain::webhook::Webhook;
 use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
 
 use super::PostgresStore;
-use super::installation_values::{self, KEY_CHECK, NAME, get};
+use super::installation_values::{FENCE, KEY_CHECK, NAME, get, get_shared};
 use super::query::params;
 use super::row::{record, sql_limit};
 
@@ -20,11 +20,11 @@ impl Installation for PostgresStore {
     }
 
     async fn installation_name(&self) -> Result<Option<String>, StoreError> {
-        Ok(get(&mut self.reads.clone(), NAME).await?)
+        get_shared(&self.reads, NAME).await
     }
 
     async fn fence(&self) -> Result<Option<Fence>, StoreError> {
-        Ok(installation_values::fence(&mut self.reads.clone()).await?)
+        Ok(get_shared(&self.reads, FENCE).await?.map(|text| Fence::parse(&text)))
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

@@ -1,9 +1,11 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
 use messaging_core::domain::fence::Fence;
+use messaging_core::ports::store::StoreError;
 
 use super::fault::Fault;
 use super::query::{Queries, one, params};
+use super::reads::Reads;
 use super::row::get as column;
 use super::transaction::Transaction;
 
@@ -16,10 +18,16 @@ pub(super) const NAME: &str = "name";
 /// Whether the installation is fenced, as [`Fence::to_text`] says it.
 pub(super) const FENCE: &str = "fence";
 
+const VALUE: &str = "SELECT value FROM installation WHERE name = $1";
+
 /// Reads a value.
 pub(super) async fn get(on: &mut impl Queries, name: &str) -> Result<Option<String>, Fault> {
-    let sql = "SELECT value FROM installation WHERE name = $1";
-    one(on, sql, params![name.to_owned()], |row| column(row, 0)).await
+    one(on, VALUE, params![name.to_owned()], |row| column(row, 0)).await
+}
+
+/// The same for what every message asks for.
+pub(super) async fn get_shared(reads: &Reads, name: &str) -> Result<Option<String>, StoreError> {
+    reads.one_shared(VALUE, params![name.to_owned()], |row| column(row, 0)).await
 }
 
 /// Keeps the check value of the secret key, unless there is one.
@@ -34,11 +42,6 @@ pub(super) fn put_name(transaction: &mut Transaction, name: &str, before: Option
         "UPDATE installation SET value = $2 WHERE name = $1 AND value = $3",
         params![NAME.to_owned(), name.to_owned(), before.to_owned()],
     );
-}
-
-/// Whether the installation is fenced.
-pub(super) async fn fence(on: &mut impl Queries) -> Result<Option<Fence>, Fault> {
-    Ok(get(on, FENCE).await?.map(|text| Fence::parse(&text)))
 }
 
 /// Puts a fence in the place of `before`. It looks first: more than one text may say the same fence.

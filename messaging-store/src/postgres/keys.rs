@@ -52,7 +52,7 @@ impl ApiKeys for PostgresStore {
         const SQL: &str = "WITH found AS MATERIALIZED (SELECT prefix, doc FROM api_keys WHERE secret = $1)
             SELECT doc FROM found WHERE prefix = $2";
         let key = params![secret.as_bytes().to_vec(), prefix.to_owned()];
-        self.reads.one(SQL, key, |row| record(row, 0)).await
+        self.reads.one_shared(SQL, key, |row| record(row, 0)).await
     }
 
     async fn api_key(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Stored<ApiKey>>, StoreError> {

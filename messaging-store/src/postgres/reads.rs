@@ -1,6 +1,7 @@
 //! Connections that read.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Timeouts};
@@ -11,22 +12,26 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::query::{Params, Queries, as_refs};
+use super::shared_reads::SharedReads;
 
 /// How long a read waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers reads. Each takes a connection for as long as it lasts.
 #[derive(Debug, Clone)]
-pub(super) struct Reads(Pool);
+pub(super) struct Reads {
+    pool: Pool,
+    shared: Arc<SharedReads<Arc<Vec<Row>>>>,
+}
 
 impl Reads {
-    pub(super) const fn new(pool: Pool) -> Self {
-        Self(pool)
+    pub(super) fn new(pool: Pool) -> Self {
+        Self { pool, shared: Arc::default() }
     }
 
     pub(super) async fn connection(&self) -> Result<Object, Fault> {
         let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
-        Ok(self.0.timeout_get(&timeouts).await?)
+        Ok(self.pool.timeout_get(&timeouts).await?)
     }
 
     /// The first row of a query, if there is one.
@@ -47,6 +52,35 @@ impl Reads {
         read: impl Fn(&Row) -> Result<T, Fault>,
     ) -> Result<Vec<T>, StoreError> {
         Ok(super::query::many(&mut self.clone(), sql, params, read).await?)
+    }
+
+    /// The same as [`one`](Self::one) for what many ask for at the same time, such as the settings of a workspace.
+    pub(super) async fn one_shared<T>(
+        &self,
+        sql: &'static str,
+        params: Params,
+        read: impl FnOnce(&Row) -> Result<T, Fault>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.shared_rows(sql, params).await?.first().map(read).transpose()?)
+    }
+
+    /// The same as [`many`](Self::many) for what many ask for at the same time.
+    pub(super) async fn many_shared<T>(
+        &self,
+        sql: &'static str,
+        params: Params,
+        read: impl Fn(&Row) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(self.shared_rows(sql, params).await?.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    async fn shared_rows(&self, sql: &'static str, params: Params) -> Result<Arc<Vec<Row>>, StoreError> {
+        let question = (sql, format!("{params:?}"));
+        let send = |connection: Object| async move {
+            let statement = connection.prepare_cached(sql).await?;
+            Ok(Arc::new(connection.query(&statement, &as_refs(&params)).await?))
+        };
+        self.shared.answer(question, self.connection(), send).await
     }
 
     /// Several reads of one moment.
@@ -70,7 +104,7 @@ impl Reads {
     }
 
     pub(super) fn close(&self) {
-        self.0.close();
+        self.pool.close();
     }
 }
 

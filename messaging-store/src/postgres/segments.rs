@@ -252,7 +252,8 @@ impl Segments for PostgresStore {
 
     async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError> {
         const SQL: &str = "SELECT read_mask FROM workspace_numbers WHERE workspace = $1";
-        let found = self.reads.one(SQL, params![uuid(workspace)], |row| Ok(outbox::mask_of(get(row, 0)?))).await?;
+        let found =
+            self.reads.one_shared(SQL, params![uuid(workspace)], |row| Ok(outbox::mask_of(get(row, 0)?))).await?;
         let Some(read_mask) = found else { return Ok(ReadMask::NONE) };
         let hears = listeners::runs_hear_changes(&mut self.reads.clone(), workspace).await?;
         Ok(if hears { read_mask | ReadMask::TRACED_SUPPRESSIONS } else { read_mask })

@@ -45,7 +45,7 @@ impl SendingDomains for PostgresStore {
         name: &str,
     ) -> Result<Option<Stored<SendingDomain>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM sending_domains WHERE workspace = $1 AND name = $2";
-        self.reads.one(SQL, params![uuid(workspace), name.to_owned()], stored).await
+        self.reads.one_shared(SQL, params![uuid(workspace), name.to_owned()], stored).await
     }
 
     async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {
@@ -61,7 +61,7 @@ impl SendingDomains for PostgresStore {
     async fn domains(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<SendingDomain>, StoreError> {
         const SQL: &str = "SELECT doc FROM sending_domains WHERE workspace = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
         let bounds = params![uuid(workspace), below_id(&page), one_more(&page)];
-        let items = self.reads.many(SQL, bounds, |row| record(row, 0)).await?;
+        let items = self.reads.many_shared(SQL, bounds, |row| record(row, 0)).await?;
         Ok(slice(items, page.limit, |domain: &SendingDomain| domain.id.to_bytes()))
     }
 }

@@ -53,14 +53,14 @@ impl Templates for PostgresStore {
         const SQL: &str = "SELECT t.revision, v.doc FROM templates t
              JOIN template_versions v ON v.workspace = t.workspace AND v.template = t.id AND v.version = t.version
              WHERE t.workspace = $1 AND t.id = $2 AND t.removed_at IS NULL";
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], stored).await
+        self.reads.one_shared(SQL, params![uuid(workspace), uuid(id)], stored).await
     }
 
     async fn template_head(&self, workspace: WorkspaceId, id: TemplateId) -> Result<Option<Template>, StoreError> {
         const SQL: &str = "SELECT v.head FROM templates t
              JOIN template_versions v ON v.workspace = t.workspace AND v.template = t.id AND v.version = t.version
              WHERE t.workspace = $1 AND t.id = $2 AND t.removed_at IS NULL";
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| record(row, 0)).await
+        self.reads.one_shared(SQL, params![uuid(workspace), uuid(id)], |row| record(row, 0)).await
     }
 
     async fn template_version(
@@ -71,7 +71,7 @@ impl Templates for PostgresStore {
     ) -> Result<Option<Template>, StoreError> {
         const SQL: &str = "SELECT doc FROM template_versions WHERE workspace = $1 AND template = $2 AND version = $3";
         let key = params![uuid(workspace), uuid(id), i64::from(version)];
-        self.reads.one(SQL, key, |row| record(row, 0)).await
+        self.reads.one_shared(SQL, key, |row| record(row, 0)).await
     }
 
     async fn templates(

@@ -75,7 +75,7 @@ impl Webhooks for PostgresStore {
     async fn webhooks(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Webhook>, StoreError> {
         const SQL: &str = "SELECT doc FROM webhooks WHERE workspace = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
         let bounds = params![uuid(workspace), below_id(&page), one_more(&page)];
-        let items = self.reads.many(SQL, bounds, |row| record(row, 0)).await?;
+        let items = self.reads.many_shared(SQL, bounds, |row| record(row, 0)).await?;
         Ok(slice(items, page.limit, |webhook: &Webhook| webhook.id.to_bytes()))
     }
 

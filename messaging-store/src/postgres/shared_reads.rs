@@ -1,0 +1,192 @@
+//! One statement for everybody who asks the same at the same time.
+//!
+//! Whoever asks first waits for a connection. Whoever asks the same until it is there waits for that answer instead of a
+//! connection: a read sees everything that was committed before it was asked for, because it is sent after that. So the
+//! settings of a workspace are read once for a hundred of its messages where a hundred are under way, and nothing is
+//! remembered.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use messaging_core::error::Chain;
+use messaging_core::ports::store::StoreError;
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+
+/// A statement, and its parameters as text.
+pub(super) type Question = (&'static str, String);
+
+type Waiting<A> = Vec<oneshot::Sender<Result<A, StoreError>>>;
+
+/// What is asked and not sent yet.
+#[derive(Debug)]
+pub(super) struct SharedReads<A>(Mutex<HashMap<Question, Waiting<A>>>);
+
+impl<A> Default for SharedReads<A> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<A: Clone> SharedReads<A> {
+    /// The answer to a question, that is sent once the connection is there.
+    pub(super) async fn answer<C, S: Future<Output = Result<A, Fault>>>(
+        &self,
+        question: Question,
+        connection: impl Future<Output = Result<C, Fault>>,
+        send: impl FnOnce(C) -> S,
+    ) -> Result<A, StoreError> {
+        let asking = loop {
+            match self.ask(&question) {
+                Ok(asking) => break asking,
+                Err(others) => {
+                    if let Ok(answer) = others.await {
+                        return answer;
+                    }
+                    // Whoever was to send it has gone away.
+                }
+            }
+        };
+        let connection = connection.await;
+        let waiting = asking.send();
+        let answer = match connection {
+            Ok(connection) => send(connection).await,
+            Err(fault) => Err(fault),
+        };
+        let answer = answer.map_err(StoreError::from);
+        for one in waiting {
+            // Nobody may wait any more.
+            let _ = one.send(again(&answer));
+        }
+        answer
+    }
+
+    /// The task to send the question or, where another has it, a place to wait for the answer.
+    fn ask(&self, question: &Question) -> Result<Asking<'_, A>, oneshot::Receiver<Result<A, StoreError>>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiting) = all.get_mut(question) {
+            let (sender, receiver) = oneshot::channel();
+            waiting.push(sender);
+            return Err(receiver);
+        }
+        all.insert(question.clone(), Vec::new());
+        drop(all);
+        Ok(Asking { all: &self.0, question: Some(question.clone()) })
+    }
+}
+
+/// A question that somebody is about to send. When that is given up, those who wait ask anew.
+struct Asking<'a, A> {
+    all: &'a Mutex<HashMap<Question, Waiting<A>>>,
+    /// `None` once it is sent.
+    question: Option<Question>,
+}
+
+impl<A> Asking<'_, A> {
+    /// Who waits for the answer; whoever asks from now on asks anew.
+    fn send(mut self) -> Waiting<A> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Waiting<A> {
+        let Some(question) = self.question.take() else { return Waiting::new() };
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&question).unwrap_or_default()
+    }
+}
+
+impl<A> Drop for Asking<'_, A> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+/// The same answer for another.
+fn again<A: Clone>(answer: &Result<A, StoreError>) -> Result<A, StoreError> {
+    match answer {
+        Ok(answer) => Ok(answer.clone()),
+        Err(StoreError::Unavailable) => Err(StoreError::Unavailable),
+        Err(StoreError::OutcomeUnknown) => Err(StoreError::OutcomeUnknown),
+        Err(StoreError::Failed(cause)) => Err(StoreError::Failed(Chain(cause.as_ref()).to_string().into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+
+    use futures_util::poll;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn question() -> Question {
+        ("SELECT $1", "[7]".to_owned())
+    }
+
+    /// A connection that comes when the sender says so, and an answer likewise.
+    type Later<T> = oneshot::Receiver<Result<T, Fault>>;
+
+    async fn later<T>(receiver: Later<T>) -> Result<T, Fault> {
+        receiver.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn who_asks_before_it_is_sent_hears_the_answer_and_who_asks_after_asks_anew() {
+        let shared = SharedReads::default();
+        let (connect, connection) = oneshot::channel();
+        let (tell, answer) = oneshot::channel::<Result<u8, Fault>>();
+        let mut first = pin!(shared.answer(question(), later(connection), |()| later(answer)));
+        assert!(poll!(&mut first).is_pending());
+        let mut second = pin!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(0))));
+        assert!(poll!(&mut second).is_pending(), "it waits although it would have a connection");
+        let other = ("SELECT $1", "[8]".to_owned());
+        assert_eq!(shared.answer(other, ready(Ok(())), |()| ready(Ok(8))).await.unwrap(), 8);
+        connect.send(Ok(())).unwrap();
+        assert!(poll!(&mut first).is_pending());
+        // Something may be committed while the question is on its way: who asks now must see it.
+        assert_eq!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(2))).await.unwrap(), 2);
+        tell.send(Ok(1)).unwrap();
+        assert_eq!((first.await.unwrap(), second.await.unwrap()), (1, 1));
+        assert!(shared.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_leaves_the_question_to_the_next() {
+        let shared = SharedReads::default();
+        {
+            let mut first = pin!(shared.answer(question(), pending::<Result<(), Fault>>(), |()| ready(Ok(1))));
+            assert!(poll!(&mut first).is_pending());
+        }
+        assert_eq!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(2))).await.unwrap(), 2);
+
+        let mut first = Box::pin(shared.answer(question(), pending::<Result<(), Fault>>(), |()| ready(Ok(1))));
+        assert!(poll!(&mut first).is_pending());
+        let mut second = pin!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(3))));
+        assert!(poll!(&mut second).is_pending());
+        drop(first);
+        assert_eq!(second.await.unwrap(), 3);
+
+        // Gone while the answer was on its way.
+        let mut first = Box::pin(shared.answer(question(), ready(Ok(())), |()| pending()));
+        assert!(poll!(&mut first).is_pending());
+        assert_eq!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(4))).await.unwrap(), 4);
+        drop(first);
+        assert!(shared.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_everybodys() {
+        let shared = SharedReads::<u8>::default();
+        for fault in [Fault::Unhealthy, Fault::Malformed("no number")] {
+            let (connect, connection) = oneshot::channel::<Result<(), Fault>>();
+            let mut first = pin!(shared.answer(question(), later(connection), |()| ready(Ok(1))));
+            assert!(poll!(&mut first).is_pending());
+            let mut second = pin!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(2))));
+            assert!(poll!(&mut second).is_pending());
+            connect.send(Err(fault)).unwrap();
+            assert_eq!(first.await.unwrap_err().to_string(), second.await.unwrap_err().to_string());
+        }
+    }
+}
