@@ -23,6 +23,7 @@ mod connecting;
 mod contacts;
 mod counters;
 mod counts;
+mod cursors;
 mod custom_fields;
 mod desk;
 mod events;

@@ -48,7 +48,7 @@ pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
     put(store, finish(&claimed)).await;
     assert_eq!(store.job_count().await.unwrap(), 0);
     assert_eq!(store.claim(claim(60_000)).await.unwrap(), [], "nothing is left of their lanes");
-    put(store, [enqueue("a", 0)]).await;
+    put(store, [enqueue("a", 55_000)]).await;
     assert_eq!(store.claim(claim(60_000)).await.unwrap().len(), 1);
 }
 

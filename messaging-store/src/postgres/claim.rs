@@ -4,8 +4,9 @@
 //! it to flows and lanes in their turns. It writes nothing, but for jobs whose lane was woken: their mark is taken away,
 //! so that one that is set from then on means another run.
 //!
-//! Each claim reads anew, so that nothing is ever remembered that others have changed; what is far behind a long queue of
-//! its place is seen when the queue is shorter, or when the lanes before it are full.
+//! Each claim reads anew, from where there may be something (`cursors.rs`), so that nothing is ever remembered that others
+//! have changed; what is far behind a long queue of its place is seen when the queue is shorter, or when the lanes before it
+//! are full.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use messaging_core::changes::JobHandle;
 use messaging_core::domain::fair_turns::Places;
-use messaging_core::domain::lane::{Flow, Lane};
+use messaging_core::domain::lane::{Flow, JobClass, Lane};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::time::{Monotonic, Timestamp};
@@ -129,7 +130,8 @@ impl PostgresStore {
     /// What is due in the places of this process.
     async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<Found, Fault> {
         let mut found = Found::default();
-        let mut cells = self.first_cells();
+        let mut cells = self.first_cells(claim);
+        let mut firsts = HashMap::new();
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
         self.woken_jobs(term, claim, &mut found).await?;
         for reads in 0..MAX_READS {
@@ -138,8 +140,17 @@ impl PostgresStore {
             let memory = self.desk.lock();
             let mut ends: HashMap<(i16, bool), (usize, i64, Uuid)> = HashMap::new();
             for row in &rows {
+                let cell = (get(row, 9)?, get(row, 10)?);
+                if reads == 0 {
+                    let first = get::<Option<i64>>(row, 11)?.unwrap_or_else(|| claim.now.as_millis());
+                    firsts.entry(cell).and_modify(|known: &mut i64| *known = first.min(*known)).or_insert(first);
+                }
+                // A place that is ours and has nothing due.
+                if get::<Option<Uuid>>(row, 2)?.is_none() {
+                    continue;
+                }
                 let (lane, due) = read_due(row)?;
-                let end = ends.entry((due.place, get(row, 9)?)).or_insert((0, 0, Uuid::nil()));
+                let end = ends.entry(cell).or_insert((0, 0, Uuid::nil()));
                 *end = (end.0 + 1, due.due_at.as_millis(), uuid(due.id));
                 found.add(&memory, claim, lane, due);
             }
@@ -155,17 +166,20 @@ impl PostgresStore {
                 break;
             }
         }
+        self.desk.lock().cursors.end(firsts);
         for jobs in found.lanes.values_mut() {
             jobs.sort_by_key(|job| (job.wanted_at, job.id));
         }
         Ok(found)
     }
 
-    /// Each place and class, from its beginning.
-    fn first_cells(&self) -> Vec<Cell> {
-        let memory = self.desk.lock();
+    /// Each place and class, from where it is to be read.
+    fn first_cells(&self, claim: &Claim) -> Vec<Cell> {
+        let mut memory = self.desk.lock();
+        memory.cursors.begin(claim);
         let places = (0..PLACES).filter(|place| !memory.leaving.contains(place));
-        let beginning = |place, bulk| Cell { place, bulk, due_at: i64::MIN, id: Uuid::nil() };
+        let beginning =
+            |place, bulk| Cell { place, bulk, due_at: memory.cursors.start((place, bulk)), id: Uuid::nil() };
         places.flat_map(|place| [beginning(place, false), beginning(place, true)]).collect()
     }
 
@@ -179,15 +193,20 @@ impl PostgresStore {
     ) -> Result<Vec<Row>, Fault> {
         const SQL: &str =
             "SELECT due.lane, due.due_at, due.id, due.place, due.once, due.failures, due.woken_at, due.kind, due.payload,
-                cell.bulk
+                cell.place, cell.bulk, coalesce(first.due_at, due.due_at)
             FROM unnest($2::smallint[], $3::boolean[], $4::bigint[], $5::uuid[]) AS cell (place, bulk, due_at, id)
             JOIN places ON places.place = cell.place AND places.term = $1
-            CROSS JOIN LATERAL (
+            LEFT JOIN LATERAL (
+                -- Where lanes are passed over, the first one to be seen is not the first.
+                SELECT jobs.due_at FROM jobs WHERE cardinality($7::text[]) > 0 AND jobs.place = cell.place
+                    AND jobs.bulk = cell.bulk AND jobs.due_at <= $6 AND (jobs.due_at, jobs.id) > (cell.due_at, cell.id)
+                ORDER BY jobs.due_at, jobs.id LIMIT 1) AS first ON true
+            LEFT JOIN LATERAL (
                 SELECT near.* FROM (
                     SELECT * FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk AND jobs.due_at <= $6
                         AND (jobs.due_at, jobs.id) > (cell.due_at, cell.id)
                     ORDER BY jobs.due_at, jobs.id LIMIT $9) AS near
-                WHERE near.lane <> ALL ($7) ORDER BY near.due_at, near.id LIMIT $8) AS due";
+                WHERE near.lane <> ALL ($7) ORDER BY near.due_at, near.id LIMIT $8) AS due ON true";
         let params = params![
             term,
             cells.iter().map(|cell| cell.place).collect::<Vec<_>>(),
@@ -230,6 +249,7 @@ impl PostgresStore {
             }
         };
         let mut memory = self.desk.lock();
+        let memory = &mut *memory;
         claimed.retain_mut(|job| {
             let id = job.handle.id;
             if !woken.contains(&id) {
@@ -239,6 +259,8 @@ impl PostgresStore {
             match (dated.get(&id), memory.leases.get_mut(&id).filter(|_| is_mine)) {
                 (Some(due_at), Some(lease)) => {
                     (lease.due_at, job.handle.due_at) = (*due_at, *due_at);
+                    let is_bulk = job.handle.lane.class() == JobClass::Bulk;
+                    memory.cursors.date((lease.place, is_bulk), due_at.as_millis());
                     true
                 }
                 (None, Some(_)) => {
@@ -428,24 +450,34 @@ impl Round<'_> {
 impl PostgresStore {
     /// How long until a claim may find something.
     pub(super) async fn next_job(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, Fault> {
-        const SQL: &str = "SELECT min(due.at) FROM places CROSS JOIN (VALUES (false), (true)) AS class (bulk)
+        const SQL: &str = "SELECT min(due.at) FROM unnest($4::smallint[], $5::boolean[], $6::bigint[]) AS cell (place, bulk, start)
+            JOIN places ON places.place = cell.place
             CROSS JOIN LATERAL (
-                SELECT due_at AS at FROM jobs WHERE jobs.place = places.place AND jobs.bulk = class.bulk
-                    AND lane <> ALL ($2) AND id <> ALL ($3) ORDER BY due_at LIMIT 1) AS due
+                SELECT due_at AS at FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk
+                    AND jobs.due_at >= cell.start AND lane <> ALL ($2) AND id <> ALL ($3) ORDER BY due_at LIMIT 1) AS due
             WHERE places.term = $1
             UNION ALL
             SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
-        let (held, leased, ends) = {
+        let (held, leased, ends, starts) = {
             let memory = self.desk.lock();
+            let cells = (0..PLACES).flat_map(|place| [(place, false), (place, true)]);
+            let starts: Vec<_> = cells.map(|cell| (cell, memory.cursors.start(cell))).collect();
             let held: Vec<_> = memory.held.iter().filter(|(_, until)| **until > monotonic).collect();
             let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();
             let ends = held.iter().map(|(_, until)| **until).chain(leased.iter().map(|(_, lease)| lease.until)).min();
             let held: Vec<String> = held.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
             let leased: Vec<Uuid> = leased.iter().map(|(id, _)| Uuid::from_bytes(id.to_bytes())).collect();
-            (held, leased, ends)
+            (held, leased, ends, starts)
         };
-        let params = params![self.writes.term(), held, leased];
+        let params = params![
+            self.writes.term(),
+            held,
+            leased,
+            starts.iter().map(|((place, _), _)| *place).collect::<Vec<_>>(),
+            starts.iter().map(|((_, bulk), _)| *bulk).collect::<Vec<_>>(),
+            starts.iter().map(|(_, start)| *start).collect::<Vec<_>>(),
+        ];
         let due = many(&mut self.reads.clone(), SQL, params, |row| maybe_time(row, 0)).await?;
         let wait = due.into_iter().flatten().min().map(|due| due.since(now));
         Ok(wait.into_iter().chain(ends.map(|end| end.since(monotonic))).min())

@@ -15,6 +15,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::time::{Monotonic, Timestamp};
 
+use super::cursors::{self, Cursors};
 use super::fault::Fault;
 use super::places::PLACES;
 
@@ -63,6 +64,8 @@ pub(super) struct Memory {
     pub(super) leaving: HashSet<i16>,
     /// The clock stands before the date of a claim that ran out.
     pub(super) has_misdated: bool,
+    /// Where claims begin to read.
+    pub(super) cursors: Cursors,
 }
 
 /// What a commit does to a claim or a job.
@@ -83,6 +86,8 @@ pub(super) struct Uses {
     named: Vec<(JobId, u64, Effect)>,
     /// Whether times of jobs are written down by it.
     has_dated: bool,
+    /// The first of the dates that it gives jobs, by place and class.
+    dates: HashMap<cursors::Row, i64>,
 }
 
 impl Default for Desk {
@@ -101,6 +106,7 @@ impl Default for Desk {
             held: HashMap::new(),
             leaving: HashSet::new(),
             has_misdated: false,
+            cursors: Cursors::default(),
         };
         let latest = (0..PLACES).map(|_| AtomicI64::new(0)).collect();
         Self { memory: Mutex::new(memory), latest, claiming: tokio::sync::Mutex::default() }
@@ -119,6 +125,7 @@ impl Desk {
         memory.leases.clear();
         memory.held.clear();
         memory.leaving.clear();
+        memory.cursors.forget();
         drop(memory);
         self.forget_latest();
     }
@@ -184,8 +191,13 @@ impl Memory {
 }
 
 impl Uses {
-    pub(super) const fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, named: Vec::new(), has_dated: false }
+    pub(super) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, named: Vec::new(), has_dated: false, dates: HashMap::new() }
+    }
+
+    /// The transaction gives a job of a place and class this date.
+    pub(super) fn date(&mut self, row: cursors::Row, due_at: i64) {
+        self.dates.entry(row).and_modify(|first| *first = due_at.min(*first)).or_insert(due_at);
     }
 
     /// Names a claim in the transaction; fails unless it is the current one. Answers it.
@@ -244,10 +256,14 @@ impl Drop for Uses {
         if self.has_dated {
             self.desk.forget_latest();
         }
-        if self.named.is_empty() {
+        if self.named.is_empty() && self.dates.is_empty() {
             return;
         }
         let mut memory = self.desk.lock();
+        // Also where nobody knows whether it was committed.
+        for (row, due_at) in self.dates.drain() {
+            memory.cursors.date(row, due_at);
+        }
         for (id, ..) in self.named.drain(..) {
             if let Some(count) = memory.in_commits.get_mut(&id) {
                 *count -= 1;

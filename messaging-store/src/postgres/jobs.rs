@@ -69,12 +69,14 @@ pub(super) fn enqueue_once(transaction: &mut Transaction, job: &NewJob) {
 fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
     let place = place_of(&job.lane);
     redating::note(transaction, place, job.id.millis());
+    let is_bulk = job.lane.class() == JobClass::Bulk;
+    transaction.uses.date((place, is_bulk), job.due_at.as_millis());
     params![
         job.lane.as_str().to_owned(),
         job.due_at.as_millis(),
         uuid(job.id),
         place,
-        job.lane.class() == JobClass::Bulk,
+        is_bulk,
         job.id.millis(),
         job.kind.to_owned(),
         job.payload.to_vec(),
@@ -132,6 +134,7 @@ fn moving(
     let term = transaction.term();
     let lease = transaction.uses.claim(term, handle, Effect::Ends)?;
     redating::note(transaction, lease.place, at.as_millis());
+    transaction.uses.date((lease.place, handle.lane.class() == JobClass::Bulk), due_at.as_millis());
     let mut params = key(&handle.lane, handle.due_at, handle.id);
     params.extend(params![due_at.as_millis(), at.as_millis()]);
     Ok(params)

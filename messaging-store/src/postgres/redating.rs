@@ -65,7 +65,10 @@ impl PostgresStore {
         let now = claim.now.as_millis();
         while self.redate_slice(now, &leased).await? >= SLICE {}
         self.desk.forget_latest();
-        self.desk.lock().has_misdated = false;
+        let mut memory = self.desk.lock();
+        memory.has_misdated = false;
+        memory.cursors.forget();
+        drop(memory);
         Ok(())
     }
 

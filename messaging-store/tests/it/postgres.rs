@@ -6,6 +6,7 @@
 mod batches;
 mod bucket_server;
 mod buckets;
+mod claims;
 mod copies;
 mod fencing;
 mod log;

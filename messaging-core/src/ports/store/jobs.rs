@@ -46,7 +46,8 @@ use crate::time::{Monotonic, Timestamp};
 /// ```
 #[async_trait]
 pub trait Jobs {
-    /// Claims due jobs.
+    /// Claims due jobs. One that another process has dated more than ten seconds before its commit may be passed over for
+    /// up to a minute of the monotonic clock, so that claims need not look for it each time.
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError>;
     /// How long until the next job that nobody holds is due, or a lease ends, by what the two clocks say;
     /// `None` when nothing is waiting.

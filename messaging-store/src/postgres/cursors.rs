@@ -1,0 +1,141 @@
+//! Where claims begin to read.
+//!
+//! Jobs are deleted when they are done, and PostgreSQL steps over what was deleted until it is vacuumed, which a single long
+//! transaction of somebody else prevents. So a claim begins where the last one saw the first job of a place and class, and
+//! not at the beginning of the index. It begins [`OVERLAP`] earlier, for what is committed late; what this process dates
+//! before that takes the place back; and once in [`WHOLE_EVERY`] everything is read, for what others date so.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use messaging_core::ports::store::jobs::Claim;
+use messaging_core::time::{Monotonic, Timestamp};
+
+/// How much later than its date a job may be committed.
+const OVERLAP: Duration = Duration::from_secs(10);
+
+/// How often everything is read.
+const WHOLE_EVERY: Duration = Duration::from_mins(1);
+
+/// A place and class.
+pub(super) type Row = (i16, bool);
+
+/// Before which date nothing is due, by place and class.
+#[derive(Debug, Default)]
+pub(super) struct Cursors {
+    firsts: HashMap<Row, i64>,
+    whole_at: Option<Monotonic>,
+    /// The clock of the last claim.
+    now: Option<Timestamp>,
+    /// What a claim finds now is older than something that was committed while it read.
+    is_outdated: bool,
+}
+
+impl Cursors {
+    /// A claim begins to read.
+    pub(super) fn begin(&mut self, claim: &Claim) {
+        let is_whole = self.whole_at.is_none_or(|whole_at| claim.monotonic.since(whole_at) >= WHOLE_EVERY);
+        // Jobs are dated before those that were there when the clock has been set back.
+        if is_whole || self.now.is_some_and(|before| claim.now < before) {
+            self.firsts.clear();
+            self.whole_at = Some(claim.monotonic);
+        }
+        self.now = Some(claim.now);
+        self.is_outdated = false;
+    }
+
+    /// The date from which on a place and class is read.
+    pub(super) fn start(&self, row: Row) -> i64 {
+        self.firsts.get(&row).map_or(i64::MIN, |first| first.saturating_sub(overlap()))
+    }
+
+    /// A claim has read from [`start`](Self::start) on, and saw this first date in each place and class that is ours.
+    pub(super) fn end(&mut self, firsts: HashMap<Row, i64>) {
+        self.firsts = if self.is_outdated { HashMap::new() } else { firsts };
+    }
+
+    /// A commit has dated a job.
+    pub(super) fn date(&mut self, row: Row, due_at: i64) {
+        if due_at < self.start(row) {
+            self.firsts.remove(&row);
+        }
+        if self.now.is_some_and(|now| due_at < now.as_millis().saturating_sub(overlap())) {
+            self.is_outdated = true;
+        }
+    }
+
+    /// Everything is read by the next claim.
+    pub(super) fn forget(&mut self) {
+        *self = Self { is_outdated: true, ..Self::default() };
+    }
+}
+
+fn overlap() -> i64 {
+    i64::try_from(OVERLAP.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: Row = (7, false);
+    const OTHER: Row = (8, true);
+
+    fn claim(now: i64, monotonic: u64) -> Claim {
+        let monotonic = Monotonic::new(Duration::from_secs(monotonic));
+        Claim::new(Timestamp::from_millis(now), monotonic, Duration::from_mins(1))
+    }
+
+    fn cursors() -> Cursors {
+        let mut cursors = Cursors::default();
+        cursors.begin(&claim(100_000, 0));
+        assert_eq!(cursors.start(ROW), i64::MIN);
+        cursors.end(HashMap::from([(ROW, 90_000), (OTHER, 100_000)]));
+        cursors
+    }
+
+    #[test]
+    fn a_claim_begins_before_the_first_that_the_last_one_saw() {
+        let mut cursors = cursors();
+        cursors.begin(&claim(101_000, 1));
+        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (80_000, 90_000));
+        // Another process has the place now.
+        cursors.end(HashMap::from([(OTHER, 100_500)]));
+        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (i64::MIN, 90_500));
+    }
+
+    #[test]
+    fn everything_is_read_once_a_minute_and_after_the_clock_was_set_back() {
+        for (now, monotonic, start) in [(160_000, 59, 80_000), (160_000, 60, i64::MIN), (99_999, 1, i64::MIN)] {
+            let mut cursors = cursors();
+            cursors.begin(&claim(now, monotonic));
+            assert_eq!(cursors.start(ROW), start, "{now} {monotonic}");
+        }
+    }
+
+    #[test]
+    fn what_is_dated_before_the_cursor_takes_it_back() {
+        let mut cursors = cursors();
+        cursors.date(ROW, 80_000);
+        assert_eq!(cursors.start(ROW), 80_000);
+        cursors.date(ROW, 79_999);
+        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (i64::MIN, 90_000));
+    }
+
+    #[test]
+    fn a_claim_that_may_not_have_seen_what_was_dated_leaves_no_cursor() {
+        let mut cursors = cursors();
+        cursors.begin(&claim(101_000, 1));
+        cursors.date(ROW, 90_999);
+        cursors.end(HashMap::from([(ROW, 95_000)]));
+        assert_eq!(cursors.start(ROW), i64::MIN);
+        for forget in [false, true] {
+            cursors.begin(&claim(102_000, 2));
+            if forget {
+                cursors.forget();
+            }
+            cursors.end(HashMap::from([(ROW, 95_000)]));
+            assert_eq!(cursors.start(ROW), if forget { i64::MIN } else { 85_000 });
+        }
+    }
+}
