@@ -179,7 +179,7 @@ async fn nothing_of_a_hostile_text_runs_in_what_opens_over_a_screen() {
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     page.load(&format!("#/messages/{}", ids["message"])).await;
     page.browser.type_keys(".").await;
-    page.until("document.querySelector('dialog [data-operation]')").await;
+    page.until("document.querySelector('dialog[open] [data-operation]')").await;
     for form in ["curl", "JSON", "Command"] {
         page.press("button", form).await;
         assert_eq!(page.browser.run(RAN, &[]).await, "nothing", "Show as {form}");

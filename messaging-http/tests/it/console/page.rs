@@ -1,6 +1,6 @@
 //! The console in a browser, as a person uses it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -175,14 +175,29 @@ impl Page {
         nodes.filter(is_it).map(|node| node["backendDOMNodeId"].clone()).collect()
     }
 
+    /// The first control with this role and name, as soon as there is one. The accessibility tree follows what is drawn a
+    /// moment later.
+    async fn control(&self, role: &str, name: &str) -> Option<Value> {
+        let began = Instant::now();
+        loop {
+            if let Some(control) = self.controls(role, name).await.into_iter().next() {
+                return Some(control);
+            }
+            if began.elapsed() >= PATIENCE {
+                return None;
+            }
+            self.settle(None).await;
+        }
+    }
+
     /// Whether there is such a control.
     pub(crate) async fn has(&self, role: &str, name: &str) -> bool {
-        !self.controls(role, name).await.is_empty()
+        self.control(role, name).await.is_some()
     }
 
     /// Gives the focus to the first control with this role and name.
     pub(crate) async fn focus(&self, role: &str, name: &str) {
-        let Some(control) = self.controls(role, name).await.into_iter().next() else {
+        let Some(control) = self.control(role, name).await else {
             panic!("no {role} {name:?} in: {}", self.text().await);
         };
         self.browser.devtools("DOM.focus", json!({"backendNodeId": control})).await;
