@@ -7,6 +7,7 @@
 mod automation;
 mod bulk;
 mod campaign;
+mod copies;
 mod imports;
 mod mail;
 #[cfg(feature = "postgres")]
@@ -95,6 +96,13 @@ impl Installation {
         answer
     }
 
+    /// The ids of the messages of a listing that have come to `end`.
+    fn done(&self, server: &Server, path: &str, end: &str) -> HashSet<String> {
+        let messages = self.all(server, path);
+        let done = messages.iter().filter(|message| message["status"] == end);
+        done.map(|message| message["message_id"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// All items of a listing.
     fn all(&self, server: &Server, path: &str) -> Vec<Value> {
         let mut items = Vec::new();
@@ -113,7 +121,7 @@ impl Installation {
 }
 
 /// Calls `send` with 0, 1, 2, … from several threads at the same time until `is_enough`, and `kill` in the
-/// middle of their last calls.
+/// middle of their calls.
 fn load_until(is_enough: impl Fn() -> bool, kill: impl FnOnce(), send: impl Fn(usize) + Sync) {
     let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -127,7 +135,6 @@ fn load_until(is_enough: impl Fn() -> bool, kill: impl FnOnce(), send: impl Fn(u
             });
         }
         wait_for(|| is_enough().then_some(()));
-        stop.store(true, Ordering::Relaxed);
         kill();
     });
 }
@@ -152,11 +159,6 @@ fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> 
         *count.entry(item).or_default() += 1;
     }
     count
-}
-
-/// How many there are beyond one of each.
-fn second_copies<T>(count: &HashMap<T, usize>) -> usize {
-    count.values().map(|count| count - 1).sum()
 }
 
 /// Posts, and expects that it is taken.

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
 use serde_json::{Value, json};
 
-use super::{Installation, load_until, put, rounds, runtime, second_copies};
+use super::copies::{Copies, mails, message_id, wait_for_sink};
+use super::{Installation, load_until, put, rounds, runtime};
 use crate::support::{Server, wait_for, wait_or_tell};
 
 /// Accepted messages after which a round is cut off, on average; the exact number differs by round.
@@ -31,19 +32,12 @@ struct Peers {
 impl Peers {
     /// What arrived: for each message its recipient and the whole header field `Message-ID`.
     fn arrived(&self) -> Vec<(String, String)> {
-        let received = self.sinks.iter().flat_map(ScriptedSmtpServer::messages);
-        let named = received.map(|received| {
-            let content = String::from_utf8(received.content).unwrap();
-            let id = content.lines().find(|line| line.starts_with("Message-ID: <")).expect("every mail has one");
-            (received.recipients.join(" "), id.to_owned())
-        });
-        named.collect()
+        self.sinks.iter().flat_map(mails).collect()
     }
 
-    /// Connections that were open when a server was killed, so far. Call it when none is open.
-    fn broken_off(&self) -> usize {
-        wait_for(|| self.sinks.iter().all(|sink| sink.open() == 0).then_some(()));
-        self.sinks.iter().map(ScriptedSmtpServer::broken_off).sum()
+    /// The messages that arrived.
+    fn message_ids(&self) -> impl Iterator<Item = String> {
+        self.arrived().into_iter().map(|(_, field)| message_id(&field))
     }
 }
 
@@ -113,12 +107,13 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
     });
     let rounds = rounds();
     let accepted = Mutex::new(HashSet::new());
+    let mut copies = Copies::default();
     for round in 0..rounds {
-        load_and_kill(&installation, round, &accepted);
-        peers.broken_off();
+        let done = load_and_kill(&installation, round, &accepted, end);
+        peers.sinks.iter().for_each(wait_for_sink);
+        copies.killed(peers.message_ids(), done);
     }
     let accepted = accepted.into_inner().unwrap();
-    let open_at_kills = peers.broken_off();
 
     let server = installation.serve();
     for id in &accepted {
@@ -137,7 +132,7 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
         ids.entry(recipient).or_default().insert(id);
     }
     assert!(ids.values().all(|ids| ids.len() == 1), "a copy has another Message-ID: {ids:?}");
-    let arrived = super::count(peers.arrived().into_iter().map(|(_, id)| message_id(&id)));
+    let arrived = super::count(peers.message_ids());
     let listed = installation.all(&server, "/v1/messages");
     let failed = listed.iter().filter(|message| message["status"] == "failed");
     let given_up: HashSet<_> = failed.map(|message| given_up(&installation, &server, message)).collect();
@@ -157,12 +152,9 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
         let copies = arrived.get(*id).copied().unwrap_or_default();
         assert!(copies <= 1 || is_marked, "{id} arrived {copies} times without a mark: {report}");
     }
-    let copies = second_copies(&arrived);
-    eprintln!("{end}: {} messages, {rounds} kills, {open_at_kills} connections open at them", known.len());
-    eprintln!("{end}: {copies} second copies, {marked} messages marked, {} given up", given_up.len());
-    assert!(given_up.len() * CUT_OFF <= open_at_kills, "{given_up:?}, {open_at_kills} connections open at the kills");
-    assert!(copies <= open_at_kills, "{copies} second copies, {open_at_kills} connections open at the kills");
-    assert!(marked <= open_at_kills, "{marked} messages are marked, {open_at_kills} may have been on the wire");
+    let copies = copies.check(&arrived);
+    eprintln!("{end}: {} messages, {rounds} kills, {copies} second copies, {marked} messages marked", known.len());
+    assert!(given_up.is_empty() || rounds >= CUT_OFF, "given up after {rounds} kills: {given_up:?}");
 }
 
 fn is_over(message: &Value, end: &str) -> bool {
@@ -184,20 +176,25 @@ fn given_up(installation: &Installation, server: &Server, message: &Value) -> St
     id.to_owned()
 }
 
-/// The message that a `Message-ID` names.
-fn message_id(field: &str) -> String {
-    field.trim_start_matches("Message-ID: <").split('@').next().unwrap().to_owned()
-}
-
-/// Posts from several clients until enough messages are accepted, then kills the server in mid-work.
-fn load_and_kill(installation: &Installation, round: usize, accepted: &Mutex<HashSet<String>>) {
+/// Posts from several clients until enough messages are accepted, then kills the server in mid-work. Answers what it
+/// had told before to have come to `end`.
+fn load_and_kill(
+    installation: &Installation,
+    round: usize,
+    accepted: &Mutex<HashSet<String>>,
+    end: &str,
+) -> HashSet<String> {
     let server = installation.serve();
     let before = accepted.lock().unwrap().len();
     let wanted = before + ACCEPTED_A_ROUND / 2 + (round * 37) % ACCEPTED_A_ROUND;
     let is_enough = || accepted.lock().unwrap().len() >= wanted;
+    let mut done = HashSet::new();
     load_until(
         is_enough,
-        || server.kill_in_place(),
+        || {
+            done = installation.done(&server, "/v1/messages", end);
+            server.kill_in_place();
+        },
         |n| {
             let domain = DOMAINS[n % DOMAINS.len()];
             let to = format!("user-{round}-{n}@{domain}");
@@ -210,6 +207,7 @@ fn load_and_kill(installation: &Installation, round: usize, accepted: &Mutex<Has
             put(accepted, answer["message_id"].as_str().unwrap().to_owned());
         },
     );
+    done
 }
 
 #[test]

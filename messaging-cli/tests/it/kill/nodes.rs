@@ -12,7 +12,8 @@ use messaging_transport::testing::{ScriptedSmtpServer, Stage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{CLIENTS, count, post, runtime, second_copies, wait_for_mail};
+use super::copies::second_copies;
+use super::{CLIENTS, count, post, runtime, wait_for_mail};
 use crate::support::{Server, directory, run, wait_for, wait_or_tell};
 
 /// Kills unless `NODE_KILLS` says otherwise.

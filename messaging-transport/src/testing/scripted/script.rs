@@ -126,7 +126,6 @@ pub(super) struct Script {
 pub(super) struct Log {
     pub(super) connections: usize,
     pub(super) open: usize,
-    pub(super) broken_off: usize,
     pub(super) commands: Vec<String>,
     pub(super) pipelined: usize,
     pub(super) messages: Vec<Received>,
