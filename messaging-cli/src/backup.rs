@@ -86,6 +86,13 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
     if !output.is_json() {
         output::note("keep it safe: it opens everything that the installation knows");
     }
+    if let Some(first) = report.missing.first() {
+        output::note(&format!(
+            "{} of the files that the database names are missing beside it, and so in the backup; the first: {}",
+            report.missing.len(),
+            first.display()
+        ));
+    }
     output.resource(&report)
 }
 

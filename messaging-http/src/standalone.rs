@@ -76,6 +76,9 @@ impl Standalone {
         let address = listener.local_addr().map_err(failed(settings.listen))?;
         let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
+        if let Err(error) = app.keep_installation_name().await {
+            tracing::warn!(%error, "the installation's name could not be stored; it is tried again with the first job");
+        }
         warn_of_names(settings, &app).await?;
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,

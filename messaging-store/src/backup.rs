@@ -69,6 +69,10 @@ pub struct BackupReport {
     pub database_bytes: u64,
     /// How many attachments, captured sources and uploads are in it.
     pub files: u64,
+    /// Files that the database names and that were lost before, among those of the newest messages and imports: not in
+    /// it either. At most a hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<PathBuf>,
     /// The SHA-256 of what stands before its last entry, in hexadecimal digits.
     pub sha256: String,
 }
@@ -100,10 +104,11 @@ pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> R
     pinned::remove_left_behind(database_directory(database));
 
     let copied = UnfinishedFile::create(directory, &name, "db").map_err(FileError::of("make", file))?;
-    let pins = copy::snapshot(database, copied.path(), progress)?;
+    let (pins, missing) = copy::snapshot(database, copied.path(), progress)?;
     let unfinished = UnfinishedFile::create(directory, &name, "tar").map_err(FileError::of("make", file))?;
     let failed = |error| BackupError::from(FileError::of("write", file)(error));
-    let report = write(&unfinished, copied.path(), secret_key, &pins, file, progress)?;
+    let written = write(&unfinished, copied.path(), secret_key, &pins, file, progress)?;
+    let report = BackupReport { missing, ..written };
     drop(copied);
     unfinished.place(file, *overwrite).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
@@ -149,5 +154,5 @@ fn write(
     drop(writer);
     unfinished.file().sync_all().map_err(failed)?;
     let bytes = unfinished.file().metadata().map_err(failed)?.len();
-    Ok(BackupReport { file: file.to_owned(), bytes, database_bytes, files, sha256 })
+    Ok(BackupReport { file: file.to_owned(), bytes, database_bytes, files, missing: Vec::new(), sha256 })
 }

@@ -1,6 +1,6 @@
 // The settings of a step, by its kind. What is missing or wrong the server says; see `checks` of the automation.
 import { Field, Fields, useFaults, useForm } from "../lib/form.js";
-import { href } from "../lib/route.js";
+import { href, useRoute } from "../lib/route.js";
 import { html, t } from "../lib/ui.js";
 import { MESSAGE_EVENTS, weekday } from "../lib/automation.js";
 import { FilterField, WhereField } from "./automation_filter.js";
@@ -34,11 +34,12 @@ export function NodeForm({ node, onChange, errors, lists }) {
 /** A choice among things of the workspace; an id that is not among them stays. `from` is the screen where they are made. */
 export function Choice({ name, label, rows, help, optional, from }) {
   const [values] = useForm();
+  const { segments } = useRoute();
   const value = name.split(".").reduce((found, part) => found?.[part], values);
   const options = (rows ?? []).map((row) => [row.id, row.name]);
   if (value && !options.some(([id]) => id === value)) options.push([value, value]);
   return html`<${Field} name=${name} label=${label} kind="select" options=${options} optional=${optional}
-    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1 })}>${t("Create one")}</a> ${t("and come back: what you changed here is kept.")}` : help} />`;
+    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1, for: segments.join("/") })}>${t("Create one")}</a> ${t("and come back: what you changed here is kept.")}` : help} />`;
 }
 
 /** A length of time: a number with its unit. */

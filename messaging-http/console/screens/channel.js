@@ -3,7 +3,8 @@ import { allowed, call } from "../lib/api.js";
 import { Action, announce, Badge, confirm, Copy, count, Facts, Failed, Head, html, Loaded, number, t, useEffect, useState } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
-import { CALLBACKS, CHANNELS, channelTitle, providerTitle } from "./channel_providers.js";
+import { channelName } from "../lib/channels.js";
+import { CALLBACKS, CHANNELS, providerTitle } from "./channel_providers.js";
 import { bodyOf, initialOf, ROUTES } from "./channel_config.js";
 import { ChannelState } from "./channels.js";
 
@@ -15,7 +16,7 @@ export default function Channel({ name, channels }) {
   const [answer, setAnswer] = useState(null);
   const { data } = channels;
   const stored = answer ?? data?.data.find(({ channel }) => channel === name);
-  const title = t(channelTitle(name));
+  const title = channelName(name);
   const forgotten = () => {
     setAnswer(null);
     channels.reload();

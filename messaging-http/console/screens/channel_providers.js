@@ -16,7 +16,6 @@ const SANDBOX = { title: "Sandbox", text: "Nothing leaves this server; messages 
 /** By channel: its title, what a test goes to, and its providers, the usual one first. */
 export const CHANNELS = {
   email: {
-    title: "Email",
     to: { label: "Email address", placeholder: "you@example.com" },
     providers: {
       builtin: { title: "This server", text: "Delivers straight to the mail servers of the recipients. Needs port 25 outwards and an address with a good name.", fields: [] },
@@ -35,7 +34,6 @@ export const CHANNELS = {
     },
   },
   sms: {
-    title: "SMS",
     to: { label: "Phone number", placeholder: "+14155550123" },
     providers: {
       http: { title: "Gateway of your own", text: "A server that takes messages as JSON and reports what became of them to the callback address in each.", fields: own },
@@ -76,7 +74,6 @@ export const CHANNELS = {
     },
   },
   push: {
-    title: "Push",
     to: { label: "Device token or subscription", placeholder: "" },
     // Several may stand together; the recipient's address tells which one is meant.
     routes: true,
@@ -114,7 +111,6 @@ export const CHANNELS = {
     },
   },
   telegram: {
-    title: "Telegram",
     to: { label: "Chat ID", placeholder: "123456789" },
     providers: {
       bot_api: {
@@ -129,7 +125,6 @@ export const CHANNELS = {
     },
   },
   whatsapp: {
-    title: "WhatsApp",
     to: { label: "Phone number", placeholder: "+14155550123" },
     providers: {
       cloud_api: {
@@ -146,7 +141,6 @@ export const CHANNELS = {
     },
   },
   viber: {
-    title: "Viber",
     to: { label: "Phone number, or the user id of a bot's reader", placeholder: "+14155550123" },
     providers: {
       http: { title: "Gateway of a partner", text: "A server that takes messages as JSON and reports what became of them to the callback address in each.", fields: own },
@@ -163,11 +157,6 @@ export const CHANNELS = {
     },
   },
 };
-
-/** The title of a channel, also of one that this console does not know. */
-export function channelTitle(channel) {
-  return CHANNELS[channel]?.title ?? channel;
-}
 
 /** The title of a provider, also of one that a program has brought. */
 export function providerTitle(channel, provider) {

@@ -61,6 +61,9 @@ function Needs() {
   const webhooks = useCall(allowed("listWebhooks") && "listWebhooks", { query: { limit: 200 } });
   const campaigns = useCall(allowed("listCampaigns") && "listCampaigns", { query: { status: "paused" } });
   const channels = useCall(allowed("listChannels") && "listChannels");
+  const failing = (channels.data?.data ?? []).filter(({ status }) => status === "failing");
+  const [names, setNames] = useState(null);
+  useEffect(() => { if (failing.length) import("../lib/channels.js").then(setNames); }, [failing.length > 0]);
   const system = useCall(allowed("getSystem") && "getSystem");
   const found = [];
   if (system.data?.fenced) found.push([t("Nothing is sent: this is a restored copy. {cure}", { cure: system.data.fenced.cure ?? "" }), href("system")]);
@@ -72,8 +75,8 @@ function Needs() {
   for (const one of webhooks.data?.data ?? []) {
     if (one.status === "disabled") found.push([t("The webhook {url} was disabled because its deliveries failed", { url: one.url }), href(`webhooks/${one.id}`)]);
   }
-  for (const one of channels.data?.data ?? []) {
-    if (one.status === "failing") found.push([t("The channel {channel} does not send: {error}", { channel: one.channel, error: one.error ?? "" }), href(`channels/${one.channel}`)]);
+  for (const one of names ? failing : []) {
+    found.push([t("{channel} is not sent: {error}", { channel: names.channelName(one.channel), error: one.error ?? "" }), href(`channels/${one.channel}`)]);
   }
   for (const one of campaigns.data?.data ?? []) found.push([t("The campaign {name} is paused", { name: one.name }), href(`campaigns/${one.id}`)]);
   if (!found.length) return null;

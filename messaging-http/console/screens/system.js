@@ -1,7 +1,7 @@
 // System, for owners: whether messages leave, what waits and why, what the server's checks say.
 import { Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded, number, t, Time, useCall, words } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
-import { channelTitle } from "./channel_providers.js";
+import { channelName } from "../lib/channels.js";
 import { Checks, Cure } from "./system_checks.js";
 
 const AGAIN_MILLISECONDS = 10000;
@@ -40,10 +40,10 @@ function Overview({ system }) {
   const faults = checks.filter(({ status }) => status === "fault").length;
   const [oldest] = channels.map(({ oldest_at: at }) => at).filter(Boolean).sort();
   return html`<div class="grid">
-      <${Figure} name=${t("Waiting")} value=${waiting} note=${oldest ? html`${t("the oldest since")} <${Time} at=${oldest} />` : t("nothing waits")} />
+      <${Figure} name=${t("Messages waiting")} value=${waiting} note=${oldest ? html`${t("the oldest since")} <${Time} at=${oldest} />` : t("none is queued")} />
       ${held.map((one) => html`<${Figure} name=${t("Of these held: {reason}", { reason: t(HOLDS[one.reason] ?? words(one.reason)) })} value=${one.count} />`)}
       <${Figure} name=${t("Free disk space")} value=${disk.free_bytes === null ? "–" : bytes(disk.free_bytes)} />
-      <${Figure} name=${t("Checks")} value=${checks.length ? (faults ? t("{number} wrong", { number: faults }) : t("none wrong")) : "–"} note=${checks.length ? t("of {number}", { number: checks.length }) : t("not looked at yet")} />
+      <${Figure} name=${t("Checks")} value=${checks.length ? (faults ? html`<button type="button" class="link" onClick=${toChecks}>${t("{number} wrong", { number: faults })}</button>` : t("none wrong")) : "–"} note=${checks.length ? t("of {number}", { number: checks.length }) : t("not looked at yet")} />
     </div>
     <${Facts} pairs=${[
       [t("Name"), name && html`<code>${name}</code>`],
@@ -55,19 +55,26 @@ function Overview({ system }) {
     ]} />`;
 }
 
+// A link to them would be a route.
+function toChecks() {
+  const heading = document.getElementById("checks");
+  heading.scrollIntoView();
+  heading.focus();
+}
+
 const HOLDS = { held: "restored copy" };
 
 function Queues({ channels }) {
   return html`<section class="stack" aria-labelledby="queues"><h2 id="queues">${t("Waiting by channel")}</h2>
     <${Table} caption=${t("Waiting by channel")} rows=${channels} rowKey=${(row) => row.channel} columns=${[
-      { label: t("Channel"), cell: (row) => t(channelTitle(row.channel)) },
+      { label: t("Channel"), cell: (row) => channelName(row.channel) },
       { label: t("Waiting"), numeric: true, cell: (row) => number(row.queued) },
       { label: t("Oldest accepted"), cell: (row) => html`<${Time} at=${row.oldest_at} />` },
     ]} /></section>`;
 }
 
 function Lanes({ lanes }) {
-  const nameOf = ({ lane }) => (lane.startsWith("email:") ? lane.slice(6) : t(channelTitle(lane)));
+  const nameOf = ({ lane }) => (lane.startsWith("email:") ? lane.slice(6) : channelName(lane));
   return html`<section class="stack" aria-labelledby="lanes"><h2 id="lanes">${t("Waiting by destination")}</h2>
     <p class="muted">${t("Where the most waits. What a destination refuses for now rests until the time shown, then goes on by itself.")}</p>
     ${lanes.length
@@ -78,7 +85,7 @@ function Lanes({ lanes }) {
         { label: t("Rests until"), cell: (row) => html`<${Time} at=${row.until} />` },
         { label: t("Last refusal"), wide: true, cell: (row) => (row.last_refusal ? html`<bdi>${row.last_refusal}</bdi>` : html`<span class="muted">–</span>`) },
       ]} />`
-      : html`<p>${t("Nothing waits.")}</p>`}</section>`;
+      : html`<p>${t("No message waits. What a campaign or an automation has not released yet is not counted.")}</p>`}</section>`;
 }
 
 function Nodes({ system: { nodes } }) {

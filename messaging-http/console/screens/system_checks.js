@@ -22,7 +22,7 @@ export function Checks({ checks }) {
   const sorted = checks.toSorted((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
   const ofServer = sorted.filter(({ id }) => !OF_DOMAIN.includes(id));
   const domains = [...new Set(sorted.filter(({ id }) => OF_DOMAIN.includes(id)).map(({ subject }) => subject))];
-  return html`<section class="stack" aria-labelledby="checks"><h2 id="checks">${t("Checks")}</h2>
+  return html`<section class="stack" aria-labelledby="checks"><h2 id="checks" tabindex="-1">${t("Checks")}</h2>
     <p class="muted">${t("What “messaging doctor” says, some minutes old at most.")}</p>
     ${checks.length === 0 && html`<p>${t("Nothing was looked at yet. Come back in a minute.")}</p>`}
     ${checks.length > 0 && !checks.some(isOpen) && html`<p><${Badge} status="ok" /> ${t("Nothing is wrong.")}</p>`}

@@ -13,16 +13,18 @@ export default function Template({ id, query }) {
   const [answered, setAnswered] = useState(null);
   useHeading(Boolean(found.data));
   const tab = query.tab === "versions" ? "versions" : "edit";
-  return html`${!found.data && html`<${Head} title=${t("Template")} back=${href("templates")} backText=${t("Templates")} />`}<${Loaded} of=${found}>${(loaded) => {
+  // Who made it for a step of an automation goes back there.
+  const [back, backText] = /^automations\/[\w-]+$/.test(query.for ?? "") ? [href(query.for), t("Automation")] : [href("templates"), t("Templates")];
+  return html`${!found.data && html`<${Head} title=${t("Template")} back=${back} backText=${backText} />`}<${Loaded} of=${found}>${(loaded) => {
     const template = answered?.id === id ? answered : loaded;
     return html`
-      <${Head} title=${template.name} back=${href("templates")} backText=${t("Templates")}
+      <${Head} title=${template.name} back=${back} backText=${backText}
         badge=${html`<span class="badge">${channelName(template.channel)}</span> <span class="muted">${t("version {version}", { version: template.version })}</span>`}>
         <${Buttons} template=${template} />
       </${Head}>
       <${Tabs} current=${tab} tabs=${[
-        { id: "edit", label: t("Content"), href: href(`templates/${id}`) },
-        { id: "versions", label: t("Versions"), href: href(`templates/${id}`, { tab: "versions" }) },
+        { id: "edit", label: t("Content"), href: href(`templates/${id}`, { for: query.for }) },
+        { id: "versions", label: t("Versions"), href: href(`templates/${id}`, { tab: "versions", for: query.for }) },
       ]} />
       ${tab === "edit"
         ? html`<${TemplateEditor} key=${id} template=${template} contactId=${query.contact_id} onSaved=${setAnswered} />`

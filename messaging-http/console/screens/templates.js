@@ -24,7 +24,7 @@ function TemplateList({ query }) {
         <a class="button" href=${href("templates", { ...query, new: "html" })}>${t("Import")}</a>
         <a class="button primary" href=${href("templates", { ...query, new: 1 })}>${t("New template")}</a>`}
     </${Head}>
-    ${isNew && html`<${NewTemplate} kind=${query.new} />`}
+    ${isNew && html`<${NewTemplate} kind=${query.new} wantedBy=${query.for} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />`}
     <${List} id="listTemplates" caption=${t("Templates")} args=${{ query: { channel: query.channel } }} onRows=${setRows}
       rowHref=${(row) => href(`templates/${row.id}`)} filtered=${isFiltered(query, ["channel"])}
@@ -63,9 +63,9 @@ const BEGINNING = `<!doctype html>
 </html>
 `;
 
-function NewTemplate({ kind }) {
+function NewTemplate({ kind, wantedBy }) {
   const shown = WAYS.some(([id]) => id === kind) ? kind : "1";
-  const created = ({ id }) => go(`templates/${id}`);
+  const created = ({ id }) => go(`templates/${id}`, { for: wantedBy });
   return html`<section class="card" aria-labelledby="new-template">
     <h2 id="new-template">${t("New template")}</h2>
     <div class="segmented" role="group" aria-label=${t("Begin with")}>${WAYS.map(([id, label]) => html`

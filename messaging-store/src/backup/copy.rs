@@ -25,13 +25,17 @@ const PAGES: i32 = 1024;
 const MAX_SNAPSHOTS: usize = 16;
 /// Contents of messages so long before the newest are looked at as well: a number may come again after the newest went.
 const SLACK: i64 = 1000;
+/// Files that were lost and are named.
+const MAX_MISSING: usize = 100;
 
-/// Copies the database of one moment to `target`, which is an empty file, and pins the files that it names.
+/// Copies the database of one moment to `target`, which is an empty file, and pins the files that it names. Answers also
+/// those that are missing, of what was accepted last: a file that goes takes with it what names it, so one that a later
+/// snapshot still names was lost before.
 pub(super) fn snapshot(
     database: &Path,
     target: &Path,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Pinned, BackupError> {
+) -> Result<(Pinned, Vec<PathBuf>), BackupError> {
     let failed = BackupError::Database;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(database, flags).map_err(failed)?;
@@ -39,21 +43,27 @@ pub(super) fn snapshot(
     // Left to the server, if there is one.
     source.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
     let mut pins = Pinned::new(database)?;
+    let mut missing: Vec<PathBuf> = Vec::new();
     for _ in 0..MAX_SNAPSHOTS {
         let newest = newest_content(&source).map_err(failed)?;
         pins.pin(database)?;
         // The snapshot is taken by the first read.
         source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").map_err(failed)?;
         pins.pin(database)?;
-        let named = named_files(&source, newest - SLACK).map_err(failed)?;
-        if named.iter().all(|either| either.iter().any(|name| pins.has(name))) {
+        let mut named = named_files(&source, newest - SLACK).map_err(failed)?;
+        named.retain(|either| !either.iter().any(|name| pins.has(name)));
+        // Of the places where each may be, the first is where it stays.
+        let mut now: Vec<_> = named.into_iter().filter_map(|either| either.into_iter().next()).collect();
+        if now.iter().all(|name| missing.contains(name)) {
             copy_pages(&source, target, progress).map_err(failed)?;
             source.execute_batch("COMMIT").map_err(failed)?;
             leave_log(target).map_err(FileError::of("write", target))?;
             mark(target).map_err(failed)?;
-            return Ok(pins);
+            now.truncate(MAX_MISSING);
+            return Ok((pins, now));
         }
         source.execute_batch("COMMIT").map_err(failed)?;
+        missing = now;
     }
     Err(BackupError::Unsettled)
 }

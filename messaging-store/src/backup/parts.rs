@@ -44,7 +44,7 @@ pub enum BackupError {
     /// The database cannot be read, or its copy not be written.
     #[error("failed to copy the database")]
     Database(#[source] rusqlite::Error),
-    /// What the database names went again and again while it was copied.
+    /// What the database names went again and again while it was copied, another file each time.
     #[error("files of the database kept being removed while it was copied; try again")]
     Unsettled,
 }

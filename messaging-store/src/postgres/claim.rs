@@ -22,9 +22,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::cursors::{Cell, cells};
 use super::desk::{Desk, Lease, Memory};
 use super::fault::Fault;
-use super::places::{PLACES, lock_of};
+use super::places::lock_of;
 use super::query::{Queries as _, many, params};
 use super::row::{get, id, maybe_time, small, sql_limit, time, uuid};
 
@@ -78,9 +79,8 @@ struct Found {
 
 /// Where a place and class was read to.
 #[derive(Debug, Clone, Copy)]
-struct Cell {
-    place: i16,
-    bulk: bool,
+struct ReadTo {
+    cell: Cell,
     due_at: i64,
     id: Uuid,
 }
@@ -130,15 +130,15 @@ impl PostgresStore {
     /// What is due in the places of this process.
     async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<Found, Fault> {
         let mut found = Found::default();
-        let mut cells = self.first_cells(claim);
+        let mut unread = self.beginnings(claim);
         let mut firsts = HashMap::new();
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
         self.woken_jobs(term, claim, &mut found).await?;
         for reads in 0..MAX_READS {
-            let limit = if reads == 0 { FIRST } else { (enough / cells.len().max(1)).clamp(FIRST, NEXT) };
-            let rows = self.rows_of(term, claim, &cells, &found.full(claim), limit).await?;
+            let limit = if reads == 0 { FIRST } else { (enough / unread.len().max(1)).clamp(FIRST, NEXT) };
+            let rows = self.rows_of(term, claim, &unread, &found.full(claim), limit).await?;
             let memory = self.desk.lock();
-            let mut ends: HashMap<(i16, bool), (usize, i64, Uuid)> = HashMap::new();
+            let mut ends: HashMap<Cell, (usize, i64, Uuid)> = HashMap::new();
             for row in &rows {
                 let cell = (get(row, 9)?, get(row, 10)?);
                 if reads == 0 {
@@ -155,14 +155,14 @@ impl PostgresStore {
                 found.add(&memory, claim, lane, due);
             }
             drop(memory);
-            cells.retain_mut(|cell| match ends.get(&(cell.place, cell.bulk)) {
+            unread.retain_mut(|read| match ends.get(&read.cell) {
                 Some((count, due_at, id)) if *count >= limit => {
-                    (cell.due_at, cell.id) = (*due_at, *id);
+                    (read.due_at, read.id) = (*due_at, *id);
                     true
                 }
                 _ => false,
             });
-            if cells.is_empty() || found.seen.len() >= enough {
+            if unread.is_empty() || found.seen.len() >= enough {
                 break;
             }
         }
@@ -174,20 +174,18 @@ impl PostgresStore {
     }
 
     /// Each place and class, from where it is to be read.
-    fn first_cells(&self, claim: &Claim) -> Vec<Cell> {
+    fn beginnings(&self, claim: &Claim) -> Vec<ReadTo> {
         let mut memory = self.desk.lock();
         memory.cursors.begin(claim);
-        let places = (0..PLACES).filter(|place| !memory.leaving.contains(place));
-        let beginning =
-            |place, bulk| Cell { place, bulk, due_at: memory.cursors.start((place, bulk)), id: Uuid::nil() };
-        places.flat_map(|place| [beginning(place, false), beginning(place, true)]).collect()
+        let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
+        stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: Uuid::nil() }).collect()
     }
 
     async fn rows_of(
         &self,
         term: i64,
         claim: &Claim,
-        cells: &[Cell],
+        unread: &[ReadTo],
         full: &[String],
         limit: usize,
     ) -> Result<Vec<Row>, Fault> {
@@ -209,10 +207,10 @@ impl PostgresStore {
                 WHERE near.lane <> ALL ($7) ORDER BY near.due_at, near.id LIMIT $8) AS due ON true";
         let params = params![
             term,
-            cells.iter().map(|cell| cell.place).collect::<Vec<_>>(),
-            cells.iter().map(|cell| cell.bulk).collect::<Vec<_>>(),
-            cells.iter().map(|cell| cell.due_at).collect::<Vec<_>>(),
-            cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),
+            unread.iter().map(|read| read.cell.0).collect::<Vec<_>>(),
+            unread.iter().map(|read| read.cell.1).collect::<Vec<_>>(),
+            unread.iter().map(|read| read.due_at).collect::<Vec<_>>(),
+            unread.iter().map(|read| read.id).collect::<Vec<_>>(),
             claim.now.as_millis(),
             full.to_vec(),
             sql_limit(limit),
@@ -461,8 +459,7 @@ impl PostgresStore {
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
         let (held, leased, ends, starts) = {
             let memory = self.desk.lock();
-            let cells = (0..PLACES).flat_map(|place| [(place, false), (place, true)]);
-            let starts: Vec<_> = cells.map(|cell| (cell, memory.cursors.start(cell))).collect();
+            let starts: Vec<_> = cells().map(|cell| (cell, memory.cursors.start(cell))).collect();
             let held: Vec<_> = memory.held.iter().filter(|(_, until)| **until > monotonic).collect();
             let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();
             let ends = held.iter().map(|(_, until)| **until).chain(leased.iter().map(|(_, lease)| lease.until)).min();

@@ -11,19 +11,26 @@ use std::time::Duration;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::time::{Monotonic, Timestamp};
 
+use super::places::PLACES;
+
 /// How much later than its date a job may be committed.
 const OVERLAP: Duration = Duration::from_secs(10);
 
 /// How often everything is read.
 const WHOLE_EVERY: Duration = Duration::from_mins(1);
 
-/// A place and class.
-pub(super) type Row = (i16, bool);
+/// A place, and whether the class is bulk: jobs of one are read in the order of their dates.
+pub(super) type Cell = (i16, bool);
+
+/// Every place with each class.
+pub(super) fn cells() -> impl Iterator<Item = Cell> {
+    (0..PLACES).flat_map(|place| [(place, false), (place, true)])
+}
 
 /// Before which date nothing is due, by place and class.
 #[derive(Debug, Default)]
 pub(super) struct Cursors {
-    firsts: HashMap<Row, i64>,
+    firsts: HashMap<Cell, i64>,
     whole_at: Option<Monotonic>,
     /// The clock of the last claim.
     now: Option<Timestamp>,
@@ -45,19 +52,19 @@ impl Cursors {
     }
 
     /// The date from which on a place and class is read.
-    pub(super) fn start(&self, row: Row) -> i64 {
-        self.firsts.get(&row).map_or(i64::MIN, |first| first.saturating_sub(overlap()))
+    pub(super) fn start(&self, cell: Cell) -> i64 {
+        self.firsts.get(&cell).map_or(i64::MIN, |first| first.saturating_sub(overlap()))
     }
 
     /// A claim has read from [`start`](Self::start) on, and saw this first date in each place and class that is ours.
-    pub(super) fn end(&mut self, firsts: HashMap<Row, i64>) {
+    pub(super) fn end(&mut self, firsts: HashMap<Cell, i64>) {
         self.firsts = if self.is_outdated { HashMap::new() } else { firsts };
     }
 
     /// A commit has dated a job.
-    pub(super) fn date(&mut self, row: Row, due_at: i64) {
-        if due_at < self.start(row) {
-            self.firsts.remove(&row);
+    pub(super) fn date(&mut self, cell: Cell, due_at: i64) {
+        if due_at < self.start(cell) {
+            self.firsts.remove(&cell);
         }
         if self.now.is_some_and(|now| due_at < now.as_millis().saturating_sub(overlap())) {
             self.is_outdated = true;
@@ -78,8 +85,8 @@ fn overlap() -> i64 {
 mod tests {
     use super::*;
 
-    const ROW: Row = (7, false);
-    const OTHER: Row = (8, true);
+    const CELL: Cell = (7, false);
+    const OTHER: Cell = (8, true);
 
     fn claim(now: i64, monotonic: u64) -> Claim {
         let monotonic = Monotonic::new(Duration::from_secs(monotonic));
@@ -89,8 +96,8 @@ mod tests {
     fn cursors() -> Cursors {
         let mut cursors = Cursors::default();
         cursors.begin(&claim(100_000, 0));
-        assert_eq!(cursors.start(ROW), i64::MIN);
-        cursors.end(HashMap::from([(ROW, 90_000), (OTHER, 100_000)]));
+        assert_eq!(cursors.start(CELL), i64::MIN);
+        cursors.end(HashMap::from([(CELL, 90_000), (OTHER, 100_000)]));
         cursors
     }
 
@@ -98,10 +105,10 @@ mod tests {
     fn a_claim_begins_before_the_first_that_the_last_one_saw() {
         let mut cursors = cursors();
         cursors.begin(&claim(101_000, 1));
-        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (80_000, 90_000));
+        assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (80_000, 90_000));
         // Another process has the place now.
         cursors.end(HashMap::from([(OTHER, 100_500)]));
-        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (i64::MIN, 90_500));
+        assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (i64::MIN, 90_500));
     }
 
     #[test]
@@ -109,33 +116,33 @@ mod tests {
         for (now, monotonic, start) in [(160_000, 59, 80_000), (160_000, 60, i64::MIN), (99_999, 1, i64::MIN)] {
             let mut cursors = cursors();
             cursors.begin(&claim(now, monotonic));
-            assert_eq!(cursors.start(ROW), start, "{now} {monotonic}");
+            assert_eq!(cursors.start(CELL), start, "{now} {monotonic}");
         }
     }
 
     #[test]
     fn what_is_dated_before_the_cursor_takes_it_back() {
         let mut cursors = cursors();
-        cursors.date(ROW, 80_000);
-        assert_eq!(cursors.start(ROW), 80_000);
-        cursors.date(ROW, 79_999);
-        assert_eq!((cursors.start(ROW), cursors.start(OTHER)), (i64::MIN, 90_000));
+        cursors.date(CELL, 80_000);
+        assert_eq!(cursors.start(CELL), 80_000);
+        cursors.date(CELL, 79_999);
+        assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (i64::MIN, 90_000));
     }
 
     #[test]
     fn a_claim_that_may_not_have_seen_what_was_dated_leaves_no_cursor() {
         let mut cursors = cursors();
         cursors.begin(&claim(101_000, 1));
-        cursors.date(ROW, 90_999);
-        cursors.end(HashMap::from([(ROW, 95_000)]));
-        assert_eq!(cursors.start(ROW), i64::MIN);
+        cursors.date(CELL, 90_999);
+        cursors.end(HashMap::from([(CELL, 95_000)]));
+        assert_eq!(cursors.start(CELL), i64::MIN);
         for forget in [false, true] {
             cursors.begin(&claim(102_000, 2));
             if forget {
                 cursors.forget();
             }
-            cursors.end(HashMap::from([(ROW, 95_000)]));
-            assert_eq!(cursors.start(ROW), if forget { i64::MIN } else { 85_000 });
+            cursors.end(HashMap::from([(CELL, 95_000)]));
+            assert_eq!(cursors.start(CELL), if forget { i64::MIN } else { 85_000 });
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) struct Uses {
     /// Whether times of jobs are written down by it.
     has_dated: bool,
     /// The first of the dates that it gives jobs, by place and class.
-    dates: HashMap<cursors::Row, i64>,
+    dates: HashMap<cursors::Cell, i64>,
 }
 
 impl Default for Desk {
@@ -196,8 +196,8 @@ impl Uses {
     }
 
     /// The transaction gives a job of a place and class this date.
-    pub(super) fn date(&mut self, row: cursors::Row, due_at: i64) {
-        self.dates.entry(row).and_modify(|first| *first = due_at.min(*first)).or_insert(due_at);
+    pub(super) fn date(&mut self, cell: cursors::Cell, due_at: i64) {
+        self.dates.entry(cell).and_modify(|first| *first = due_at.min(*first)).or_insert(due_at);
     }
 
     /// Names a claim in the transaction; fails unless it is the current one. Answers it.
@@ -261,8 +261,8 @@ impl Drop for Uses {
         }
         let mut memory = self.desk.lock();
         // Also where nobody knows whether it was committed.
-        for (row, due_at) in self.dates.drain() {
-            memory.cursors.date(row, due_at);
+        for (cell, due_at) in self.dates.drain() {
+            memory.cursors.date(cell, due_at);
         }
         for (id, ..) in self.named.drain(..) {
             if let Some(count) = memory.in_commits.get_mut(&id) {

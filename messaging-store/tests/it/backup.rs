@@ -5,8 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::attachment::{MessageBlob, StoredFile};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::content;
 use messaging_core::domain::fence::FenceState;
+use messaging_core::domain::message_input::MessageInput;
 use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Accounts as _, Installation as _};
@@ -88,6 +91,47 @@ async fn attach(store: &SqliteStore, bytes: &'static [u8]) -> (WorkspaceId, Blob
     put(store, [insert(&message), Write::KeepBlob(blob)]).await;
     blobs.keep_blobs(&[blob]).await.unwrap();
     (blob.workspace_id, blob.id)
+}
+
+/// Stores an attachment that its message names in its content, as an accepted one does. Answers where its file is.
+async fn accept(place: &Place, store: &SqliteStore, bytes: &'static [u8]) -> PathBuf {
+    let message = bare_message(id());
+    let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id() };
+    let file = StoredFile {
+        filename: "a.txt".to_owned(),
+        content_type: "text/plain".to_owned(),
+        size: bytes.len() as u64,
+        blob: blob.id,
+        content_id: None,
+    };
+    let content = content::encode(None, MessageInput::new(Channel::Email, "ann@example.com"), vec![file], None, None);
+    let before = files_below(&place.data().join("attachments"));
+    store.blobs().put_blob(blob, bytes.into()).await.unwrap();
+    put(store, [Write::InsertMessage(Box::new(message), content), Write::KeepBlob(blob)]).await;
+    store.blobs().keep_blobs(&[blob]).await.unwrap();
+    let after = files_below(&place.data().join("attachments"));
+    after.into_iter().find(|path| !before.contains(path)).unwrap()
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_lost_is_named_and_keeps_nothing_else_from_the_backup() {
+    let place = Place::new();
+    let store = open(&place.data());
+    accept(&place, &store, b"one").await;
+    let lost = accept(&place, &store, b"two").await;
+    assert_eq!(place.back_up(false).unwrap().missing, [] as [PathBuf; 0]);
+    fs::remove_file(&lost).unwrap();
+    let report = place.back_up(true).unwrap();
+    assert_eq!(report.files, 1);
+    assert_eq!(report.missing, [lost.strip_prefix(place.data()).unwrap()]);
+    store.close().await;
+    place.restore("restored").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
