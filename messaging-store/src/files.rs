@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 
 /// Ends the name of a file that is still being written, or was when the power failed.
 pub(crate) const UNFINISHED: &str = ".part";
@@ -17,6 +18,13 @@ pub(crate) fn database_directory(database: &Path) -> &Path {
 /// A file or directory beside a database.
 pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
     database_directory(database).join(name)
+}
+
+/// A name that nobody else has.
+pub(crate) fn random_name() -> String {
+    let mut bytes = [0; 8];
+    SystemEntropy::default().fill(&mut bytes);
+    format!("{:016x}", u64::from_be_bytes(bytes))
 }
 
 /// Makes a directory that only the owner may enter.

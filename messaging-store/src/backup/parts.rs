@@ -4,8 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
-
 use crate::file_error::FileError;
 
 /// Directories of files in an archive, and beside a database.
@@ -52,13 +50,6 @@ pub enum BackupError {
 /// Opens a file that must not be there yet, readable by its owner alone.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     crate::files::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)
-}
-
-/// A name that nobody else has.
-pub(super) fn random_name() -> String {
-    let mut bytes = [0; 8];
-    SystemEntropy::default().fill(&mut bytes);
-    format!("{:016x}", u64::from_be_bytes(bytes))
 }
 
 /// Removes a directory with everything in it; no error when it is gone already.

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::parts::{BackupError, DIRECTORIES, create_new, random_name, remove_directory};
+use super::parts::{BackupError, DIRECTORIES, create_new, remove_directory};
 use crate::file_error::FileError;
-use crate::files::{UNFINISHED, beside, make_directory, names};
+use crate::files::{UNFINISHED, beside, make_directory, names, random_name};
 
 /// How the directory of the links begins, beside the database.
 const PINS: &str = ".backup-";

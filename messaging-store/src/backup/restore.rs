@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::archive::{ArchiveReader, Damage, Entry};
 use super::copy;
-use super::parts::{DIRECTORIES, Progress, create_new, random_name, remove_directory};
+use super::parts::{DIRECTORIES, Progress, create_new, remove_directory};
 use super::pinned::{is_left, is_plain, make_locked};
 use super::{ABOUT, About, DATABASE, EPOCH, FORMAT, SECRET_KEY};
 use crate::file_error::FileError;
-use crate::files::{directory_above, make_directory, names, sync_directory};
+use crate::files::{directory_above, make_directory, names, random_name, sync_directory};
 
 /// How the directory begins that a restore unpacks into.
 const UNPACKING: &str = ".restoring-";

@@ -17,6 +17,7 @@ use object_store::{BackoffConfig, Error, ObjectStore as _, ObjectStoreExt as _, 
 
 use self::http::Connector;
 use super::blob_rows::Objects;
+use crate::files::random_name;
 
 /// How long an operation may take, with its retries.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -24,8 +25,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const RETRIES_END: Duration = Duration::from_secs(20);
 /// How often one is tried again.
 const MAX_RETRIES: usize = 3;
-/// What is put and deleted to see whether that is allowed.
-const PROBE: &str = "messaging-probe";
+/// How the name of what is put and deleted begins, to see whether that is allowed.
+const PROBE: &str = "messaging-probe-";
 
 /// A bucket, and what the names of our objects in it begin with: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +110,8 @@ impl Bucket {
 
     /// Writes, reads and deletes an object, for whoever wants to know at once whether that is allowed.
     pub async fn check(&self) -> Result<(), BucketError> {
-        let probe = self.path(PROBE);
+        // Several servers may start at the same time.
+        let probe = self.path(&format!("{PROBE}{}", random_name()));
         let body = Bytes::from_static(b"messaging");
         let refused =
             |attempt| move |source: Error| BucketError { url: self.url.clone(), attempt, source: source.into() };

@@ -11,6 +11,7 @@ use messaging_core::time::Timestamp;
 use messaging_store::conformance::OpenedPort;
 use messaging_store::conformance::cluster::Database;
 use messaging_store::{Bucket, BucketUrl, PostgresStore};
+use tokio::task::JoinSet;
 
 use super::bucket_server::{BucketServer, Fault};
 use super::connect;
@@ -188,4 +189,18 @@ async fn a_bucket_is_tried_before_it_is_needed() {
     let bad = Bucket::new(BucketUrl::parse("s3://files/prod").unwrap(), variables).unwrap();
     let refusal = bad.check().await.unwrap_err();
     assert_eq!(refusal.to_string(), "the bucket s3://files/prod cannot be written to");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_start_at_the_same_time_try_a_bucket_each_for_itself() {
+    let server = BucketServer::start().await;
+    let mut checks = JoinSet::new();
+    for _ in 0..20 {
+        let bucket = bucket(&server, "s3://files/prod");
+        checks.spawn(async move { bucket.check().await });
+    }
+    for checked in checks.join_all().await {
+        checked.unwrap();
+    }
+    assert_eq!(server.objects(), [""; 0]);
 }
