@@ -18,6 +18,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use messaging_core::domain::domain_name::is_fully_qualified;
@@ -35,6 +36,9 @@ pub use self::worker::work;
 use crate::console::{self, Console};
 use crate::server::{Listener, Server, ServerOptions};
 use crate::settings::{Database, Settings};
+
+/// How long requests wait for the installation to be prepared for work.
+const PREPARE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server with its workers, ready to run.
 #[derive(Debug)]
@@ -76,9 +80,7 @@ impl Standalone {
         let address = listener.local_addr().map_err(failed(settings.listen))?;
         let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
-        if let Err(error) = app.keep_installation_name().await {
-            tracing::warn!(%error, "the installation's name could not be stored; it is tried again with the first job");
-        }
+        prepare(&app).await;
         warn_of_names(settings, &app).await?;
         let options = ServerOptions {
             metrics_listen: settings.metrics_listen,
@@ -194,6 +196,16 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
         off = off.join(","),
         "starting"
     );
+}
+
+/// Prepares the installation for work before anybody is answered. What does not succeed now is left to the workers, which
+/// try until it does.
+async fn prepare(app: &App) {
+    match tokio::time::timeout(PREPARE_WITHIN, app.prepare_to_work()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the installation is not prepared for work yet"),
+        Err(_) => tracing::warn!("the installation is not prepared for work yet: the database takes long"),
+    }
 }
 
 /// Says so when others cannot look up the names of this machine or of the installation.

@@ -8,19 +8,18 @@ use crate::app::App;
 use crate::work::sweep;
 
 impl App {
-    /// Sees to it that the installation has its name ([`keep_installation_name`](Self::keep_installation_name)), that
-    /// every sweep is a job, and that campaigns of a copy wait for somebody. What is there already stays.
-    /// [`Workers`](crate::work::Workers) call this; a program that claims jobs in its own way does so before.
+    /// Sees to it that the installation has its name, the `hostname` of the first process that works for it or, where
+    /// nobody could look that up, of the first whose name is fully qualified; that every sweep is a job; and that campaigns
+    /// of a copy wait for somebody. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
+    /// claims jobs in its own way does so before; one that answers requests, before it answers: otherwise a sending
+    /// domain that is added at once would be refused for want of a name, and a campaign of a copy be seen at work.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
-        self.keep_installation_name().await?;
+        self.keep_name().await?;
         self.heed_fence().await?;
         self.commit(sweep::enqueue_all(self)).await
     }
 
-    /// Sees to it that the installation has its name: the `hostname` of the first process that works for it or, where
-    /// nobody could look that up, of the first whose name is fully qualified. A server does so before it answers:
-    /// whoever adds a sending domain at once would be refused for want of a name.
-    pub async fn keep_installation_name(&self) -> Result<(), CommitError> {
+    async fn keep_name(&self) -> Result<(), CommitError> {
         let own = self.settings().hostname.to_ascii_lowercase();
         let known = self.store().installation_name().await?;
         let is_better = |known: &String| !is_fully_qualified(known) && is_fully_qualified(&own);
