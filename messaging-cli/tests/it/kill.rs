@@ -103,6 +103,23 @@ impl Installation {
         done.map(|message| message["message_id"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// Checks that each message arrived once and is delivered, or says that it may have arrived otherwise. Answers how
+    /// many say so.
+    fn marked(&self, server: &Server, messages: &[Value], arrived: &HashMap<String, usize>) -> usize {
+        let ids = messages.iter().filter_map(|message| {
+            let id = message["message_id"].as_str().unwrap();
+            let got = arrived.get(id).copied().unwrap_or_default();
+            (got != 1 || message["status"] != "delivered").then_some((id, got))
+        });
+        let mut marked = 0;
+        for (id, got) in ids {
+            let report = self.get(server, &format!("/v1/messages/{id}"));
+            assert!(is_marked(&report), "{got} copies without a mark: {report}");
+            marked += 1;
+        }
+        marked
+    }
+
     /// All items of a listing.
     fn all(&self, server: &Server, path: &str) -> Vec<Value> {
         let mut items = Vec::new();
@@ -145,6 +162,11 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether the report of a message says that an attempt may have arrived.
+fn is_marked(report: &Value) -> bool {
+    report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true)
 }
 
 /// Puts something into a set that several threads fill.

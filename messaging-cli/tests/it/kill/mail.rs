@@ -9,7 +9,7 @@ use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
 use serde_json::{Value, json};
 
 use super::copies::{Copies, mails, message_id, wait_for_sink};
-use super::{Installation, load_until, put, rounds, runtime};
+use super::{Installation, is_marked, load_until, put, rounds, runtime};
 use crate::support::{Server, wait_for, wait_or_tell};
 
 /// Accepted messages after which a round is cut off, on average; the exact number differs by round.
@@ -147,7 +147,7 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
     let mut marked = 0;
     for id in &known {
         let report = installation.get(&server, &format!("/v1/messages/{id}"));
-        let is_marked = report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true);
+        let is_marked = is_marked(&report);
         marked += usize::from(is_marked);
         let copies = arrived.get(*id).copied().unwrap_or_default();
         assert!(copies <= 1 || is_marked, "{id} arrived {copies} times without a mark: {report}");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::copies::second_copies;
-use super::{CLIENTS, count, post, runtime, wait_for_mail};
+use super::{CLIENTS, count, is_marked, post, runtime, wait_for_mail};
 use crate::support::{Server, directory, run, wait_for, wait_or_tell};
 
 /// Kills unless `NODE_KILLS` says otherwise.
@@ -159,7 +159,7 @@ impl Installation {
             assert!(listed.contains(id.as_str()), "{to}: {id} was answered, and is not known");
             let (status, report) = server.request("GET", &format!("/v1/messages/{id}"), &self.key, &Value::Null);
             assert_eq!(status, 200, "{report}");
-            let is_marked = report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true);
+            let is_marked = is_marked(&report);
             marked += usize::from(is_marked);
             let copies = arrived[to];
             assert!(copies == 1 || is_marked, "{to} arrived {copies} times without a mark: {report}");
