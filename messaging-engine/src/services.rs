@@ -29,6 +29,7 @@ pub(crate) mod lookups;
 pub(crate) mod message_content;
 pub(crate) mod message_parts;
 mod observing;
+mod obstacles;
 mod passwords;
 mod receipts;
 mod reports;

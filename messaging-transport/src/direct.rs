@@ -42,7 +42,7 @@ use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::lane::{Flow, JobClass};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
-    Content, Email, Outcome, Outgoing, Reservation, Route, Sent, Transport, TransportError,
+    Content, Email, Outcome, Outgoing, Reservation, Route, RouteState, Sent, Transport, TransportError,
 };
 use tokio::time::Instant;
 
@@ -218,6 +218,10 @@ impl Transport for DirectDelivery {
             }
             None => Reservation::default(),
         }
+    }
+
+    fn state_of(&self, route: &Route) -> RouteState {
+        route.domain.as_deref().map(|domain| self.lanes.state(domain)).unwrap_or_default()
     }
 
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {

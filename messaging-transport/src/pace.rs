@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::ports::clock::Clock;
-use messaging_core::ports::transport::{Outcome, Outgoing, Reservation, Sent};
+use messaging_core::ports::transport::{Outcome, Outgoing, Reservation, RouteState, Sent};
 use messaging_core::time::Monotonic;
 use ring::digest;
 
@@ -223,6 +223,16 @@ impl Pace {
             outcomes.push(outcome);
         }
         Sent { outcomes, ..Sent::default() }
+    }
+
+    /// State of the way to a recipient: how long it gets nothing, because it had its share.
+    pub(crate) fn state(&self, claim: Claim<'_>) -> RouteState {
+        let Claim { account, recipient, rate } = claim;
+        let now = self.clock.monotonic();
+        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = tables.recipients.entries.get(&account.recipient(recipient));
+        let wait = known.map(|known| known.paid.since(now).saturating_sub(rate.tolerance()));
+        RouteState { rests_for: wait.filter(|wait| !wait.is_zero()), ..RouteState::default() }
     }
 
     /// How long a recipient is left alone that answered that it is too much: longer each time in a row.

@@ -14,7 +14,7 @@ use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{
     Answer, Callback, CallbackAddress, CallbackFault, CallbackRequest, Content, Outgoing, ProviderAnswer, Registration,
-    Reservation, Route, Sent, SettingsFault, TelegramContent, Transport, TransportError,
+    Reservation, Route, RouteState, Sent, SettingsFault, TelegramContent, Transport, TransportError,
 };
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -101,6 +101,11 @@ impl TelegramBot {
 
 #[async_trait]
 impl Transport for TelegramBot {
+    fn state_of(&self, route: &Route) -> RouteState {
+        let (Ok(bot), Some(chat)) = (Bot::of(&route.settings), &route.recipient) else { return RouteState::default() };
+        self.pace.state(Claim { account: bot.account(), recipient: chat, rate: rate_of(chat) })
+    }
+
     async fn reserve(&self, route: &Route) -> Reservation {
         match (Bot::of(&route.settings), &route.recipient) {
             (Ok(bot), Some(chat)) => {

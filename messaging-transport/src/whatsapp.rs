@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{
-    Answer, Callback, CallbackFault, CallbackRequest, Content, Outgoing, Reservation, Route, Sent, SettingsFault,
-    Transport, TransportError, WhatsappContent,
+    Answer, Callback, CallbackFault, CallbackRequest, Content, Outgoing, Reservation, Route, RouteState, Sent,
+    SettingsFault, Transport, TransportError, WhatsappContent,
 };
 use serde_json::{Map, Value};
 
@@ -72,6 +72,13 @@ impl WhatsappCloud {
 
 #[async_trait]
 impl Transport for WhatsappCloud {
+    fn state_of(&self, route: &Route) -> RouteState {
+        let (Ok(number), Some(recipient)) = (Number::of(&route.settings), &route.recipient) else {
+            return RouteState::default();
+        };
+        self.pace.state(Claim { account: number.account(), recipient, rate: RECIPIENT })
+    }
+
     async fn reserve(&self, route: &Route) -> Reservation {
         match (Number::of(&route.settings), &route.recipient) {
             (Ok(number), Some(recipient)) => {

@@ -5,6 +5,7 @@
 pub mod explanation;
 pub mod hold;
 pub mod milestones;
+pub mod obstacle;
 mod status;
 
 use serde_json::{Map, Value};

@@ -109,6 +109,12 @@ pub trait Transport: Debug + Send + Sync {
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
+    /// State of the way to a recipient or a domain, as far as this process knows it. Asked whenever a message is shown,
+    /// so it neither waits nor changes anything. A transport without limits of its own knows nothing.
+    fn state_of(&self, _route: &Route) -> RouteState {
+        RouteState::default()
+    }
+
     /// Judges settings before they are stored, as far as their text alone tells: whether they name a
     /// host that may not be connected to. Settings of the wrong form are not its business.
     fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
@@ -223,6 +229,17 @@ pub struct Route {
     pub domain: Option<String>,
     /// The one recipient, off email.
     pub recipient: Option<String>,
+}
+
+/// State of the way to a recipient or a domain; see [`Transport::state_of`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RouteState {
+    /// Time until the next attempt, where none is made before; zero while a probe is due or under way.
+    pub rests_for: Option<Duration>,
+    /// Messages a minute that are sent at most, where the peer asked for fewer than it could be sent.
+    pub per_minute: Option<f64>,
+    /// Last answer that put messages off and still matters, or the reason why there was none.
+    pub last_refusal: Option<Response>,
 }
 
 /// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.

@@ -76,6 +76,17 @@ struct Pause {
     is_probed: bool,
 }
 
+/// State of an account that is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Paused {
+    /// Why it is left alone.
+    pub(crate) kind: PauseKind,
+    /// The provider's words.
+    pub(crate) error: String,
+    /// Time until something may be attempted over it.
+    pub(crate) wait: Duration,
+}
+
 /// Whether a message may be attempted.
 #[derive(Debug)]
 pub(crate) enum Entry {
@@ -203,6 +214,19 @@ impl AccountPauses {
             None => pause.error.clone(),
         });
         Some((kind, words.collect::<Vec<_>>().join("; ")))
+    }
+
+    /// State of an account under its present settings, with the time until something may be attempted over it: zero while
+    /// a probe is due or under way. `None` where nothing stands against it. Asking changes nothing.
+    pub(crate) fn state_of(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<Paused> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let paused = self.lock();
+        let pause = paused.get(&account).filter(|pause| pause.provider.is_same(provider))?;
+        let is_over = pause.kind == PauseKind::Rests && now >= pause.until;
+        let Pause { kind, error, until, .. } = pause;
+        (!is_over).then(|| Paused { kind: *kind, error: error.clone(), wait: until.since(now) })
     }
 
     /// The accounts over which nothing is attempted before a time.

@@ -9,6 +9,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::checkup::CheckReport;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::message::hold::HoldReason;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::input::Empty;
 use messaging_core::ports::store::{self, Queues};
 use messaging_core::scope::Access;
@@ -108,9 +109,9 @@ pub struct LaneQueue {
     pub lane: String,
     /// How much waits or is being sent.
     pub queued: u64,
-    /// Messages a minute that it takes; null while that is not known.
+    /// Messages a minute that it is sent at most, after its servers asked for fewer; null while they do not.
     pub pace: Option<f64>,
-    /// What it answered when it last refused; null while that is not known.
+    /// What it, or the account that the messages go over, answered when it last refused; null while nothing is refused.
     pub last_refusal: Option<String>,
     /// Until when it is left alone; null when it is not, as far as is known.
     pub until: Option<Timestamp>,
@@ -235,7 +236,7 @@ impl Operation for GetSystem {
             }),
             held: held.into_iter().collect(),
             channels: channels.into(),
-            lanes: lane_queues(&queues),
+            lanes: lane_queues(cx, &queues).await?,
             nodes: cluster.as_ref().map_or_else(|| vec![this()], |cluster| cluster.nodes.iter().map(node).collect()),
             places: cluster.as_ref().map(|cluster| PlacesView { total: cluster.places, free: cluster.free_places }),
             oldest_due_job: cluster
@@ -282,18 +283,50 @@ const fn cure(state: FenceState) -> &'static str {
 }
 
 /// The lanes of messages, those of all workspaces to one resource together.
-fn lane_queues(queues: &Queues) -> Vec<LaneQueue> {
+async fn lane_queues(cx: &Context<'_>, queues: &Queues) -> Result<Vec<LaneQueue>, Error> {
     let mut shown: Vec<LaneQueue> = Vec::new();
     for (lane, queued) in &queues.lanes {
         let resource = lane.resource();
-        let is_message = resource.starts_with(lanes::EMAIL) || Channel::parse(resource).is_some();
-        if let Some(known) = shown.iter_mut().find(|known| known.lane == resource) {
-            known.queued += queued.jobs;
-        } else if is_message && shown.len() < MAX_LANES {
-            let lane = resource.to_owned();
-            shown.push(LaneQueue { lane, queued: queued.jobs, pace: None, last_refusal: None, until: None });
+        let domain = resource.strip_prefix(lanes::EMAIL);
+        let Some(channel) = domain.map(|_| Channel::Email).or_else(|| Channel::parse(resource)) else { continue };
+        let at = match shown.iter().position(|known| known.lane == resource) {
+            Some(at) => at,
+            None if shown.len() == MAX_LANES => continue,
+            None => {
+                let lane = resource.to_owned();
+                shown.push(LaneQueue { lane, queued: 0, pace: None, last_refusal: None, until: None });
+                shown.len() - 1
+            }
+        };
+        let entry = &mut shown[at];
+        entry.queued += queued.jobs;
+        // Of several workspaces the first shows that something stands in the way of all or of its own.
+        if let Some(workspace) = lane.flow().workspace.filter(|_| entry.last_refusal.is_none()) {
+            let (pace, words, until) = state_of(cx, workspace, channel, domain).await?;
+            entry.pace = entry.pace.or(pace);
+            entry.last_refusal = words.map(|words| cx.redactor().text(words));
+            entry.until = until;
         }
     }
     shown.sort_by_key(|lane| std::cmp::Reverse(lane.queued));
-    shown
+    Ok(shown)
+}
+
+/// Messages a minute on a lane of a workspace, the words of its last refusal, and the time of its next attempt.
+async fn state_of(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    channel: Channel,
+    domain: Option<&str>,
+) -> Result<(Option<f64>, Option<String>, Option<Timestamp>), Error> {
+    if let Some(obstacle) = cx.app.obstacle_on(workspace, channel).await? {
+        return Ok((None, obstacle.words, obstacle.until));
+    }
+    let Some(domain) = domain else { return Ok((None, None, None)) };
+    let state = cx.app.state_of_domain(workspace, domain).await?;
+    Ok((
+        state.per_minute,
+        state.last_refusal.map(|refusal| refusal.text),
+        state.rests_for.map(|wait| cx.app.now() + wait),
+    ))
 }

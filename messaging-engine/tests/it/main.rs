@@ -41,6 +41,7 @@ mod messages;
 mod metrics;
 mod mortal;
 mod nul;
+mod obstacles;
 mod own_files;
 mod own_providers;
 mod pages;

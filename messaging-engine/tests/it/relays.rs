@@ -72,6 +72,9 @@ async fn messages_that_only_the_relays_login_stopped_fail_and_suppress_nobody() 
     product.work().await;
     assert_eq!(product.story(ids[0]).await, "deferred: Queued Deferred");
     assert!(product.last_meta(ids[0]).await["response"].as_str().unwrap().contains("refused the login with 535"));
+    let explanation = product.report(*ids.last().unwrap()).await.explanation;
+    assert_eq!(explanation.code, "channel_failing");
+    assert!(explanation.text.contains("535") && explanation.next_attempt_at.is_some(), "{explanation:?}");
     field.expire().await;
     for &id in &ids {
         assert_eq!(product.report(id).await.status.as_str(), "failed");

@@ -170,20 +170,20 @@ impl<'a> Attempt<'a> {
                 Report::Unreachable(response)
             }
             Miss::Broken(response) => {
-                self.answers.settle(&Outcome::deferred(response));
-                Report::Busy
+                self.answers.settle(&Outcome::deferred(response.clone()));
+                Report::Busy(response)
             }
             Miss::NotNow(outcome) => {
                 self.answers.settle(&outcome);
-                Report::Busy
+                outcome.answer().map_or(Report::Fine, |answer| Report::Busy(answer.response.clone()))
             }
         }
     }
 
     fn report(&self) -> Report {
         let put_off = self.answers.known().filter_map(Outcome::answer).filter(|answer| answer.class.is_retried());
-        let is_busy = put_off.into_iter().any(|answer| asks_for_less(&answer.response));
-        if is_busy { Report::Busy } else { Report::Fine }
+        let busy = put_off.into_iter().find(|answer| asks_for_less(&answer.response));
+        busy.map_or(Report::Fine, |answer| Report::Busy(answer.response.clone()))
     }
 
     async fn at_host(&mut self, host: &str) -> Step {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use messaging_core::domain::lane::Flow;
-use messaging_core::ports::transport::Response;
+use messaging_core::ports::transport::{Response, RouteState};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -44,7 +44,7 @@ pub(super) enum Report {
     /// The receiver answers.
     Fine,
     /// The receiver answers that it is too much, or cuts off.
-    Busy,
+    Busy(Response),
     /// No exchanger of the domain can be talked to.
     Unreachable(Response),
 }
@@ -68,6 +68,8 @@ struct State {
     /// same trouble they met.
     narrowed: Option<Instant>,
     unreachable: Option<Unreachable>,
+    /// Last answer that it is too much, until the spacing that followed from it is over.
+    last_refusal: Option<Response>,
     is_probed: bool,
     waiting: Waiting<Turn>,
     last_used: Instant,
@@ -94,6 +96,7 @@ impl Lane {
             next: now,
             narrowed: None,
             unreachable: None,
+            last_refusal: None,
             is_probed: false,
             waiting: Waiting::default(),
             last_used: now,
@@ -122,6 +125,19 @@ impl Lane {
         }
         permit.began = Instant::now();
         Turn::Go(permit)
+    }
+
+    /// State of the lane, for whoever asks why a message waits.
+    pub(super) fn state(&self) -> RouteState {
+        let state = self.lock();
+        if let Some(unreachable) = &state.unreachable {
+            let rests_for = Some(self.pace.rest.saturating_sub(unreachable.since.elapsed()));
+            let last_refusal = Some(unreachable.response.clone());
+            return RouteState { rests_for, last_refusal, ..RouteState::default() };
+        }
+        let is_spaced = state.spacing > Duration::ZERO;
+        let per_minute = is_spaced.then(|| 60.0 / state.spacing.as_secs_f64());
+        RouteState { rests_for: None, per_minute, last_refusal: state.last_refusal.clone() }
     }
 
     /// When somebody was last here.
@@ -162,7 +178,10 @@ impl Lane {
             state.is_probed &= !is_probe;
             match report {
                 Some(Report::Fine) => state.widen(self.pace),
-                Some(Report::Busy) => state.narrow(began, now),
+                Some(Report::Busy(response)) => {
+                    state.narrow(began, now);
+                    state.last_refusal = Some(response);
+                }
                 Some(Report::Unreachable(response)) => {
                     state.narrow(began, now);
                     // Not slower, but not at all.
@@ -222,6 +241,7 @@ impl State {
             self.spacing /= 2;
             if self.spacing < SPACING.0 {
                 self.spacing = Duration::ZERO;
+                self.last_refusal = None;
             }
             return;
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use messaging_core::ports::transport::RouteState;
 use tokio::time::Instant;
 
 use super::lane::{Lane, Pace};
@@ -32,6 +33,12 @@ impl Lanes {
     pub(super) fn new(pace: Pace) -> Self {
         let table = Table { by_domain: HashMap::new(), last_sweep: Instant::now() };
         Self { pace, table: Mutex::new(table) }
+    }
+
+    /// State of the lane of a domain; that of a domain to which nothing was sent lately says nothing.
+    pub(super) fn state(&self, domain: &str) -> RouteState {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.by_domain.get(domain).map(|lane| lane.state()).unwrap_or_default()
     }
 
     /// The lane of a domain.

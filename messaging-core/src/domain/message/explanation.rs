@@ -1,15 +1,19 @@
 //! Where a message is and why, in one plain sentence, and what can be done about it.
 //!
-//! Contract section 4.2. Nothing that others wrote is quoted, so that a sentence shows no address.
+//! Contract section 4.2. Nothing that others wrote is quoted but the words of an obstacle, which come masked, so that a
+//! sentence shows no address.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::hold::{Hold, HoldReason};
+use super::obstacle::Obstacle;
 use super::status::{EventKind, MessageStatus};
 use super::{Message, MessageEvent};
+use crate::domain::bounce::{self, BounceClass};
 use crate::domain::channel::Channel;
+use crate::domain::response::Response;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;
 
@@ -55,6 +59,10 @@ pub struct Facts<'a> {
     pub paused_since: Option<Timestamp>,
     /// The entry of the suppression list that names its recipient.
     pub suppression: Option<SuppressionId>,
+    /// State of its channel or recipient that keeps it from being attempted.
+    pub obstacle: Option<&'a Obstacle>,
+    /// True when the sandbox carries the message: what it takes never leaves the server.
+    pub is_captured: bool,
 }
 
 /// The kind of event that tells why a message is in a state; `None` where the state says all.
@@ -103,7 +111,14 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         next_attempt_at: None,
         cure: None,
     };
+    if let Some(obstacle) = facts.obstacle.filter(|_| may_be_attempted(message.status)) {
+        return obstructed(message, told, obstacle);
+    }
     match message.status {
+        MessageStatus::Sent | MessageStatus::Delivered if facts.is_captured => Explanation {
+            code: "captured".to_owned(),
+            ..plain("The sandbox captured the message: nothing left the server.")
+        },
         MessageStatus::Queued => plain("The message is accepted and waits for its turn to be sent."),
         MessageStatus::Sending => plain("An attempt to deliver the message is under way."),
         MessageStatus::Sent => plain("The message was handed over, and whether it arrived has not been reported."),
@@ -118,6 +133,8 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         MessageStatus::Deferred => deferred(message, told, since),
         MessageStatus::Bounced => {
             let (code, text, cure) = bounced(told.text("bounce_class"));
+            let last = (code == "unreachable").then(|| told.last_reply()).flatten();
+            let (text, cure) = last.as_ref().map_or((text, cure), expired);
             let text = format!("{text}{}.", told.reply());
             Explanation { code: code.to_owned(), text, cure: Some(advice(cure)), ..plain("") }
         }
@@ -129,6 +146,23 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
             let (code, text, cure) = suppressed(message, told.text("reason"), facts.suppression);
             Explanation { code: code.to_owned(), text: text.to_owned(), cure, ..plain("") }
         }
+    }
+}
+
+/// Whether a message waits for an attempt.
+const fn may_be_attempted(status: MessageStatus) -> bool {
+    matches!(status, MessageStatus::Queued | MessageStatus::Deferred)
+}
+
+/// Explains a message that is not attempted because of the state of its channel or recipient.
+fn obstructed(message: &Message, told: Told<'_>, obstacle: &Obstacle) -> Explanation {
+    let planned: Option<Timestamp> = told.text("next_attempt_at").parse().ok();
+    Explanation {
+        code: obstacle.kind.code().to_owned(),
+        text: format!("{}.", obstacle.sentence()),
+        since: message.updated_at,
+        next_attempt_at: planned.max(obstacle.until),
+        cure: obstacle.cure(message.workspace_id),
     }
 }
 
@@ -145,6 +179,14 @@ impl<'a> Told<'a> {
         self.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The last reply of a mail server, where one replied.
+    fn last_reply(self) -> Option<Response> {
+        let code = self.get("smtp_code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok())?;
+        let enhanced = self.get("enhanced_code").and_then(Value::as_str).map(ToOwned::to_owned);
+        let text = self.text("response").to_owned();
+        Some(Response { code: Some(code), enhanced, text, host: None })
+    }
+
     /// The codes of the reply, in parentheses.
     fn reply(self) -> String {
         let code = self.get("smtp_code").and_then(Value::as_u64).map(|code| code.to_string());
@@ -158,7 +200,7 @@ impl<'a> Told<'a> {
     }
 }
 
-fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
+pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
     let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
     Cure { text, operation, path: Some(path), body }
 }
@@ -195,8 +237,11 @@ fn held(message: &Message, hold: Hold) -> Explanation {
             ("paused", "The campaign is paused, and the message waits until it is resumed.", cure)
         }
         HoldReason::Held => {
-            let cure = Some(advice("The operator lets the server send again."));
-            ("held", "The server was started from a copy and sends nothing until it is told to.", cure)
+            let cure = advice(
+                "Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to \
+                 cancel it.",
+            );
+            ("held", "The server was started from a copy and sends nothing until it is told to.", Some(cure))
         }
     };
     let next_attempt_at = hold.until;
@@ -260,6 +305,29 @@ fn bounced(class: &str) -> (&'static str, &'static str, &'static str) {
     }
 }
 
+/// Sentence and advice of a message that was put off until it expired: by its last reply, which says more than that it
+/// expired. The sentence goes on with the codes.
+fn expired(last: &Response) -> (&'static str, &'static str) {
+    match bounce::classify(last) {
+        BounceClass::MailboxFull => (
+            "The mailbox of the recipient stayed full until the message expired",
+            "Nothing is wrong on your side; send again in a few days.",
+        ),
+        BounceClass::Policy => (
+            "The receiving side put the message off by its rules until it expired",
+            "Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.",
+        ),
+        BounceClass::Content => (
+            "The receiving side put the message off for what it contains until it expired",
+            "Change what the reply in the attempts points at, such as size, links or wording, and send again.",
+        ),
+        _ => (
+            "The receiving side put the message off until it expired",
+            "Read the reply in the attempts, which says what is the matter there, and send again later.",
+        ),
+    }
+}
+
 fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Option<Cure>) {
     let workspace = message.workspace_id;
     match reason {
@@ -283,8 +351,8 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
             ("sender_domain_not_verified", "The domain of the sender is not verified.", cure)
         }
         "channel_not_configured" => {
-            let path = format!("/workspaces/{workspace}/channels/{}", message.channel);
-            let cure = Some(call("Set up a provider for the channel.", "setChannel", path, None));
+            let path = format!("/workspaces/{workspace}/channels");
+            let cure = Some(call("Set up a provider for the channel, then send again.", "listChannels", path, None));
             ("channel_not_configured", "Nothing carries the channel: it has no settings.", cure)
         }
         "attachment_error" => (
@@ -353,6 +421,7 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::super::milestones::Milestones;
+    use super::super::obstacle::ObstacleKind;
     use super::*;
     use crate::ids::{CampaignId, ContactId, EventId, Id, MessageId, TemplateId, WorkspaceId};
 
@@ -388,6 +457,11 @@ mod tests {
     }
 
     fn shown(message: &Message, meta: &Value, paused: bool) -> String {
+        let paused_since = paused.then_some(NOW);
+        shown_with(message, meta, Facts { paused_since, ..Facts::default() })
+    }
+
+    fn shown_with(message: &Message, meta: &Value, facts: Facts<'_>) -> String {
         let meta = meta.as_object().cloned().unwrap_or_default();
         let event = telling_kind(message.status).map(|kind| MessageEvent {
             id: id::<EventId>(),
@@ -398,8 +472,7 @@ mod tests {
             meta,
         });
         let suppression = (message.status == MessageStatus::Suppressed).then(id::<SuppressionId>);
-        let facts = Facts { event: event.as_ref(), paused_since: paused.then_some(NOW), suppression };
-        let told = explain(message, facts);
+        let told = explain(message, Facts { event: event.as_ref(), suppression, ..facts });
         assert!(told.text.ends_with('.') && told.text.matches('.').count() <= 3, "{}", told.text);
         assert!(!told.text.contains('@'), "{}", told.text);
         let cure = told.cure.map(|cure| {
@@ -507,6 +580,65 @@ mod tests {
         queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
         queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | The operator lets the server send again.
         "#);
+    }
+
+    #[test]
+    fn what_expired_is_explained_by_its_last_reply() {
+        let mut table = String::new();
+        for (smtp_code, enhanced_code, response) in [
+            (452, "4.2.2", "mailbox is over quota"),
+            (451, "4.7.1", "try again later: greylisted by policy"),
+            (451, "4.3.0", "local problem"),
+        ] {
+            let meta = json!({
+                "bounce_class": "unreachable", "smtp_code": smtp_code, "enhanced_code": enhanced_code,
+                "response": response,
+            });
+            let _ = writeln!(table, "{}", shown(&message(MessageStatus::Bounced), &meta, false));
+        }
+        let refused = json!({"bounce_class": "unreachable", "response": "connection refused"});
+        let _ = writeln!(table, "{}", shown(&message(MessageStatus::Bounced), &refused, false));
+        insta::assert_snapshot!(table, @"");
+    }
+
+    #[test]
+    fn what_waits_for_its_channel_or_recipient_says_so() {
+        let mut table = String::new();
+        for kind in ObstacleKind::ALL {
+            let obstacle = Obstacle { kind, words: Some("535 5.7.8 no".to_owned()), until: Some(NOW) };
+            for status in [MessageStatus::Queued, MessageStatus::Deferred] {
+                let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };
+                let _ = writeln!(table, "{}: {}", status.as_str(), shown_with(&message(status), &json!({}), facts));
+            }
+            for status in MessageStatus::ALL.into_iter().filter(|status| !may_be_attempted(*status)) {
+                let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };
+                let told = shown_with(&message(status), &json!({}), facts);
+                assert_eq!(told, shown(&message(status), &json!({}), false), "what has ended does not wait");
+            }
+            let hold = Some(Hold { reason: HoldReason::QuietHours, until: Some(NOW), since: NOW });
+            let held = Message { hold, ..message(MessageStatus::Queued) };
+            let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };
+            assert!(shown_with(&held, &json!({}), facts).starts_with("quiet_hours"), "a hold comes before");
+        }
+        insta::assert_snapshot!(table, @"");
+    }
+
+    #[test]
+    fn the_next_attempt_is_the_later_of_what_was_planned_and_the_end_of_the_obstacle() {
+        let (earlier, later) = (NOW + std::time::Duration::from_secs(60), NOW + std::time::Duration::from_secs(300));
+        for (planned, until) in [(earlier, later), (later, earlier)] {
+            let obstacle = Obstacle { kind: ObstacleKind::ChannelFailing, words: None, until: Some(until) };
+            let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };
+            let told = shown_with(&message(MessageStatus::Deferred), &json!({"next_attempt_at": planned}), facts);
+            assert!(told.contains(&later.to_string()), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_the_sandbox_took_never_arrived_anywhere() {
+        let facts = Facts { is_captured: true, ..Facts::default() };
+        let told = shown_with(&message(MessageStatus::Delivered), &json!({}), facts);
+        assert_eq!(told, "captured | The sandbox captured the message: nothing left the server. |  | ");
     }
 
     #[test]

@@ -33,6 +33,9 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::campaigns::terms;
 
+/// Cure of a fence.
+const RESUME: &str = "run `messaging admin resume --queued send` on the server, or `--queued cancel`";
+
 /// What is to be explained.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
@@ -64,6 +67,8 @@ pub struct ContactExplanation {
     pub reasons: Vec<ExplainReason>,
     /// The same for transactional messages.
     pub transactional: TransactionalExplanation,
+    /// True where the channel is the sandbox, which captures what is sent: nothing reaches the contact.
+    pub captured: bool,
 }
 
 /// Whether a contact is sent transactional messages now, and why not.
@@ -196,13 +201,16 @@ impl Operation for ExplainContact {
         let campaign = named_campaign(cx, workspace_id, call.query.campaign_id.as_deref()).await?;
         let channel = channel(call.query.channel, campaign.as_ref())?;
         let subject = Subject::of(cx, contact, channel).await?;
-        let general = workspace_reasons(cx, workspace_id, channel).await?;
+        let mut general = workspace_reasons(cx, workspace_id, channel).await?;
+        general.extend(subject.obstacle.clone());
         let transactional: Vec<_> = general.iter().cloned().chain(subject.against_transactional()).collect();
         let reasons = match campaign {
             None => general.into_iter().chain(subject.against_marketing()).collect(),
             Some(campaign) => of_campaign(cx, &campaign, &subject).await?,
         };
+        let captured = cx.app.is_captured(workspace_id, channel).await?;
         Ok(ContactExplanation {
+            captured,
             would_send: reasons.is_empty(),
             reasons,
             transactional: TransactionalExplanation { would_send: transactional.is_empty(), reasons: transactional },
@@ -267,7 +275,7 @@ async fn workspace_reasons(
 /// Whether nothing leaves the installation, because its database came from a copy.
 fn fenced(cx: &Context<'_>) -> Option<ExplainReason> {
     let text = "the database came from a copy: nothing is sent until the operator says so";
-    cx.app.fence().map(|fence| ExplainReason::held(text).since(fence.since).cure("run `messaging admin resume`"))
+    cx.app.fence().map(|fence| ExplainReason::held(text).since(fence.since).cure(RESUME))
 }
 
 fn not_configured() -> ExplainReason {
@@ -279,6 +287,34 @@ fn no_sender() -> ExplainReason {
         .cure("verify the sending domain, or give a sender of a verified one")
 }
 
+/// What keeps messages from being attempted at any of these addresses, or on the channel where there are none: the one
+/// that ends first.
+async fn obstacle_to_all(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    channel: Channel,
+    addresses: &[String],
+) -> Result<Option<ExplainReason>, Error> {
+    let mut first = match addresses {
+        [] => cx.app.obstacle_on(workspace, channel).await?,
+        [own, ..] => cx.app.obstacle_to(workspace, channel, own).await?,
+    };
+    for address in addresses.iter().skip(1) {
+        let Some(known) = first else { return Ok(None) };
+        let other = cx.app.obstacle_to(workspace, channel, address).await?;
+        first = other.map(|other| if other.until < known.until { other } else { known });
+    }
+    Ok(first.map(|obstacle| {
+        let obstacle = obstacle.shown_to(cx.redactor());
+        let cure = match (obstacle.cure(workspace), obstacle.until) {
+            (Some(cure), _) => cure.text,
+            (None, Some(until)) => format!("none is needed: it is tried again at {until}"),
+            (None, None) => "none is needed: it is being tried again".to_owned(),
+        };
+        ExplainReason::held(obstacle.sentence()).cure(cure)
+    }))
+}
+
 /// A contact, as far as sending on a channel is concerned.
 struct Subject {
     contact: Contact,
@@ -287,6 +323,8 @@ struct Subject {
     addresses: usize,
     /// Those of them that are on the suppression list.
     listed: Vec<Suppression>,
+    /// State of the channel or of the ways to all its addresses that keeps anything from being attempted.
+    obstacle: Option<ExplainReason>,
 }
 
 impl Subject {
@@ -302,7 +340,8 @@ impl Subject {
         addresses.dedup();
         let listed = cx.store().suppressed(contact.workspace_id, channel, &addresses).await?;
         let listed = listed.into_iter().map(|stored| stored.record).collect();
-        Ok(Self { contact, channel, addresses: addresses.len(), listed })
+        let obstacle = obstacle_to_all(cx, contact.workspace_id, channel, &addresses).await?;
+        Ok(Self { contact, channel, addresses: addresses.len(), listed, obstacle })
     }
 
     fn has_consent(&self) -> bool {
@@ -361,6 +400,7 @@ async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -
         if ready.sender != SenderState::Verified {
             reasons.push(no_sender());
         }
+        reasons.extend(subject.obstacle.clone());
     }
     let judged = judged(cx, campaign, subject).await?;
     let is_recipient = matches!(judged, Judged::Recipient);
@@ -507,7 +547,7 @@ async fn last_look(
     let told = reason.and_then(|reason| {
         let told = match reason {
             HoldReason::Paused => return Some(paused(campaign)),
-            HoldReason::Held => ExplainReason::held("the server does not send until somebody lets it"),
+            HoldReason::Held => ExplainReason::held("the server does not send until somebody lets it").cure(RESUME),
             HoldReason::ByTimezone => {
                 let text = "the contact's clock does not show the time of the campaign yet";
                 ExplainReason::new(ExplainCode::ByTimezone, text)

@@ -198,6 +198,20 @@ impl State {
         let subject = subject.map(|subject| cx.redactor().text(subject));
         let (provider, provider_message_id) = provider_of(cx, message).await?;
         let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
+        let obstacle = match message.status {
+            MessageStatus::Queued | MessageStatus::Deferred if !message.is_redacted() => {
+                let found = cx.app.obstacle_to(message.workspace_id, message.channel, &message.to).await?;
+                found.map(|obstacle| obstacle.shown_to(cx.redactor()))
+            }
+            _ => None,
+        };
+        let facts = Facts {
+            event,
+            paused_since,
+            suppression,
+            obstacle: obstacle.as_ref(),
+            is_captured: provider.as_deref().is_some_and(|provider| cx.app.captures(message.channel, provider)),
+        };
         Ok(Self {
             subject,
             segments: sms.and_then(|size| u32::try_from(size.segments).ok()),
@@ -207,7 +221,7 @@ impl State {
             variant: cx.app.variant_name(message).await?,
             scheduled_for,
             hold: explanation::hold_of(message, paused_since).map(HoldView::from),
-            explanation: explanation::explain(message, Facts { event, paused_since, suppression }),
+            explanation: explanation::explain(message, facts),
         })
     }
 }

@@ -6,9 +6,9 @@ use messaging_core::changes::{Changes, ContactSends, Expect, Write};
 use messaging_core::domain::campaign::audience::AudienceVerdict;
 use messaging_core::domain::campaign::{CampaignStatus, PauseReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::Skip;
+use messaging_core::domain::message::{EventKind, MessageEvent, MessageStatus};
 use serde_json::{Value, json};
 
 use super::Shop;
@@ -233,5 +233,39 @@ async fn a_message_that_has_ended_answers() {
         frozen.message(contact, status, &[], |message| message.milestones.skip = skip).await;
         let reply = explain(shop, contact, &of).await;
         assert_eq!(told(&reply), format!("{expected}; transactional yes"), "{status:?} {skip:?}");
+    }
+}
+
+/// What a message of a campaign advises can be done: a paused campaign is resumed, and a consent recorded.
+#[tokio::test]
+async fn the_cures_of_a_campaigns_message_can_be_followed() {
+    let shop = Shop::start().await;
+    let (ann, bob) = (shop.contact("ann@example.com").await, shop.contact("bob@example.com").await);
+    let frozen = Frozen::of(shop, json!({}), &[]).await;
+    let shop = &frozen.shop;
+    let waits = frozen.message(&ann, MessageStatus::Queued, &[], |_| {}).await;
+    let silent = frozen
+        .message(&bob, MessageStatus::Suppressed, &[], |message| message.milestones.skip = Some(Skip::NoConsent))
+        .await;
+    let event = MessageEvent {
+        id: shop.app.new_id(START),
+        workspace_id: shop.workspace,
+        message_id: silent.id,
+        kind: EventKind::Suppressed,
+        at: START,
+        meta: json!({"reason": "no_consent"}).as_object().unwrap().clone(),
+    };
+    shop.commit(Changes::from_iter([Write::AppendEvent(Box::new(event))])).await;
+    shop.change(&frozen.id().to_string(), |campaign| campaign.status = CampaignStatus::Paused).await;
+    for (message, operation, expected) in [(waits, "scheduleCampaign", "202"), (silent, "updateContact", "200")] {
+        let shown = shop.get(&shop.caller, &format!("/messages/{}", message.id)).await;
+        let cure = &shown["explanation"]["cure"];
+        assert_eq!(cure["operation"], operation, "{}", shown["explanation"]);
+        let (path, body) = (cure["path"].as_str().unwrap(), cure["body"].clone());
+        let reply = match operation {
+            "updateContact" => shop.patch(&shop.caller, path, body).await,
+            _ => shop.post(&shop.caller, path, body).await,
+        };
+        assert_eq!(reply.summary(), expected, "{operation}");
     }
 }

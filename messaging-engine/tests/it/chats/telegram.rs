@@ -54,6 +54,23 @@ async fn what_telegram_answers_decides_about_message_and_chat() {
 }
 
 #[tokio::test]
+async fn a_message_that_waits_for_its_chat_says_so() {
+    let (chat, _) = telegram().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(chat.message("1001").await);
+    }
+    chat.work().await;
+    let waits: Vec<_> = futures_util::future::join_all(ids.iter().map(|id| chat.report(*id))).await;
+    let waits: Vec<_> = waits.into_iter().filter(|report| report.status.as_str() == "queued").collect();
+    assert!(!waits.is_empty(), "one a second goes to a chat");
+    for report in waits {
+        assert_eq!(report.explanation.code, "recipient_throttled", "{:?}", report.explanation);
+        assert!(report.explanation.next_attempt_at.is_some());
+    }
+}
+
+#[tokio::test]
 async fn a_chat_stops_blocks_and_comes_back() {
     let (chat, api) = telegram().await;
     let url = api.webhook().expect("Telegram was told the address");

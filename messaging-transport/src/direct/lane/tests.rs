@@ -33,6 +33,10 @@ async fn width(lane: &Arc<Lane>) -> usize {
     permits.len()
 }
 
+fn busy() -> Report {
+    Report::Busy(Response { text: "too many".to_owned(), ..Response::default() })
+}
+
 fn failure(text: &str) -> Report {
     Report::Unreachable(Response { text: text.to_owned(), ..Response::default() })
 }
@@ -63,13 +67,13 @@ async fn trouble_halves_a_lane_and_spaces_it() {
     let lane = lane();
     let start = Instant::now();
     let at = || Instant::now() - start;
-    go(&lane).await.report(Report::Busy);
+    go(&lane).await.report(busy());
     assert_eq!(at(), Duration::ZERO);
     for expected in [250, 750, 1750, 3750, 7750, 15_750, 23_750] {
         let permit = go(&lane).await;
         assert_eq!(at(), Duration::from_millis(expected));
         assert!(matches!(lane.turn(Instant::now(), FLOW).await, Turn::TooMany), "one at a time");
-        permit.report(Report::Busy);
+        permit.report(busy());
     }
     // The wait of 8 s that was begun, then 8, 4, 2, 1, … and no more.
     let mut waits = Vec::new();
@@ -82,6 +86,26 @@ async fn trouble_halves_a_lane_and_spaces_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lane_tells_what_slows_or_stops_it() {
+    let lane = lane();
+    let told = || {
+        let state = lane.state();
+        (state.rests_for, state.per_minute, state.last_refusal.map(|refusal| refusal.text))
+    };
+    assert_eq!(told(), (None, None, None));
+    go(&lane).await.report(busy());
+    assert_eq!(told(), (None, Some(240.0), Some("too many".to_owned())));
+    go(&lane).await.report(Report::Fine);
+    assert_eq!(told(), (None, None, None));
+    go(&lane).await.report(failure("no route"));
+    assert_eq!(told(), (Some(PACE.rest), None, Some("no route".to_owned())));
+    tokio::time::advance(PACE.rest + Duration::from_secs(1)).await;
+    assert_eq!(told().0, Some(Duration::ZERO), "a probe is due");
+    go(&lane).await.report(Report::Fine);
+    assert_eq!(told(), (None, None, None));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_trouble_counts_once() {
     let lane = Arc::new(Lane::new(Pace { start: 8, ..PACE }));
     let mut permits = Vec::new();
@@ -90,7 +114,7 @@ async fn the_same_trouble_counts_once() {
     }
     tokio::time::advance(Duration::from_secs(1)).await;
     for permit in permits {
-        permit.report(Report::Busy);
+        permit.report(busy());
     }
     let state = lane.lock();
     assert_eq!((state.limit, state.spacing), (4, SPACING.0));

@@ -1,0 +1,99 @@
+//! State of a channel's account or of a recipient's servers that keeps messages from being attempted.
+//!
+//! Contract section 4.2. It is no state of a message: an account that refuses us stops all that goes over it, and ends for
+//! all of them at once.
+
+use super::explanation::{Cure, call};
+use crate::domain::redaction::Redactor;
+use crate::ids::WorkspaceId;
+use crate::time::Timestamp;
+
+/// Most characters of a peer's words that a sentence repeats.
+const MAX_WORDS: usize = 200;
+
+/// Something that keeps a message from being attempted, whatever the message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Kind of obstacle.
+    pub kind: ObstacleKind,
+    /// Words of the peer that caused it, with addresses masked for the reader; `None` where nothing was said.
+    pub words: Option<String>,
+    /// Time of the next attempt; `None` where one is due or under way.
+    pub until: Option<Timestamp>,
+}
+
+/// Kinds of obstacles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObstacleKind {
+    /// The provider or relay refuses the account or its settings: one message probes every five minutes.
+    ChannelFailing,
+    /// The provider asked for a pause of the whole account.
+    ChannelThrottled,
+    /// The recipient had as many messages as the provider allows for a time.
+    RecipientThrottled,
+    /// No mail server of the recipient's domain could be reached: one message probes every some seconds.
+    DomainUnreachable,
+}
+
+impl ObstacleKind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::ChannelFailing, Self::ChannelThrottled, Self::RecipientThrottled, Self::DomainUnreachable];
+
+    /// The code of the explanation.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::ChannelFailing => "channel_failing",
+            Self::ChannelThrottled => "channel_throttled",
+            Self::RecipientThrottled => "recipient_throttled",
+            Self::DomainUnreachable => "domain_unreachable",
+        }
+    }
+
+    /// True where all messages on the channel wait.
+    pub const fn is_of_channel(self) -> bool {
+        matches!(self, Self::ChannelFailing | Self::ChannelThrottled)
+    }
+}
+
+impl Obstacle {
+    /// The obstacle as a reader sees it who may not see addresses.
+    pub fn shown_to(self, redactor: Redactor) -> Self {
+        Self { words: self.words.map(|words| redactor.text(words)), ..self }
+    }
+
+    /// The obstacle as a sentence, without a full stop.
+    pub fn sentence(&self) -> String {
+        let (before, after) = match self.kind {
+            ObstacleKind::ChannelFailing => (
+                "The provider of the channel refuses the account or its settings",
+                "; everything on the channel waits, and one message tries every five minutes",
+            ),
+            ObstacleKind::ChannelThrottled => {
+                ("The provider of the channel asked for a pause", "; everything on the channel waits until then")
+            }
+            ObstacleKind::RecipientThrottled => {
+                ("The recipient had as many messages as the provider allows at a time", "; the next one follows soon")
+            }
+            ObstacleKind::DomainUnreachable => (
+                "No mail server of the recipient's domain can be reached",
+                "; one message tries again every few seconds",
+            ),
+        };
+        let words = self.words.as_deref().map(str::trim).filter(|words| !words.is_empty()).map(|words| {
+            let mut shown: String = words.chars().take(MAX_WORDS).collect();
+            if shown.len() < words.len() {
+                shown.push('…');
+            }
+            format!(" (“{shown}”)")
+        });
+        format!("{before}{}{after}", words.unwrap_or_default())
+    }
+
+    /// What a person of the workspace can do about it.
+    pub fn cure(&self, workspace: WorkspaceId) -> Option<Cure> {
+        let path = || format!("/workspaces/{workspace}/channels");
+        let text = "Correct the settings of the channel; they are tried at once when they are saved.";
+        (self.kind == ObstacleKind::ChannelFailing).then(|| call(text, "listChannels", path(), None))
+    }
+}
