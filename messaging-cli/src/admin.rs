@@ -31,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin create-key --workspace wsp_… --name everything --scopes '*' --json | jq -r .key
   messaging admin list-users --all --json | jq -r '.data[].email'
   messaging admin login-link --email ann@example.com
+  messaging admin set-operator --email ann@example.com
   messaging admin verify --data ./messaging-data
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
@@ -53,6 +54,8 @@ enum Admin {
     ListWorkspaces(ListPage),
     /// List the users of the installation
     ListUsers(ListPage),
+    /// Let a user look after the whole installation, with `/system`; --off takes that back
+    SetOperator(SetOperator),
     /// Make a link by which a user signs in once within ten minutes, also one who has lost the password
     LoginLink(LoginLink),
     /// Let a restored or copied installation send again, once what waits was cancelled or not
@@ -82,6 +85,19 @@ struct CreateUser {
     /// A display name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Let the user look after the whole installation: `/system` in the API, System in the console
+    #[arg(long)]
+    operator: bool,
+}
+
+#[derive(Debug, Args)]
+struct SetOperator {
+    /// The sign-in name
+    #[arg(long, value_name = "EMAIL")]
+    email: String,
+    /// The user is an operator no more
+    #[arg(long)]
+    off: bool,
 }
 
 #[derive(Debug, Args)]
@@ -272,7 +288,10 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::CreateUser(user) => {
             let password = password(app, &user)?;
             let is_secret = password.is_some();
-            let report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
+            let mut report = admin::create_user(app, &user.email, password, user.name).await.map_err(refused)?;
+            if user.operator {
+                report = admin::set_operator(app, &user.email, true).await.map_err(refused)?;
+            }
             if !is_secret {
                 output::note(
                     "no password was given: `messaging admin login-link` makes a link by which the user signs in and sets \
@@ -280,6 +299,9 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
                 );
             }
             output.resource(&report)
+        }
+        Admin::SetOperator(set) => {
+            output.resource(&admin::set_operator(app, &set.email, !set.off).await.map_err(refused)?)
         }
         Admin::CreateWorkspace(workspace) => {
             let view = admin::create_workspace(app, &workspace.name, &workspace.owner).await.map_err(refused)?;

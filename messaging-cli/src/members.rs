@@ -46,13 +46,13 @@ pub(crate) enum Kind {
     Json,
 }
 
-/// The members of the path, without the workspace, in the order of the path.
+/// The members of the path, without the workspace that a command works in, in the order of the path.
 pub(crate) fn of_path(endpoint: &Endpoint) -> Vec<Member> {
     let schema = Schemas::new(endpoint.path_schema);
     let known = schema.members();
     let names = endpoint.path.split(['{', '}']).skip(1).step_by(2);
     names
-        .filter(|name| *name != "workspace_id")
+        .filter(|name| *name != "workspace_id" || !endpoint.is_in_workspace())
         .map(|name| {
             known.iter().find(|member| member.name == name).cloned().unwrap_or_else(|| Member {
                 name: name.to_owned(),

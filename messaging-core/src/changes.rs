@@ -136,7 +136,8 @@ pub enum Write {
     PutTicket(Ticket),
     /// Uses a ticket up. A conflict when it is gone already.
     TakeTicket(Digest),
-    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit.
+    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit, or others had to wait
+    /// as often as it says that it had to.
     CountSignIn(SignInAttempt),
     /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
     ForgetSignIns(SignInAttempt),

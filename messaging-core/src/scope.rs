@@ -189,8 +189,8 @@ pub enum Access {
     Session,
     /// A session with at least this role in the workspace of the path; a key answers `session_required`.
     SessionRole(Role),
-    /// A session of somebody who is owner of a workspace, whichever that is; a key answers `session_required`.
-    AnyOwner,
+    /// A session of an operator of the installation; a key answers `session_required`.
+    Operator,
     /// A key with `*`, or a session with role admin.
     Administration,
 }

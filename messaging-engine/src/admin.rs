@@ -8,7 +8,7 @@ mod accounts;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::account::{Member, User, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::channel::Channel;
@@ -27,7 +27,7 @@ use messaging_core::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, Stored};
 use messaging_core::scope::{Role, Scope};
 use messaging_core::time::Timestamp;
-use messaging_core::violation::{FieldCode, Violations};
+use messaging_core::violation::{FieldCode, Violations, refuse};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -182,9 +182,34 @@ pub async fn create_user(
         if let Some(hash) = &password_hash {
             user.password_hash = Some(hash.clone());
             user.password_version = user.password_version.wrapping_add(1);
+            // Whoever set one by a link of a workspace knows it no more: from here on it is the operator who vouches.
+            user.created_by = None;
         }
         user.name = name.clone().or(user.name);
         Ok((Changes::from_iter([Write::PutUser(user.clone(), expected)]), UserReport::of(user)))
+    })
+    .await
+}
+
+/// Said of users whose sessions and password come from links that administrators of workspaces made.
+const NOT_VOUCHED: &str = "was created by the invitation of a workspace, so that somebody else may hold its password: set \
+    one first with `admin create-user --email EMAIL --generate-password`";
+
+/// Makes a user an operator of the installation, or one no more. Open sessions notice within a second.
+pub async fn set_operator(app: &App, email: &str, operator: bool) -> Result<UserReport, Error> {
+    app.until_committed(|| async {
+        let user = match email.parse::<UserEmail>() {
+            Ok(email) => app.store().user_by_email(email.as_str()).await?,
+            Err(_) => None,
+        };
+        let Some(Stored { record: mut user, revision }) = user else {
+            return Err(refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`").into());
+        };
+        if operator && user.created_by.is_some() {
+            return Err(refuse("/email", FieldCode::NotAllowed, NOT_VOUCHED).into());
+        }
+        user.operator = operator;
+        Ok((Changes::from_iter([Write::PutUser(user.clone(), Expect::Revision(revision))]), UserReport::of(user)))
     })
     .await
 }
@@ -199,6 +224,8 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     };
     if owner.is_none() {
         violations.add("/owner", FieldCode::NotFound, "is no user; create one first");
+    } else if owner.as_ref().is_some_and(|owner| owner.record.created_by.is_some()) {
+        violations.add("/owner", FieldCode::NotAllowed, NOT_VOUCHED);
     }
     let Some(owner) = owner else { return Err(violations.into()) };
     violations.into_result()?;
@@ -256,7 +283,7 @@ pub struct DevSetup {
     pub api_key: Option<Secret>,
 }
 
-/// Makes sure that there is something to try out: the user `admin@localhost`, the workspace "Dev", a key
+/// Makes sure that there is something to try out: the user `admin@localhost`, who is an operator, the workspace "Dev", a key
 /// with scope `*`, the verified sending domain `sandbox.test`, and the email channel on `sandbox`.
 ///
 /// Everything is created together or not at all. Where the user is a member of a workspace already,
@@ -276,10 +303,15 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             console_password: None,
             api_key: None,
         };
-        let user = if let Some(stored) = app.store().user_by_email(DEV_EMAIL).await? {
-            stored.record
+        let user = if let Some(Stored { record: mut user, revision }) = app.store().user_by_email(DEV_EMAIL).await? {
+            // One of an earlier version.
+            if !user.operator {
+                user.operator = true;
+                changes.push(Write::PutUser(user.clone(), Expect::Revision(revision)));
+            }
+            user
         } else {
-            let user = User { password_hash: password_hash.clone(), ..new_user(app, DEV_EMAIL) };
+            let user = User { password_hash: password_hash.clone(), operator: true, ..new_user(app, DEV_EMAIL) };
             changes.push(Write::PutUser(user.clone(), Expect::Absent));
             setup.console_password = Some(console_password.clone().into());
             user
@@ -345,14 +377,7 @@ fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Times
 
 fn new_user(app: &App, email: &str) -> User {
     let now = app.now();
-    User {
-        id: app.new_id(now),
-        email: email.to_owned(),
-        name: None,
-        password_hash: None,
-        password_version: 0,
-        created_at: now,
-    }
+    User::new(app.new_id(now), email.to_owned(), now)
 }
 
 fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
@@ -364,7 +389,7 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
         opt_out_keywords: Vec::new(),
         created_at: now,
     };
-    let member = Member { workspace_id: workspace.id, user_id: owner, role: Role::Owner, created_at: now };
+    let member = Member::active(workspace.id, owner, Role::Owner, now);
     (workspace, member)
 }
 
@@ -374,7 +399,7 @@ async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, E
     let mut dev = None;
     let mut page = PageRequest { after: None, limit: 200 };
     loop {
-        let slice = app.store().workspaces_of(user, page).await?;
+        let slice = app.store().workspaces_of(user, MemberStatus::Active, page).await?;
         for (workspace, _) in slice.items {
             oldest = Some(workspace.id);
             if workspace.name == DEV_WORKSPACE {

@@ -134,7 +134,7 @@ fn admit_key(key: &ApiKey, access: Access, in_path: Option<&str>) -> Result<Opti
     }
     let wanted: &[Scope] = match access {
         Access::Public | Access::AnyCredential => &[],
-        Access::Session | Access::SessionRole(_) | Access::AnyOwner => return Err(Error::SessionRequired),
+        Access::Session | Access::SessionRole(_) | Access::Operator => return Err(Error::SessionRequired),
         Access::Scope(scope) => &[scope],
         Access::Scopes(first, second) => &[first, second],
         Access::Administration => &[Scope::All],
@@ -154,10 +154,8 @@ fn admit_session(
     let wanted: &[Scope] = match access {
         // These are about the person, not about a workspace, unless the path names one.
         Access::Public | Access::AnyCredential | Access::Session if in_path.is_none() => return Ok(None),
-        Access::AnyOwner => {
-            let is_owner = session.membership.is_some_and(|(_, role)| role == Role::Owner);
-            return if is_owner { Ok(None) } else { Err(Error::RoleForbidden) };
-        }
+        Access::Operator if session.user.operator => return Ok(None),
+        Access::Operator => return Err(Error::OperatorRequired),
         Access::Scope(scope) => &[scope],
         Access::Scopes(first, second) => &[first, second],
         _ => &[],

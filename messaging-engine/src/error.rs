@@ -48,6 +48,9 @@ pub enum Error {
     /// The session's role is too low.
     #[error("the role in this workspace is too low")]
     RoleForbidden,
+    /// The operation is for operators of the installation.
+    #[error("only operators may do this; `messaging admin set-operator --email EMAIL` on the server makes somebody one")]
+    OperatorRequired,
     /// The caller's address is not in the key's allowlist.
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
@@ -71,6 +74,9 @@ pub enum Error {
         /// The states from which the operation is possible.
         allowed: &'static [&'static str],
     },
+    /// The account or membership is in a state that does not allow it; says what to do instead.
+    #[error("{0}")]
+    AccountState(&'static str),
     /// A setting of the server keeps it from doing this.
     #[error("not possible before the setting {setting} is right: {cure}")]
     SettingNeeded {
@@ -304,10 +310,12 @@ impl Error {
             | Self::WorkspaceForbidden
             | Self::SessionRequired
             | Self::RoleForbidden
+            | Self::OperatorRequired
             | Self::IpNotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::InvalidState { .. }
+            | Self::AccountState(_)
             | Self::SettingNeeded { .. }
             | Self::IdentifierConflict { .. }
             | Self::AlreadyExists
@@ -340,12 +348,12 @@ impl Error {
             Self::ScopeRequired(_) => "scope_required",
             Self::WorkspaceForbidden => "workspace_forbidden",
             Self::SessionRequired => "session_required",
-            Self::RoleForbidden => "role_forbidden",
+            Self::RoleForbidden | Self::OperatorRequired => "role_forbidden",
             Self::IpNotAllowed => "ip_not_allowed",
             Self::NotFound => "not_found",
             Self::RouteNotFound => "route_not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
-            Self::InvalidState { .. } | Self::SettingNeeded { .. } => "invalid_state",
+            Self::InvalidState { .. } | Self::AccountState(_) | Self::SettingNeeded { .. } => "invalid_state",
             Self::IdentifierConflict { .. } => "identifier_conflict",
             Self::AlreadyExists => "already_exists",
             Self::InUse { .. } => "in_use",

@@ -195,7 +195,7 @@ pub(crate) fn access_text(access: Access) -> String {
         Access::Scope(scope) => format!("Scope `{scope}`."),
         Access::Scopes(first, second) => format!("Scopes `{first}` and `{second}`."),
         Access::Session => "A session; API keys are refused.".to_owned(),
-        Access::AnyOwner => "A session of somebody who is owner of a workspace; API keys are refused.".to_owned(),
+        Access::Operator => "A session of an operator of the installation; API keys are refused.".to_owned(),
         Access::SessionRole(role) => {
             format!("A session with role {} or higher; API keys are refused.", role_text(role))
         }
@@ -217,7 +217,7 @@ fn scopes(access: Access) -> Vec<&'static str> {
         Access::Scope(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
-        Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(_) | Access::AnyOwner => vec![],
+        Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(_) | Access::Operator => vec![],
     }
 }
 

@@ -173,7 +173,7 @@ macro_rules! conformance_tests {
             accounts: users_round_trip, email_is_unique, sessions_begin_and_end,
                 sessions_are_listed_by_user, tickets_are_taken_once, the_operator_lists_everybody,
                 memberships_list_both_ways,
-                owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+                invitations_are_listed_apart, owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,
                 attempts_dated_in_the_future_are_passed_over, only_the_last_attempts_are_kept;
             audiences: each_verdict_is_found, a_bot_on_viber_sends_to_its_users, verdicts_are_those_of_filters_and_rules,
@@ -279,7 +279,7 @@ macro_rules! conformance_tests {
             sending_domains: domains_round_trip, name_is_unique_in_its_workspace, a_deleted_name_is_free,
                 a_name_is_found_in_every_workspace, all_domains_are_listed_by_name,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            sign_ins: failures_of_an_email_count, failures_of_a_network_count, a_crowd_of_attempts_is_counted,
+            sign_ins: failures_of_an_email_count, failures_of_a_network_count, failures_of_a_site_count, failures_of_an_account_slow_it, a_crowd_of_attempts_is_counted,
                 old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,

@@ -304,7 +304,7 @@ fn access(access: Access) -> String {
         Access::Scope(scope) => format!("scope {scope}"),
         Access::Scopes(first, second) => format!("scopes {first} and {second}"),
         Access::Session => "session token".to_owned(),
-        Access::AnyOwner => "session token of an owner of a workspace".to_owned(),
+        Access::Operator => "session token of an operator (messaging admin set-operator)".to_owned(),
         Access::SessionRole(least) => format!("session token with role {} or higher", role(least)),
         Access::Administration => "scope *, or a session token with role admin".to_owned(),
     }

@@ -1,5 +1,7 @@
 //! `admin`: straight on the database.
 
+use serde_json::{Value, json};
+
 use crate::support::{Ran, Server, directory, run, run_with_input};
 
 fn admin(data: &std::path::Path, line: &[&str]) -> Ran {
@@ -196,6 +198,26 @@ fn users_and_workspaces_are_listed_page_by_page_or_all() {
     assert_eq!(workspaces["data"][0]["name"], "eva");
     let table = run(["admin", "list-workspaces", "--all", "--data", data.to_str().unwrap()]).expect(0).stdout;
     assert!(table.starts_with("ID") && table.contains("ann") && table.contains("eva"), "{table}");
+}
+
+#[test]
+fn an_operator_is_made_and_unmade() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let create = ["create-user", "--email", "ann@example.com", "--password", "correct horse battery", "--operator"];
+    let ann = admin(directory.path(), &create).expect(0).json();
+    assert_eq!(ann["operator"], true);
+    let sign_in = || {
+        let body = json!({"email": "ann@example.com", "password": "correct horse battery"});
+        server.request("POST", "/v1/auth/login", "", &body).1["token"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(server.request("GET", "/v1/system", &sign_in(), &Value::Null).0, 200);
+    let off = admin(directory.path(), &["set-operator", "--email", "ann@example.com", "--off"]).expect(0).json();
+    assert_eq!(off["operator"], false);
+    let (status, refused) = server.request("GET", "/v1/system", &sign_in(), &Value::Null);
+    assert_eq!((status, &refused["error"]["code"]), (403, &json!("role_forbidden")));
+    assert_eq!(admin(directory.path(), &["set-operator", "--email", "ann@example.com"]).expect(0).json()["operator"], true);
+    admin(directory.path(), &["set-operator", "--email", "nobody@example.com"]).expect(1);
 }
 
 #[test]

@@ -12,8 +12,17 @@ pub struct CallerNetwork(IpAddr);
 impl CallerNetwork {
     /// The network that an address belongs to.
     pub const fn of(address: IpAddr) -> Self {
+        Self::leading(address, 64)
+    }
+
+    /// The /48 of an IPv6 address, which is what one customer of a provider is usually given; an IPv4 address itself.
+    pub const fn site_of(address: IpAddr) -> Self {
+        Self::leading(address, 48)
+    }
+
+    const fn leading(address: IpAddr, bits: u32) -> Self {
         Self(match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u64::MAX as u128))),
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits)))),
             v4 @ IpAddr::V4(_) => v4,
         })
     }

@@ -30,13 +30,15 @@ pub struct UserReport {
     pub email: String,
     /// A display name.
     pub name: Option<String>,
+    /// May look after the whole installation.
+    pub operator: bool,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
 impl UserReport {
     pub(super) fn of(user: User) -> Self {
-        Self { id: user.id, email: user.email, name: user.name, created_at: user.created_at }
+        Self { id: user.id, email: user.email, name: user.name, operator: user.operator, created_at: user.created_at }
     }
 }
 

@@ -1,16 +1,17 @@
 //! Members of a workspace and their roles.
 //!
 //! Contract section 2.3. It says who may manage members (role admin) and that a workspace keeps an owner.
-//! Where it is silent: only an owner makes or unmakes owners, otherwise an admin could take the
+//! Whoever is added accepts by themselves (`invitations.rs`). Where it is silent: only an owner makes or unmakes owners, otherwise an admin could take the
 //! workspace over; anybody else gets `role_forbidden`.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, User};
+use messaging_core::domain::account::{Member, MemberStatus, User};
 use messaging_core::domain::user_email::UserEmail;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;
+use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
@@ -35,9 +36,11 @@ pub struct MemberView {
     pub email: String,
     /// The person's display name.
     pub name: Option<String>,
-    /// What the person may do in the workspace.
+    /// What the person may do in the workspace, once the membership is active.
     pub role: Role,
-    /// When the membership began.
+    /// `invited` until the person accepts; until then the membership opens nothing.
+    pub status: MemberStatus,
+    /// When the person was added.
     pub created_at: Timestamp,
 }
 
@@ -49,6 +52,7 @@ impl MemberView {
             email: user.email,
             name: user.name,
             role: member.role,
+            status: member.status,
             created_at: member.created_at,
         }
     }
@@ -82,8 +86,9 @@ impl Operation for ListMembers {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberInput {
-    /// The person's sign-in name. Where nobody has it, a user without password is created, who signs in
-    /// and sets one by the link of `POST /workspaces/{workspace_id}/members/{user_id}/ticket`.
+    /// The person's sign-in name. They are invited until they accept, signed in or by the link of
+    /// `POST /workspaces/{workspace_id}/members/{user_id}/ticket`. Where nobody has the name, a user without password is
+    /// created, who signs in and sets one by that link.
     pub email: UserEmail,
     /// What the person may do. Only an owner can add an owner.
     pub role: Role,
@@ -101,7 +106,7 @@ impl Operation for CreateMember {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "member create";
-    const SUMMARY: &'static str = "Add a member to a workspace";
+    const SUMMARY: &'static str = "Invite a member to a workspace";
     type Path = InWorkspace;
     type Query = Empty;
     type Body = MemberInput;
@@ -116,21 +121,21 @@ impl Operation for CreateMember {
             stored.record
         } else {
             let email = email.as_str().to_owned();
-            let user = User {
-                id: cx.new_id(),
-                email,
-                name: None,
-                password_hash: None,
-                password_version: 0,
-                created_at: cx.now,
-            };
+            let user = User { created_by: Some(workspace.id), ..User::new(cx.new_id(), email, cx.now) };
             cx.change(Write::PutUser(user.clone(), Expect::Absent));
             user
         };
         if cx.store().member(workspace.id, user.id).await?.is_some() {
             return Err(Error::AlreadyExists);
         }
-        let member = Member { workspace_id: workspace.id, user_id: user.id, role, created_at: cx.now };
+        let member = Member {
+            status: MemberStatus::Invited,
+            invited_by: match cx.caller {
+                Caller::Session(session) => Some(session.user.email.clone()),
+                _ => None,
+            },
+            ..Member::active(workspace.id, user.id, role, cx.now)
+        };
         cx.change(Write::PutMember(member.clone(), Expect::Absent));
         Ok(MemberView::of(&member, user))
     }
@@ -150,7 +155,8 @@ pub struct MemberPath {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberPatch {
-    /// What the person may do. Only an owner can change to or from owner.
+    /// What the person may do. Only an owner can change to or from owner. A person who accepted by a link of somebody who
+    /// could not give the new role is invited to it, and accepts it by another link.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub role: Replace<Role>,
 }
@@ -185,10 +191,10 @@ impl Operation for UpdateMember {
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
         let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
         let role = call.body.role.value().unwrap_or(stored.record.role);
-        let member = Member { role, ..stored.record.clone() };
+        let member = stored.record.clone().with_role(role, &user);
         if member != stored.record {
             allow_owner(cx, workspace_id, &[stored.record.role, role])?;
-            if stored.record.role == Role::Owner {
+            if stored.record.is_active_owner() {
                 keep_an_owner(cx, workspace_id).await?;
             }
             cx.change(Write::PutMember(member.clone(), Expect::Revision(stored.revision)));
@@ -222,25 +228,38 @@ impl Operation for DeleteMember {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
         allow_owner(cx, workspace_id, &[stored.record.role])?;
-        if stored.record.role == Role::Owner {
-            keep_an_owner(cx, workspace_id).await?;
-        } else {
-            // The write itself expects nothing: this one notices a promotion to owner meanwhile.
-            cx.change(Write::PutMember(stored.record, Expect::Revision(stored.revision)));
-        }
-        cx.change(Write::DeleteMember(workspace_id, user_id));
+        end_membership(cx, stored).await?;
         Ok(NoContent)
     }
 }
 
-/// Whether the caller may give or take these roles.
+/// Ends a membership, unless it is that of the last owner.
+pub(super) async fn end_membership(cx: &mut Context<'_>, stored: Stored<Member>) -> Result<(), Error> {
+    let (workspace, user) = (stored.record.workspace_id, stored.record.user_id);
+    if stored.record.is_active_owner() {
+        keep_an_owner(cx, workspace).await?;
+    } else {
+        // The write itself expects nothing: this one notices a promotion to owner meanwhile.
+        cx.change(Write::PutMember(stored.record, Expect::Revision(stored.revision)));
+    }
+    cx.change(Write::DeleteMember(workspace, user));
+    Ok(())
+}
+
+/// Refuses unless the caller may give or take these roles.
 fn allow_owner(cx: &Context<'_>, workspace: WorkspaceId, roles: &[Role]) -> Result<(), Error> {
+    let most = may_give(cx, workspace);
+    if roles.iter().all(|role| *role <= most) { Ok(()) } else { Err(Error::RoleForbidden) }
+}
+
+/// The highest role that the caller, at least an administrator, can give in a workspace.
+pub(super) fn may_give(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
     let is_owner = match cx.caller {
         Caller::Session(session) => session.role_in(workspace) == Some(Role::Owner),
         Caller::Operator(_) => true,
         Caller::Anonymous | Caller::Key(_) => false,
     };
-    if is_owner || !roles.contains(&Role::Owner) { Ok(()) } else { Err(Error::RoleForbidden) }
+    if is_owner { Role::Owner } else { Role::Admin }
 }
 
 /// Refuses to take the last owner away, now and when several are taken away at the same moment: each

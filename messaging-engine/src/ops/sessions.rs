@@ -2,6 +2,7 @@
 //!
 //! Contract section 2.3. The token is known to its holder alone; the store keeps its digest.
 
+pub mod invitations;
 pub mod own;
 pub mod tickets;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
-use messaging_core::domain::account::{Member, Session, User, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Session, User, Workspace};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::digest::Digest;
@@ -25,6 +26,7 @@ use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::invitations::InvitationView;
 use crate::app::App;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
@@ -84,12 +86,16 @@ impl Input for LoginInput {}
 #[schemars(rename = "Login")]
 #[non_exhaustive]
 pub struct LoginReport {
-    /// The bearer token, which cannot be shown again; null where the session is a cookie.
+    /// The bearer token, which cannot be shown again; null where the session is a cookie, and where no session was opened.
     pub token: Option<Secret>,
-    /// Until when the session lasts.
+    /// Until when the session lasts; where none was opened, the ticket.
     pub expires_at: Timestamp,
-    /// Who signed in.
+    /// Who signed in, or is invited.
     pub user: UserView,
+    /// The invitation that a ticket opened instead of a session. The person accepts it signed in as themselves, with the
+    /// ticket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<InvitationView>,
 }
 
 /// `POST /auth/login`
@@ -156,7 +162,7 @@ fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
     } else {
         Some(token)
     };
-    LoginReport { token, expires_at, user: UserView::of(user) }
+    LoginReport { token, expires_at, user: UserView::of(user), invitation: None }
 }
 
 /// `POST /auth/logout`
@@ -206,7 +212,10 @@ pub struct MeReport {
     pub user: UserView,
     /// Whether a password is set. Without one, only tickets sign in.
     pub has_password: bool,
-    /// Where the person is a member, newest workspace first; at most 1000, `GET /workspaces` lists them all.
+    /// May look after the whole installation: `/system`.
+    pub operator: bool,
+    /// Where the person is a member who has accepted, newest workspace first; at most 1000, `GET /workspaces` lists them
+    /// all. Invitations are apart, in `GET /auth/invitations`.
     pub workspaces: Vec<Membership>,
 }
 
@@ -229,7 +238,7 @@ impl Operation for GetMe {
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<MeReport, Error> {
         let session = signed_in(cx.caller)?;
         let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
-        let found = cx.store().workspaces_of(session.user.id, page).await?.items;
+        let found = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?.items;
         let membership = |(workspace, member): (Workspace, Member)| Membership {
             workspace_id: workspace.id,
             name: workspace.name,
@@ -242,7 +251,8 @@ impl Operation for GetMe {
         };
         let workspaces = found.into_iter().map(membership).collect();
         let has_password = session.user.password_hash.is_some();
-        Ok(MeReport { user: UserView::of(session.user.clone()), has_password, workspaces })
+        let operator = session.user.operator;
+        Ok(MeReport { user: UserView::of(session.user.clone()), has_password, operator, workspaces })
     }
 }
 

@@ -195,7 +195,7 @@ impl Operation for GetSystem {
     const ID: &'static str = "getSystem";
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/system";
-    const ACCESS: Access = Access::AnyOwner;
+    const ACCESS: Access = Access::Operator;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "system get";
     const SUMMARY: &'static str = "Tell how the installation is: whether it sends, what waits, and the disk";

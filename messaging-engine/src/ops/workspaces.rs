@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Workspace};
 use messaging_core::domain::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::WorkspaceId;
@@ -81,7 +81,7 @@ impl Operation for ListWorkspaces {
         let page = cx.page(&call.query)?;
         let region = &cx.app.settings().data_region;
         if let Caller::Session(session) = cx.caller {
-            let slice = cx.store().workspaces_of(session.user.id, page).await?;
+            let slice = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?;
             return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, region)));
         }
         let only = cx.store().workspace(cx.workspace()?).await?;
@@ -126,8 +126,7 @@ impl Operation for CreateWorkspace {
             opt_out_keywords: Vec::new(),
             created_at: cx.now,
         };
-        let owner =
-            Member { workspace_id: workspace.id, user_id: session.user.id, role: Role::Owner, created_at: cx.now };
+        let owner = Member::active(workspace.id, session.user.id, Role::Owner, cx.now);
         cx.change(Write::PutWorkspace(workspace.clone(), Expect::Absent));
         cx.change(Write::PutMember(owner, Expect::Absent));
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::account::Workspace;
+use messaging_core::domain::account::{Member, Workspace};
 use messaging_core::domain::api_key::KeyText;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
@@ -93,7 +93,6 @@ impl App {
         if let Caller::Session(session) = &caller {
             let named = in_path.or(in_header).and_then(|text| text.parse().ok());
             let membership = match named {
-                _ if access == Access::AnyOwner => self.ownership_of(session.user.id).await?,
                 Some(workspace) => self.role_of(session.user.id, workspace).await?.map(|role| (workspace, role)),
                 None => None,
             };
@@ -105,24 +104,11 @@ impl App {
         Ok((caller, workspace))
     }
 
-    /// A workspace that a user is owner of.
-    async fn ownership_of(&self, user: UserId) -> Result<Option<(WorkspaceId, Role)>, StoreError> {
-        let mut page = PageRequest { after: None, limit: 200 };
-        loop {
-            let memberships = self.store().workspaces_of(user, page).await?;
-            let owned = memberships.items.iter().find(|(_, member)| member.role == Role::Owner);
-            if let Some((workspace, member)) = owned {
-                return Ok(Some((workspace.id, member.role)));
-            }
-            match memberships.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(None),
-            }
-        }
-    }
-
     async fn role_of(&self, user: UserId, workspace: WorkspaceId) -> Result<Option<Role>, StoreError> {
-        let load = async { Ok(self.store().member(workspace, user).await?.map(|stored| stored.record.role)) };
+        let load = async {
+            let member = self.store().member(workspace, user).await?.map(|stored| stored.record);
+            Ok(member.filter(Member::is_active).map(|member| member.role))
+        };
         self.lookups().roles.get(&(user, workspace), self.now(), load).await
     }
 

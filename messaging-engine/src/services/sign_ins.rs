@@ -14,8 +14,9 @@ impl App {
     /// yet: most attempts of a flood end here, without a commit.
     pub(crate) async fn admit_sign_in(&self, email: &str, client: Option<IpAddr>) -> Result<SignInAttempt, Error> {
         let attempt = SignInAttempt::new(email, client, self.now());
-        refuse(self.store().sign_in_blocks(&attempt).await?, attempt)?;
-        Ok(attempt)
+        let blocks = self.store().sign_in_blocks(&attempt).await?;
+        refuse(blocks, attempt)?;
+        Ok(attempt.after(blocks))
     }
 
     /// Counts the attempt as failed before its password is looked at.

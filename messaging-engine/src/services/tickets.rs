@@ -1,15 +1,14 @@
 //! Tickets: what opens one session for somebody without their password (contract section 2.3).
 //!
-//! A ticket is known to its holder alone; the store keeps its digest. It is void as soon as a password is set, so that
-//! nobody who kept one from before gets in after that.
+//! A ticket is known to its holder alone; the store keeps its digest. One of the operator is void as soon as a password is
+//! set, so that nobody who kept one from before gets in after that; one of a workspace's administrator opens an invitation.
 
 use std::time::Duration;
 
-use messaging_core::domain::account::{Ticket, User};
+use messaging_core::domain::account::{Ticket, TicketInvitation, User};
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::secret::Secret;
-use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
@@ -31,7 +30,7 @@ impl App {
     pub(crate) fn new_ticket(
         &self,
         user: &User,
-        workspace: Option<WorkspaceId>,
+        invitation: Option<TicketInvitation>,
         lifetime: Duration,
         now: Timestamp,
     ) -> (Ticket, Secret) {
@@ -40,7 +39,7 @@ impl App {
             digest: Digest::of(&text),
             user_id: user.id,
             password_version: user.password_version,
-            workspace_id: workspace,
+            invitation,
             created_at: now,
             expires_at: now + lifetime,
         };

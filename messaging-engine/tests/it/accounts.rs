@@ -148,6 +148,35 @@ async fn a_network_has_a_hundred_failures_an_hour() {
 }
 
 #[tokio::test]
+async fn guesses_at_one_email_from_everywhere_have_to_wait() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    let open = bed.sign_in("ann@example.com").await;
+    let from = |n: usize| format!("198.51.100.{n}");
+    for n in 0..50 {
+        let attempt = SignInAttempt::new("ann@example.com", Some(from(n).parse().unwrap()), START);
+        bed.store.commit(Changes::from_iter([Write::CountSignIn(attempt)]), Priority::Foreground).await.unwrap();
+    }
+    // The right password waits too, here and in every other process, and an open session goes on.
+    let right = json!({"email": "ann@example.com", "password": PASSWORD});
+    for app in [&bed.app, &bed.another_process()] {
+        let call = Call::new(&ANYBODY, Method::POST, "/auth/login").body(&right).from("192.0.2.1");
+        let reply = crate::bed::send(app, call).await;
+        assert_eq!((reply.summary().as_str(), reply.retry_after), ("429 rate_limited", Some(60)));
+    }
+    assert_eq!(bed.get(&open, "/auth/me").await.summary(), "200");
+    assert_eq!(login(&bed, "bob@example.com", PASSWORD, "192.0.2.1").await.summary(), "401 invalid_credentials");
+    for (n, wait) in [60, 120, 240, 480, 960, 1920, 3600, 3600].into_iter().enumerate() {
+        bed.clock.advance(Duration::from_secs(wait) - Duration::from_millis(1));
+        assert_eq!(login(&bed, "ann@example.com", "wrong horse", &from(n)).await.retry_after, Some(1), "{wait}");
+        bed.clock.advance(Duration::from_millis(1));
+        assert_eq!(login(&bed, "ann@example.com", "wrong horse", &from(n)).await.summary(), "401 invalid_credentials");
+    }
+    bed.clock.advance(Duration::from_hours(1));
+    assert_eq!(login(&bed, "ann@example.com", PASSWORD, "192.0.2.1").await.summary(), "200");
+}
+
+#[tokio::test]
 async fn a_flood_of_sign_ins_has_a_queue_of_its_own() {
     let bed = Bed::start();
     bed.user("ann@example.com").await;

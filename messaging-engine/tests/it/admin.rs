@@ -33,7 +33,7 @@ async fn a_user_is_created_once_and_then_changed() {
     assert_eq!((created.email.as_str(), created.name.as_deref()), ("ann@localhost", Some("Ann")));
     assert_eq!(
         serde_json::to_value(&created).unwrap(),
-        json!({"id": created.id, "email": "ann@localhost", "name": "Ann", "created_at": "2026-01-31T09:15:00.000Z"})
+        json!({"id": created.id, "email": "ann@localhost", "name": "Ann", "operator": false, "created_at": "2026-01-31T09:15:00.000Z"})
     );
     assert!(!signs_in(&bed, "ann@localhost", PASSWORD).await);
 
@@ -124,7 +124,12 @@ async fn dev_is_prepared_once() {
     let provider = bed.app.provider(first.workspace_id, Channel::Email).await.unwrap().unwrap();
     assert_eq!(provider.name, "sandbox");
 
+    let operator = bed.sign_in_with(DEV_EMAIL, password.expose()).await;
+    assert_eq!(bed.get(&operator, "/auth/me").await["operator"], true);
+    admin::set_operator(&bed.app, DEV_EMAIL, false).await.unwrap();
     let second = admin::prepare_dev(&bed.app).await.unwrap();
+    let operator = bed.sign_in_with(DEV_EMAIL, password.expose()).await;
+    assert_eq!(bed.get(&operator, "/auth/me").await["operator"], true, "that of an earlier version too");
     let mut without_secrets = first;
     (without_secrets.console_password, without_secrets.api_key) = (None, None);
     assert_eq!(second, without_secrets);

@@ -146,11 +146,23 @@ impl Bed {
         let path = format!("/workspaces/{workspace}/members");
         let reply = self.post(&Caller::Operator(Some(workspace)), &path, body).await;
         assert_eq!(reply.summary(), "201");
-        self.sign_in(email).await
+        let member = self.sign_in(email).await;
+        self.accept(&member, workspace).await;
+        member
+    }
+
+    /// Accepts the invitation to a workspace.
+    pub(crate) async fn accept(&self, person: &Caller, workspace: WorkspaceId) {
+        let path = format!("/auth/invitations/{workspace}/accept");
+        assert_eq!(self.call(Call::new(person, Method::POST, &path)).await.summary(), "200");
     }
 
     pub(crate) async fn sign_in(&self, email: &str) -> Caller {
-        let body = serde_json::json!({"email": email, "password": PASSWORD});
+        self.sign_in_with(email, PASSWORD).await
+    }
+
+    pub(crate) async fn sign_in_with(&self, email: &str, password: &str) -> Caller {
+        let body = serde_json::json!({"email": email, "password": password});
         let reply = self.post(&Caller::Anonymous, "/auth/login", body).await;
         assert_eq!(reply.summary(), "200");
         self.app.authenticate(reply["token"].as_str().unwrap()).await.unwrap()

@@ -170,24 +170,31 @@ async fn many_that_wait_are_cancelled_while_others_are_accepted() {
 }
 
 #[tokio::test]
-async fn the_installation_is_shown_to_owners_alone() {
+async fn the_installation_is_shown_to_operators_alone() {
     let (bed, workspace, owner) = Bed::with_owner().await;
-    let reply = bed.get(&owner, "/system").await;
+    let refused = bed.get(&owner, "/system").await;
+    assert_eq!(refused.summary(), "403 role_forbidden");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("admin set-operator --email"));
+    assert_eq!(bed.get(&owner, "/auth/me").await["operator"], false);
+    let key = bed.key(workspace, &["*"]).await;
+    assert_eq!(bed.get(&key, "/system").await.summary(), "403 session_required");
+    // Whoever founds a workspace is its owner, and no operator.
+    bed.user("eve@acme.com").await;
+    let eve = bed.sign_in("eve@acme.com").await;
+    assert_eq!(bed.post(&eve, "/workspaces", json!({"name": "Eve"})).await.status, 201);
+    assert_eq!(bed.get(&eve, "/system").await.summary(), "403 role_forbidden");
+
+    assert!(messaging_engine::admin::set_operator(&bed.app, "Owner@acme.com", true).await.unwrap().operator);
+    let operator = bed.sign_in("owner@acme.com").await;
+    assert_eq!(bed.get(&operator, "/auth/me").await["operator"], true);
+    let reply = bed.get(&operator, "/system").await;
     assert_eq!(reply.summary(), "200");
     assert_eq!((&reply["fenced"], &reply["held"], &reply["checks"]), (&json!(null), &json!([]), &json!([])));
     assert_eq!(reply["channels"].as_array().unwrap().len(), 6);
-    for role in ["admin", "viewer"] {
-        let member = bed.member(workspace, &format!("{role}@acme.com"), role).await;
-        assert_eq!(bed.get(&member, "/system").await.summary(), "403 role_forbidden");
-    }
-    let key = bed.key(workspace, &["*"]).await;
-    assert_eq!(bed.get(&key, "/system").await.summary(), "403 session_required");
-    // Whoever founds a workspace is an owner.
-    bed.user("eve@acme.com").await;
-    let eve = bed.sign_in("eve@acme.com").await;
-    assert_eq!(bed.get(&eve, "/system").await.summary(), "403 role_forbidden");
-    assert_eq!(bed.post(&eve, "/workspaces", json!({"name": "Eve"})).await.status, 201);
-    assert_eq!(bed.get(&eve, "/system").await.summary(), "200");
+    messaging_engine::admin::set_operator(&bed.app, "owner@acme.com", false).await.unwrap();
+    let before = bed.sign_in("owner@acme.com").await;
+    assert_eq!(bed.get(&before, "/system").await.summary(), "403 role_forbidden");
+    assert!(messaging_engine::admin::set_operator(&bed.app, "nobody@acme.com", true).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

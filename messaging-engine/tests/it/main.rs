@@ -29,6 +29,7 @@ mod fence;
 mod idempotency;
 mod imports;
 mod input;
+mod invitations;
 mod keys;
 mod layers;
 mod links;

@@ -1,7 +1,7 @@
 //! Contract section 2.3: members.
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::account::{Member, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Workspace};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
@@ -29,7 +29,7 @@ async fn a_member_is_added_listed_changed_and_removed() {
     assert_eq!(added.summary(), "201");
     let user = added["user_id"].as_str().unwrap().to_owned();
     let mut expected = json!({"user_id": user, "email": "ann@example.com", "name": null, "role": "editor",
-        "created_at": "2026-01-31T09:15:00.000Z"});
+        "status": "invited", "created_at": "2026-01-31T09:15:00.000Z"});
     assert_eq!(added.body, expected);
     let listed = bed.get(&owner, &members(workspace)).await;
     assert_eq!(listed["data"].as_array().unwrap().len(), 2);
@@ -37,6 +37,9 @@ async fn a_member_is_added_listed_changed_and_removed() {
     assert_eq!(listed["next_cursor"], Value::Null);
 
     let ann = bed.sign_in("ann@example.com").await;
+    assert_eq!(bed.get(&ann, &members(workspace)).await.summary(), "403 workspace_forbidden", "not before she accepts");
+    bed.accept(&ann, workspace).await;
+    expected["status"] = json!("active");
     let path = format!("{}/{user}", members(workspace));
     assert_eq!(bed.get(&ann, &members(workspace)).await.summary(), "403 role_forbidden");
     expected["role"] = json!("admin");
@@ -167,7 +170,7 @@ async fn each_rule_of_the_input() {
 }
 
 #[tokio::test]
-async fn strangers_do_not_lock_a_member_out() {
+async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
     const STRANGERS: usize = 1001;
     let (bed, workspace, owner) = Bed::with_owner().await;
     let user = id_of(&owner).parse().unwrap();
@@ -180,7 +183,7 @@ async fn strangers_do_not_lock_a_member_out() {
             Workspace { id: theirs, name, timezone, opt_out_keywords: Vec::new(), created_at: now },
             Expect::Absent,
         ));
-        let member = Member { workspace_id: theirs, user_id: user, role: Role::Viewer, created_at: now };
+        let member = Member { status: MemberStatus::Invited, ..Member::active(theirs, user, Role::Viewer, now) };
         writes.push(Write::PutMember(member, Expect::Absent));
     }
     bed.store.commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
@@ -188,14 +191,16 @@ async fn strangers_do_not_lock_a_member_out() {
     let owner = bed.sign_in("owner@acme.com").await;
     assert_eq!(bed.get(&owner, &members(workspace)).await.summary(), "200");
     let me = bed.get(&owner, "/auth/me").await;
-    assert_eq!(me["workspaces"].as_array().unwrap().len(), 1000, "bounded");
-    // The listing reaches them all, page by page.
+    assert_eq!(me["workspaces"].as_array().unwrap().len(), 1);
+    assert_eq!(me["workspaces"][0]["workspace_id"], json!(workspace));
+    assert_eq!(bed.get(&owner, "/workspaces").await["data"].as_array().unwrap().len(), 1);
+    // What they want is apart, page by page.
     let (mut found, mut query) = (0, "limit=200".to_owned());
     loop {
-        let page = bed.get(&owner, &format!("/workspaces?{query}")).await;
+        let page = bed.get(&owner, &format!("/auth/invitations?{query}")).await;
         found += page["data"].as_array().unwrap().len();
         let Some(cursor) = page["next_cursor"].as_str() else { break };
         query = format!("limit=200&cursor={cursor}");
     }
-    assert_eq!(found, STRANGERS + 1);
+    assert_eq!(found, STRANGERS);
 }

@@ -99,7 +99,7 @@ export function needs(id) {
   const { access } = operations[id];
   const rights = [...(access.scopes ?? [])];
   if (access.role) rights.push(`role ${access.role}`);
-  if (access.owner) rights.push("role owner");
+  if (access.operator) rights.push("operator");
   return rights.join(", ");
 }
 
@@ -108,7 +108,7 @@ export function missing(id) {
   const { access } = operations[id];
   const { role = "", scopes = [] } = session.workspace ?? {};
   if (access.role && RANKS.indexOf(role) < RANKS.indexOf(access.role)) return `role ${access.role}`;
-  if (access.owner && !session.me?.workspaces.some((one) => one.role === "owner")) return "role owner";
+  if (access.operator && !session.me?.operator) return "operator";
   return (access.scopes ?? []).find((scope) => !covers(scopes, scope)) ?? null;
 }
 

@@ -1,5 +1,5 @@
 // The account: who is signed in, the password, sessions, and what this browser keeps: theme, single keys.
-import { call, forgetSession, loadSession, me } from "../lib/api.js";
+import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { Table } from "../lib/table.js";
@@ -7,14 +7,15 @@ import { href } from "../lib/route.js";
 import { chooseTheme, chosenTheme, SHORTCUTS_OFF, THEMES } from "../app.js";
 
 export default function Account() {
-  const { user, workspaces } = me();
+  const { user } = me();
   return html`
     <${Head} title=${t("Account")}><button type="button" onClick=${signOut}>${t("Sign out")}</button></${Head}>
     <${Facts} pairs=${[
       [t("Name"), user.name && html`<bdi>${user.name}</bdi>`],
       [t("Email"), html`<bdi>${user.email}</bdi>`],
-      [t("Workspaces"), html`${workspaces.map((one) => html`<div key=${one.workspace_id}><bdi>${one.name}</bdi> <span class="muted">${t(one.role)}</span></div>`)}`],
     ]} />
+    <${Invitations} />
+    <${Workspaces} />
     <${Password} />
     <${Sessions} />
     <${Browser} />`;
@@ -24,6 +25,38 @@ async function signOut() {
   await call("logout", { quiet: true }).catch(() => {});
   forgetSession();
   location.hash = href("sign-in");
+}
+
+// ---- workspaces ----
+
+function Invitations() {
+  const found = useCall("listInvitations", { query: { limit: 200 } });
+  const accepted = async ({ workspace_id: id }) => {
+    await loadSession();
+    chooseWorkspace(id);
+    found.reload();
+  };
+  return html`<${Loaded} of=${found}>${({ data }) => data.length > 0 && html`<section class="stack" aria-labelledby="invitations"><h2 id="invitations">${t("Invitations")}</h2>
+    <${Table} caption=${t("Invitations")} rows=${data} columns=${[
+      { label: t("Workspace"), cell: (row) => html`<bdi>${row.name}</bdi>` },
+      { label: t("Role"), cell: (row) => t(row.role) },
+      { label: t("Invited by"), cell: (row) => (row.invited_by ? html`<bdi>${row.invited_by}</bdi>` : t("who runs the server")) },
+      { label: t("Invited"), cell: (row) => html`<${Time} at=${row.created_at} />` },
+    ]} actions=${(row) => html`<${Action} id="acceptInvitation" className="small" args=${{ path: { workspace_id: row.workspace_id }, body: {} }} onDone=${accepted} done=${t("You are a member of {name} now", { name: row.name })}>${t("Accept")}<span class="sr"> ${row.name}</span></${Action}>
+      <${Action} id="declineInvitation" className="small" args=${{ path: { workspace_id: row.workspace_id } }} onDone=${found.reload} done=${t("Declined")}>${t("Decline")}<span class="sr"> ${row.name}</span></${Action}>`} /></section>`}</${Loaded}>`;
+}
+
+function Workspaces() {
+  const { workspaces } = me();
+  const before = (row) => confirm({
+    title: t("Leave {name}?", { name: row.name }), action: t("Leave"),
+    text: t("You lose this workspace at once, and somebody else has to invite you again."),
+  });
+  return workspaces.length > 0 && html`<section class="stack" aria-labelledby="workspaces"><h2 id="workspaces">${t("Workspaces")}</h2>
+    <${Table} caption=${t("Workspaces")} rows=${workspaces} columns=${[
+      { label: t("Workspace"), cell: (row) => html`<bdi>${row.name}</bdi>` },
+      { label: t("Role"), cell: (row) => t(row.role) },
+    ]} actions=${(row) => html`<${Action} id="leaveWorkspace" className="small" args=${{ path: { workspace_id: row.workspace_id } }} before=${() => before(row)} onDone=${loadSession} done=${t("You left {name}", { name: row.name })}>${t("Leave")}<span class="sr"> ${row.name}</span></${Action}>`} /></section>`;
 }
 
 // ---- password ----

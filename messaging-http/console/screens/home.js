@@ -21,7 +21,7 @@ function NoWorkspace() {
   return html`<${Head} title=${t("Home")} />
     <div class="empty"><p class="empty-title">${t("You are in no workspace yet")}</p>
       <p>${t("Ask an admin of yours to invite you, or make a workspace of your own.")}</p>
-      <a class="button primary" href=${href("workspace", { new: 1 })}>${t("New workspace")}</a></div>`;
+      <a class="button primary" href=${href("workspace", { new: 1 })}>${t("New workspace")}</a> <a class="button" href=${href("account")}>${t("Your invitations")}</a></div>`;
 }
 
 // ---- the last seven days ----

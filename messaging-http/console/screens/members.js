@@ -15,6 +15,8 @@ const ROLES = [
 
 const nameOf = (role) => t(ROLES.find(([id]) => id === role)?.[1] ?? role);
 
+const isInvited = (row) => row.status === "invited";
+
 export default function Members({ query }) {
   const [reloads, setReloads] = useState(0);
   const again = () => setReloads((n) => n + 1);
@@ -23,8 +25,9 @@ export default function Members({ query }) {
   const columns = [
     { label: t("Name"), cell: (row) => html`<div><strong dir="auto">${row.name || row.email}</strong>${row.user_id === me().user.id && html` <span class="badge">${t("you")}</span>`}
         ${row.name && html`<br /><span class="muted" dir="auto">${row.email}</span>`}</div>` },
+    { label: t("Status"), cell: (row) => (isInvited(row) ? t("invited") : t("active")) },
     { label: t("Role"), cell: (row) => html`<${RoleOf} row=${row} onDone=${again} />` },
-    { label: t("Member since"), cell: (row) => html`<${Time} at=${row.created_at} />` },
+    { label: t("Added"), cell: (row) => html`<${Time} at=${row.created_at} />` },
   ];
   return html`
     <${Head} title=${t("Members")} text=${t("Who may work in {workspace}, and what they may do there.", { workspace: workspace().name })}>
@@ -34,7 +37,7 @@ export default function Members({ query }) {
     ${isNew && html`<${Invite} onDone=${(found) => { setInvited(found); changeQuery({ new: null }); again(); }} />`}
     <${List} id="listMembers" reloads=${reloads} caption=${t("Members")} columns=${columns} rowKey=${(row) => row.user_id}
       empty=${html`<${Empty} title=${t("Nobody is here")} text=${t("Invite the people you work with.")} action=${t("Invite a member")} href=${href("members", { new: 1 })} />`}
-      actions=${(row) => html`<${Link} row=${row} /> <${Remove} row=${row} onDone=${again} />`} />
+      actions=${(row) => html`${isInvited(row) && html`<${Link} row=${row} />`} <${Remove} row=${row} onDone=${again} />`} />
     ${!isNew && html`<section class="stack" aria-labelledby="roles"><h2 id="roles">${t("Roles")}</h2>
       <dl class="facts">${ROLES.map(([, name, text]) => html`<div><dt>${t(name)}</dt><dd>${t(text)}</dd></div>`)}</dl></section>`}`;
 }
@@ -64,18 +67,18 @@ function Invite({ onDone }) {
     </${Form}></section>`;
 }
 
-const taken = ({ code }) => (code === "already_exists" ? { text: t("They are a member already. Make a new link in their row below.") } : null);
+const taken = ({ code }) => (code === "already_exists" ? { text: t("They are a member or invited already. Invited people get a new link in their row below.") } : null);
 
 function Invited({ member, link, onClose }) {
   useFocusBack();
   const part = useFirstFocus("button");
-  return html`<section ref=${part} class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is a member now", { email: member.email })}</h2>
+  return html`<section ref=${part} class="notice good" aria-labelledby="invited"><h2 id="invited" dir="auto">${t("{email} is invited", { email: member.email })}</h2>
     ${link ? html`<${LinkText} link=${link} />` : html`<p>${t("The link could not be made; try again in their row.")}</p>`}
     <div class="actions"><button type="button" class="small" onClick=${onClose}>${t("Close")}</button></div></section>`;
 }
 
 function LinkText({ link }) {
-  return html`<p>${t("Give them this link. It works once, until {time}, and lets them choose a password.", { time: absolute(link.expires_at, { dateStyle: "medium", timeStyle: "short" }) })}</p>
+  return html`<p>${t("Give them this link. It works once, until {time}. Whoever is new here chooses a password by it; others sign in and accept.", { time: absolute(link.expires_at, { dateStyle: "medium", timeStyle: "short" }) })}</p>
     <${Code} text=${link.url} label=${t("Link")} />`;
 }
 
@@ -83,7 +86,7 @@ function LinkText({ link }) {
 function Link({ row }) {
   const show = (link) => dialog((close) => html`<${LinkText} link=${link} />
     <div class="actions"><button type="button" onClick=${() => close()}>${t("Close")}</button></div>`,
-  { title: t("Sign-in link") });
+  { title: t("Link of the invitation") });
   return html`<${Action} id="createMemberTicket" className="small" args=${{ path: { user_id: row.user_id } }} done=${t("The link is made")} onDone=${show}>
     ${t("New link")}<span class="sr"> ${t("for {email}", { email: row.email })}</span></${Action}>`;
 }

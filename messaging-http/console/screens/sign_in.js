@@ -1,5 +1,6 @@
-// Signing in: by email and password, or by a ticket in the link; whoever has no password yet then chooses one.
-import { call, loadSession, me } from "../lib/api.js";
+// Signing in: by email and password, or by a ticket in the link; whoever has no password yet then chooses one. A ticket of
+// somebody who has an account shows the invitation, which they accept signed in.
+import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
@@ -7,8 +8,12 @@ import { Brand } from "../app.js";
 /** Signs in by a ticket. Answers whether that worked; what went wrong is said on the screen. */
 export async function redeem(ticket) {
   try {
-    await call("redeemTicket", { body: { ticket, cookie: true }, quiet: true });
+    const { invitation, user } = await call("redeemTicket", { body: { ticket, cookie: true }, quiet: true });
     await loadSession();
+    if (invitation) {
+      pending = { invitation, ticket, email: user.email };
+      return true;
+    }
     pending = { chooses: !me().has_password };
     location.hash = pending.chooses ? "#/sign-in" : "#/";
     return true;
@@ -22,7 +27,7 @@ let pending = {};
 
 export default function SignIn() {
   useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
-  const { chooses, said } = pending;
+  const { chooses, said, invitation, email } = pending;
   const done = () => {
     pending = {};
     if (location.hash.startsWith("#/sign-in")) go("");
@@ -32,13 +37,45 @@ export default function SignIn() {
       <p class="muted">${t("Your link worked once. You will sign in with your email and this password from now on.")}</p>
       <${PasswordForm} onDone=${done} /></div>`;
   }
+  if (me() && invitation) return html`<${Invitation} ...${pending} onDone=${done} />`;
   if (me()) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
-    <${SignInForm} onDone=${done} />
+    ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}
+    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
       <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
+}
+
+function Invitation({ invitation, ticket, email, onDone }) {
+  const [fault, setFault] = useState(null);
+  const { user } = me();
+  const accept = async () => {
+    try {
+      await call("acceptInvitation", { path: { workspace_id: invitation.workspace_id }, body: { ticket }, quiet: true });
+      await loadSession();
+      onDone();
+      chooseWorkspace(invitation.workspace_id);
+    } catch (error) {
+      setFault(error.message);
+      announce(error.message, { fault: true });
+    }
+  };
+  const signOut = async () => {
+    await call("logout", { quiet: true }).catch(() => {});
+    forgetSession();
+  };
+  const isTheirs = user.email === email;
+  return html`<div class="stack"><h1 tabindex="-1">${t("You are invited to {name}", { name: invitation.name })}</h1>
+    <p>${isTheirs
+      ? t("You will be {role} there.", { role: t(invitation.role) })
+      : t("The invitation is for {email}, and you are signed in as {other}.", { email, other: user.email })}</p>
+    ${fault && html`<div class="notice fault" role="alert"><p>${fault}</p></div>`}
+    <div class="actions">${isTheirs
+      ? html`<button type="button" class="primary" onClick=${accept}>${t("Accept")}</button>`
+      : html`<button type="button" class="primary" onClick=${signOut}>${t("Sign in as {email}", { email })}</button>`}
+      <a class="button" href="#/" onClick=${onDone}>${t("Not now")}</a></div></div>`;
 }
 
 /** Email and password. */

@@ -1,4 +1,4 @@
-// System, for owners: whether messages leave, what waits and why, what the server's checks say.
+// System, for operators: whether messages leave, what waits and why, what the server's checks say.
 import { Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded, number, t, Time, useCall, words } from "../lib/ui.js";
 import { Table } from "../lib/table.js";
 import { channelName } from "../lib/channels.js";
@@ -9,7 +9,7 @@ const AGAIN_MILLISECONDS = 10000;
 export default function System() {
   const found = useCall("getSystem", {}, { every: AGAIN_MILLISECONDS });
   return html`
-    <${Head} title=${t("System")} text=${t("This installation, all workspaces together. Shown to owners.")} />
+    <${Head} title=${t("System")} text=${t("This installation, all workspaces together. Shown to operators.")} />
     <${Loaded} of=${found} skeleton=${8}>${(system) => html`
       <${Fence} system=${system} />
       <${Overview} system=${system} />

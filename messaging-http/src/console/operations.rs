@@ -39,9 +39,9 @@ struct Needed {
     /// The least role in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
-    /// To be owner of any workspace.
+    /// To be an operator of the installation.
     #[serde(skip_serializing_if = "is_false")]
-    owner: bool,
+    operator: bool,
     /// Whether keys are refused.
     #[serde(skip_serializing_if = "is_false")]
     session: bool,
@@ -113,7 +113,7 @@ fn needed(access: Access) -> Needed {
         Access::Scopes(first, second) => Needed { scopes: vec![first.as_str(), second.as_str()], ..nothing },
         Access::Session => Needed { session: true, ..nothing },
         Access::SessionRole(role) => Needed { session: true, role: Some(role), ..nothing },
-        Access::AnyOwner => Needed { session: true, owner: true, ..nothing },
+        Access::Operator => Needed { session: true, operator: true, ..nothing },
         // Of those who sign in.
         Access::Administration => Needed { role: Some(Role::Admin), ..nothing },
     }

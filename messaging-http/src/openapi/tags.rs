@@ -21,6 +21,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "event" => "What contacts did in your product; segments and automations look at it.",
         "health" => "Whether the server can take requests.",
         "import" => "Files of contacts: announce, upload, follow.",
+        "invitation" => "Workspaces that a person is invited to; a membership opens nothing before they accept.",
         "key" => "API keys: what programs sign their requests with.",
         "list" => "Lists that contacts are put on.",
         "member" => "The people of a workspace and their roles.",

@@ -26,12 +26,14 @@ enum Caller {
     Session(Option<Role>),
     /// An owner who does not say which workspace is meant.
     Unspecific,
+    /// An operator of the installation who is no member.
+    Operator,
 }
 
 /// The code of the refusal, or `None` where the operation itself is reached.
 fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
     let refused = |code: &str| Some(code.to_owned());
-    let is_in_path = endpoint.path.contains("{workspace_id}");
+    let is_in_path = endpoint.path.starts_with("/workspaces/{workspace_id}");
     let access = endpoint.access;
     if access == Access::Public {
         return None;
@@ -45,12 +47,15 @@ fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
         Caller::Key(scopes) => key_expected(access, scopes),
         Caller::Unspecific if is_in_path => None,
         Caller::Unspecific => match access {
-            Access::AnyCredential | Access::Session | Access::AnyOwner => None,
+            Access::AnyCredential | Access::Session => None,
+            Access::Operator => refused("role_forbidden"),
             _ => refused("workspace_forbidden"),
         },
+        Caller::Operator if access == Access::Operator => None,
+        Caller::Session(_) if access == Access::Operator => refused("role_forbidden"),
+        Caller::Operator => expected(endpoint, &Caller::Session(None)),
         Caller::Session(role) => match (access, role) {
             (Access::AnyCredential | Access::Session, _) if !is_in_path => None,
-            (Access::AnyOwner, role) if *role != Some(Role::Owner) => refused("role_forbidden"),
             (_, None) => refused("workspace_forbidden"),
             (access, Some(role)) if role_suffices(access, *role) => None,
             _ => refused("role_forbidden"),
@@ -61,7 +66,7 @@ fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
 fn key_expected(access: Access, held: &[Scope]) -> Option<String> {
     let needed = match access {
         Access::Public | Access::AnyCredential => return None,
-        Access::Session | Access::SessionRole(_) | Access::AnyOwner => return Some("session_required".to_owned()),
+        Access::Session | Access::SessionRole(_) | Access::Operator => return Some("session_required".to_owned()),
         Access::Scope(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
@@ -108,7 +113,8 @@ fn role_suffices(access: Access, role: Role) -> bool {
         Access::Scope(scope) => has(scope),
         Access::Scopes(first, second) => has(first) && has(second),
         Access::Administration | Access::SessionRole(Role::Admin) => is_administrator,
-        Access::SessionRole(Role::Owner) | Access::AnyOwner => role == Role::Owner,
+        Access::SessionRole(Role::Owner) => role == Role::Owner,
+        Access::Operator => false,
         Access::SessionRole(Role::Editor) => role != Role::Viewer,
         Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(Role::Viewer) => true,
     }
@@ -124,6 +130,7 @@ fn callers(endpoint: &Endpoint) -> Vec<Caller> {
         Caller::Key(vec![]),
         Caller::Session(None),
         Caller::Unspecific,
+        Caller::Operator,
     ];
     callers.extend(Scope::ALL.iter().map(|scope| Caller::Key(vec![*scope])));
     if let Access::Scopes(first, second) = endpoint.access {
@@ -150,6 +157,7 @@ fn token(
         Caller::ForeignKey => key(server.new_key(&[Scope::All], |key| key.workspace_id = foreign)),
         Caller::Session(role) => session(server.new_session(*role)),
         Caller::Unspecific => session(server.new_session(Some(Role::Owner))),
+        Caller::Operator => session(server.new_operator(None)),
     }
 }
 

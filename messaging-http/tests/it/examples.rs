@@ -13,8 +13,10 @@ use http_body_util::{BodyExt as _, Full};
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
 use messaging_core::ports::fetch::Fetched;
+use messaging_core::scope::Role;
+use messaging_engine::ops::members::{CreateMember, MemberInput};
 use messaging_engine::ops::{self, Endpoint};
-use messaging_engine::{App, SecretKey, Settings, admin};
+use messaging_engine::{App, Caller, SecretKey, Settings, admin};
 use messaging_http::{ApiService, ServiceOptions};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
 use messaging_transport::Options;
@@ -61,6 +63,16 @@ struct Run {
     _directory: tempfile::TempDir,
 }
 
+/// A workspace that invites the user of the run.
+async fn invitation(app: &App, name: &str) -> String {
+    let owner = "cleo@example.com";
+    admin::create_user(app, owner, None, None).await.unwrap();
+    let workspace = admin::create_workspace(app, name, owner).await.unwrap().id;
+    let invited = MemberInput::new(admin::DEV_EMAIL.parse().unwrap(), Role::Editor);
+    app.run(CreateMember).body(invited).by(&Caller::Operator(Some(workspace))).await.unwrap();
+    workspace.to_string()
+}
+
 impl Run {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -82,7 +94,10 @@ impl Run {
             .unwrap();
         let dev = admin::prepare_dev(&app).await.unwrap();
         let service = ApiService::new(app.clone(), ServiceOptions::default());
+        let (inviting, declined) = (invitation(&app, "Partners").await, invitation(&app, "Elsewhere").await);
         let kept = BTreeMap::from([
+            ("inviting".to_owned(), inviting),
+            ("declined".to_owned(), declined),
             ("password".to_owned(), dev.console_password.unwrap().expose().to_owned()),
             ("workspace".to_owned(), dev.workspace_id.to_string()),
         ]);

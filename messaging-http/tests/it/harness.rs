@@ -180,14 +180,7 @@ impl TestServer {
         let now = self.app.now();
         let user_id: UserId = self.app.new_id(now);
         let token = format!("ms_{}", api_key::random_text(self.app.entropy(), b"abcdefghijklmnop", 40));
-        let user = User {
-            id: user_id,
-            email: format!("{user_id}@example.com").to_lowercase(),
-            name: None,
-            password_hash: None,
-            password_version: 0,
-            created_at: now,
-        };
+        let user = User::new(user_id, format!("{user_id}@example.com").to_lowercase(), now);
         let session = Session {
             id: self.app.new_id(now),
             token_digest: Digest::of(&token),
@@ -200,8 +193,19 @@ impl TestServer {
         };
         let mut writes = vec![Write::PutUser(user, Expect::Absent), Write::PutSession(session)];
         if let Some(role) = role {
-            let member = Member { workspace_id: self.workspace, user_id, role, created_at: now };
+            let member = Member::active(self.workspace, user_id, role, now);
             writes.push(Write::PutMember(member, Expect::Absent));
+        }
+        (token, writes)
+    }
+
+    /// The same, of an operator of the installation.
+    pub(crate) fn new_operator(&self, role: Option<Role>) -> (String, Vec<Write>) {
+        let (token, mut writes) = self.new_session(role);
+        for write in &mut writes {
+            if let Write::PutUser(user, _) = write {
+                user.operator = true;
+            }
         }
         (token, writes)
     }

@@ -1,7 +1,9 @@
 //! Users, sessions, workspaces, memberships.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Session, Ticket, User, Workspace};
+use messaging_core::domain::account::{
+    Member, MemberStatus, Session, Ticket, TicketInvitation, User, Workspace,
+};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::SessionId;
 use messaging_core::ports::store::Store;
@@ -13,7 +15,7 @@ use super::{all_pages, first, put, refuse};
 /// A user is found by id and by email, with all fields, at its revision.
 pub async fn users_round_trip(store: &dyn Store) {
     let complete = user();
-    let bare = User { name: None, password_hash: None, ..user() };
+    let bare = User::new(id(), "bare@example.org".to_owned(), at(1));
     put(store, [&complete, &bare].map(|user| Write::PutUser(user.clone(), Expect::Absent))).await;
     for user in [&complete, &bare] {
         let by_id = store.user(user.id).await.unwrap().unwrap();
@@ -84,7 +86,8 @@ pub async fn sessions_are_listed_by_user(store: &dyn Store) {
 /// A ticket is found until it is taken, expired or not; whoever comes second is told.
 pub async fn tickets_are_taken_once(store: &dyn Store) {
     let made = ticket("ticket", at(-100));
-    let of_workspace = Ticket { workspace_id: Some(id()), ..ticket("another", at(100)) };
+    let invitation = TicketInvitation { workspace_id: id(), role: Role::Editor, up_to: Role::Admin };
+    let of_workspace = Ticket { invitation: Some(invitation), ..ticket("another", at(100)) };
     put(store, [&made, &of_workspace].map(|ticket| Write::PutTicket(ticket.clone()))).await;
     assert_eq!(store.ticket(&made.digest).await.unwrap(), Some(made.clone()));
     assert_eq!(store.ticket(&Digest::of("unknown")).await.unwrap(), None);
@@ -130,7 +133,7 @@ pub async fn memberships_list_both_ways(store: &dyn Store) {
     let members = store.members(older.id, first(10)).await.unwrap();
     assert_eq!(members.items, [(second_member, second_user.clone()), (first_member.clone(), first_user.clone())]);
     assert_eq!(members.next, None);
-    let workspaces = store.workspaces_of(first_user.id, first(10)).await.unwrap();
+    let workspaces = store.workspaces_of(first_user.id, MemberStatus::Active, first(10)).await.unwrap();
     assert_eq!(workspaces.items, [(newer.clone(), elsewhere), (older.clone(), first_member.clone())]);
 
     let one = store.member(older.id, first_user.id).await.unwrap().unwrap();
@@ -141,7 +144,7 @@ pub async fn memberships_list_both_ways(store: &dyn Store) {
         put(store, [Write::DeleteMember(older.id, first_user.id)]).await;
     }
     assert_eq!(store.member(older.id, first_user.id).await.unwrap(), None);
-    assert_eq!(store.workspaces_of(first_user.id, first(10)).await.unwrap().items.len(), 1);
+    assert_eq!(store.workspaces_of(first_user.id, MemberStatus::Active, first(10)).await.unwrap().items.len(), 1);
     assert!(store.user(first_user.id).await.unwrap().is_some());
 
     let renamed = Workspace { name: "Other".to_owned(), ..newer };
@@ -164,6 +167,43 @@ pub async fn owners_are_counted(store: &dyn Store) {
     put(store, [Write::PutMember(lowered, Expect::Revision(1))]).await;
     assert_eq!(store.owner_count(one.id).await.unwrap(), 1);
     assert_eq!(store.owner_count(id()).await.unwrap(), 0);
+}
+
+/// Invitations are listed apart, in pages of their own, and count for no owner until they are accepted.
+pub async fn invitations_are_listed_apart(store: &dyn Store) {
+    let (person, mut invitations) = (user(), Vec::new());
+    put(store, [Write::PutUser(person.clone(), Expect::Absent)]).await;
+    let invite = async || {
+        let theirs = workspace();
+        let invited = Member { status: MemberStatus::Invited, ..member(theirs.id, person.id, Role::Owner) };
+        let writes =
+            [Write::PutWorkspace(theirs.clone(), Expect::Absent), Write::PutMember(invited.clone(), Expect::Absent)];
+        put(store, writes).await;
+        (theirs, invited)
+    };
+    for _ in 0..5 {
+        invitations.insert(0, invite().await);
+    }
+    let listed = |status| async move { store.workspaces_of(person.id, status, first(100)).await.unwrap().items };
+    assert_eq!(listed(MemberStatus::Invited).await, invitations);
+    assert_eq!(listed(MemberStatus::Active).await, []);
+    let (home, invited) = invitations.remove(2);
+    assert_eq!(store.owner_count(home.id).await.unwrap(), 0);
+    assert_eq!(store.members(home.id, first(10)).await.unwrap().items[0].0, invited);
+
+    let accepted = Member { status: MemberStatus::Active, ..invited };
+    put(store, [Write::PutMember(accepted.clone(), Expect::Revision(1))]).await;
+    assert_eq!(listed(MemberStatus::Active).await, [(home.clone(), accepted)]);
+    assert_eq!(store.owner_count(home.id).await.unwrap(), 1);
+    let add = async || {
+        invite().await;
+    };
+    let paged = all_pages(
+        2,
+        async |page| store.workspaces_of(person.id, MemberStatus::Invited, page).await,
+        add,
+    );
+    assert_eq!(paged.await, invitations);
 }
 
 /// Pages of members and of workspaces neither skip nor repeat.
@@ -189,9 +229,9 @@ pub async fn listings_are_exact_while_rows_are_inserted(store: &dyn Store) {
     for _ in 0..5 {
         found_more().await;
     }
-    let expected = store.workspaces_of(user.id, first(100)).await.unwrap();
+    let expected = store.workspaces_of(user.id, MemberStatus::Active, first(100)).await.unwrap();
     assert_eq!((expected.items.len(), expected.next), (6, None));
-    let listed = all_pages(2, async |page| store.workspaces_of(user.id, page).await, found_more).await;
+    let listed = all_pages(2, async |page| store.workspaces_of(user.id, MemberStatus::Active, page).await, found_more).await;
     assert_eq!(listed, expected.items);
 }
 

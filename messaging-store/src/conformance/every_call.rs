@@ -11,7 +11,7 @@ pub mod prelude {
     pub use messaging_core::changes::{
         AudienceRow, ContactSends, DateFire, JobHandle, Reply, ReplyKey, RunKey, WaitingKey,
     };
-    pub use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
+    pub use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
     pub use messaging_core::domain::attachment::MessageBlob;
     pub use messaging_core::domain::attempt::MessageAttempt;
@@ -105,7 +105,7 @@ macro_rules! for_every_read {
                 users(page: PageRequest) -> Slice<User>;
                 workspaces(page: PageRequest) -> Slice<Workspace>;
                 workspace(id: WorkspaceId) -> Option<Stored<Workspace>>;
-                workspaces_of(user: UserId, page: PageRequest) -> Slice<(Workspace, Member)>;
+                workspaces_of(user: UserId, status: MemberStatus, page: PageRequest) -> Slice<(Workspace, Member)>;
                 member(workspace: WorkspaceId, user: UserId) -> Option<Stored<Member>>;
                 members(workspace: WorkspaceId, page: PageRequest) -> Slice<(Member, User)>;
                 owner_count(workspace: WorkspaceId) -> u64;

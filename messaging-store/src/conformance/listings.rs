@@ -4,6 +4,7 @@
 
 use std::fmt::Debug;
 
+use messaging_core::domain::account::MemberStatus;
 use messaging_core::changes::{Engagement, Expect, Write};
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
@@ -205,7 +206,7 @@ impl World {
         };
         let logged = store.events_after(home, page.after, page.limit).await.unwrap();
         vec![
-            listed("workspaces of a user", store.workspaces_of(self.user, page).await),
+            listed("workspaces of a user", store.workspaces_of(self.user, MemberStatus::Active, page).await),
             listed("members", store.members(home, page).await),
             listed("api keys", store.api_keys(home, page).await),
             listed("attempts", store.attempts(home, self.message.id, page).await),

@@ -64,6 +64,9 @@ pub fn user() -> User {
         name: Some("Ада Лавлейс".to_owned()),
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
         password_version: 3,
+        operator: true,
+        created_by: Some(WorkspaceId::from_bytes([7; 16])),
+        signed_in: true,
         created_at: at(1),
     }
 }
@@ -74,7 +77,7 @@ pub fn ticket(text: &str, expires_at: Timestamp) -> Ticket {
         digest: Digest::of(text),
         user_id: id(),
         password_version: 3,
-        workspace_id: None,
+        invitation: None,
         created_at: at(2),
         expires_at,
     }
@@ -107,7 +110,8 @@ pub fn workspace() -> Workspace {
 
 /// A membership.
 pub fn member(workspace_id: WorkspaceId, user_id: UserId, role: Role) -> Member {
-    Member { workspace_id, user_id, role, created_at: at(4) }
+    let up_to = Some(Role::Admin);
+    Member { invited_by: Some("ann@example.org".to_owned()), up_to, ..Member::active(workspace_id, user_id, role, at(4)) }
 }
 
 /// A user, put with a membership.

@@ -73,10 +73,10 @@ pub(crate) const TABLES: &[Table] = &[
     same("workspaces", "id, revision, doc"),
     table(
         "members",
-        "workspace, user_id, owner, revision, doc",
-        Rows::Select("SELECT workspace, user AS user_id, owner, revision, doc FROM members"),
+        "workspace, user_id, owner, invited, revision, doc",
+        Rows::Select("SELECT workspace, user AS user_id, owner, invited, revision, doc FROM members"),
     ),
-    same("sign_in_failures", "n, at, network, email"),
+    same("sign_in_failures", "n, at, network, site, email, account, slowed"),
     table(
         "api_keys",
         "workspace, id, prefix, secret, revision, doc",

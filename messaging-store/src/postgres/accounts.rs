@@ -2,11 +2,10 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
-use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
 
 use super::PostgresStore;
@@ -88,16 +87,16 @@ pub(super) fn put_workspace(transaction: &mut Transaction, workspace: &Workspace
 
 pub(super) fn put_member(transaction: &mut Transaction, member: &Member, expect: Expect) -> Result<(), Fault> {
     let (workspace, user) = (uuid(member.workspace_id), uuid(member.user_id));
-    let (owner, doc) = (member.role == Role::Owner, document(member)?);
+    let (owner, invited, doc) = (member.is_active_owner(), !member.is_active(), document(member)?);
     match expect {
         Expect::Absent => transaction.run(
-            "INSERT INTO members (workspace, user_id, owner, revision, doc) VALUES ($1, $2, $3, 1, $4)",
-            params![workspace, user, owner, doc],
+            "INSERT INTO members (workspace, user_id, owner, invited, revision, doc) VALUES ($1, $2, $3, $4, 1, $5)",
+            params![workspace, user, owner, invited, doc],
         ),
         Expect::Revision(revision) => transaction.run_one(
-            "UPDATE members SET owner = $3, doc = $4, revision = revision + 1
-             WHERE workspace = $1 AND user_id = $2 AND revision = $5",
-            params![workspace, user, owner, doc, revision_param(revision)],
+            "UPDATE members SET owner = $3, invited = $4, doc = $5, revision = revision + 1
+             WHERE workspace = $1 AND user_id = $2 AND revision = $6",
+            params![workspace, user, owner, invited, doc, revision_param(revision)],
         ),
     }
     Ok(())
@@ -166,11 +165,17 @@ impl Accounts for PostgresStore {
         self.reads.one_shared("SELECT revision, doc FROM workspaces WHERE id = $1", params![uuid(id)], stored).await
     }
 
-    async fn workspaces_of(&self, user: UserId, page: PageRequest) -> Result<Slice<(Workspace, Member)>, StoreError> {
+    async fn workspaces_of(
+        &self,
+        user: UserId,
+        status: MemberStatus,
+        page: PageRequest,
+    ) -> Result<Slice<(Workspace, Member)>, StoreError> {
         const SQL: &str = "SELECT workspaces.doc, members.doc
             FROM members JOIN workspaces ON workspaces.id = members.workspace
-            WHERE members.user_id = $1 AND members.workspace < $2 ORDER BY members.workspace DESC LIMIT $3";
-        let key = params![uuid(user), below_id(&page), one_more(&page)];
+            WHERE members.user_id = $1 AND members.invited = $2 AND members.workspace < $3
+            ORDER BY members.workspace DESC LIMIT $4";
+        let key = params![uuid(user), status == MemberStatus::Invited, below_id(&page), one_more(&page)];
         let items = self.reads.many(SQL, key, |row| Ok((record(row, 0)?, record(row, 1)?))).await?;
         Ok(slice(items, page.limit, |(workspace, _): &(Workspace, Member)| workspace.id.to_bytes()))
     }

@@ -2,11 +2,10 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
-use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -85,17 +84,19 @@ pub(super) fn put_workspace(connection: &Connection, workspace: &Workspace, expe
 
 pub(super) fn put_member(connection: &Connection, member: &Member, expect: Expect) -> Result<(), Fault> {
     let (workspace, user) = (member.workspace_id.to_bytes(), member.user_id.to_bytes());
-    let (owner, doc) = (member.role == Role::Owner, document(member)?);
+    let (owner, invited, doc) = (member.is_active_owner(), !member.is_active(), document(member)?);
     expect_one(match expect {
         Expect::Absent => connection
-            .prepare_cached("INSERT INTO members (workspace, user, owner, revision, doc) VALUES (?1, ?2, ?3, 1, ?4)")?
-            .execute(params![workspace, user, owner, doc])?,
+            .prepare_cached(
+                "INSERT INTO members (workspace, user, owner, invited, revision, doc) VALUES (?1, ?2, ?3, ?4, 1, ?5)",
+            )?
+            .execute(params![workspace, user, owner, invited, doc])?,
         Expect::Revision(revision) => connection
             .prepare_cached(
-                "UPDATE members SET owner = ?3, doc = ?4, revision = revision + 1
-                 WHERE workspace = ?1 AND user = ?2 AND revision = ?5",
+                "UPDATE members SET owner = ?3, invited = ?4, doc = ?5, revision = revision + 1
+                 WHERE workspace = ?1 AND user = ?2 AND revision = ?6",
             )?
-            .execute(params![workspace, user, owner, doc, revision])?,
+            .execute(params![workspace, user, owner, invited, doc, revision])?,
     })
 }
 
@@ -198,13 +199,20 @@ impl Accounts for SqliteStore {
             .await
     }
 
-    async fn workspaces_of(&self, user: UserId, page: PageRequest) -> Result<Slice<(Workspace, Member)>, StoreError> {
+    async fn workspaces_of(
+        &self,
+        user: UserId,
+        status: MemberStatus,
+        page: PageRequest,
+    ) -> Result<Slice<(Workspace, Member)>, StoreError> {
         const SQL: &str = "SELECT workspaces.doc, members.doc
             FROM members INDEXED BY members_by_user JOIN workspaces ON workspaces.id = members.workspace
-            WHERE members.user = ?1 AND members.workspace < ?2 ORDER BY members.workspace DESC LIMIT ?3";
+            WHERE members.user = ?1 AND members.invited = ?2 AND members.workspace < ?3
+            ORDER BY members.workspace DESC LIMIT ?4";
         self.readers
             .read(move |connection| {
-                let key = params![user.to_bytes(), below(&page), one_more(&page)];
+                let invited = status == MemberStatus::Invited;
+                let key = params![user.to_bytes(), invited, below(&page), one_more(&page)];
                 let items = many(connection, SQL, key, |row| Ok((record(row, 0)?, record(row, 1)?)))?;
                 Ok(slice(items, page.limit, |(workspace, _): &(Workspace, Member)| workspace.id.to_bytes()))
             })

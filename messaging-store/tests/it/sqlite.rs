@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::changes::{Expect, NewJob, Write};
+use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::contact::erasure::Names;
+use messaging_core::domain::digest::Digest;
 use messaging_core::domain::message::{EventKind, MessageFilter};
 use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
 use messaging_core::ports::settle_blobs;
@@ -16,9 +18,10 @@ use messaging_core::ports::store::{
     Accounts as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _, Sandbox as _,
     Store as _, StoreError, Topic,
 };
+use messaging_core::scope::Role;
 use messaging_store::conformance::sample::{
     at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
-    next_due, reply, user,
+    next_due, reply, ticket, user, workspace,
 };
 use messaging_store::conformance::{self, all_pages, commit, first, put, refuse_claim};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
@@ -374,6 +377,53 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     assert!(slice.items.is_empty() && slice.next.is_some());
     let found = all_pages(10, async |page| store.messages(workspace, &filter, page).await, async || ()).await;
     assert_eq!(found, [rare]);
+}
+
+/// Memberships from before invitations stay as they were, and whoever could not sign in yet belongs to the workspace that
+/// created them.
+#[tokio::test]
+async fn memberships_of_older_databases_are_active() {
+    let place = tempfile::tempdir().unwrap();
+    let home = workspace();
+    let bare = |name: &str| User::new(id(), format!("{name}@example.org"), at(4));
+    let (waiting, twice, elsewhere) = (bare("waiting"), bare("twice"), workspace());
+    let signed_in = User { password_hash: Some("$argon2id$".to_owned()), ..bare("ann") };
+    let later = User { created_at: at(3), ..bare("later") };
+    let users = [&waiting, &twice, &signed_in, &later];
+    let joined = |user: &User, to: &Workspace| {
+        Write::PutMember(Member::active(to.id, user.id, Role::Owner, at(4)), Expect::Absent)
+    };
+    let mut store = open(place.path());
+    put(&store, [&home, &elsewhere].map(|one| Write::PutWorkspace(one.clone(), Expect::Absent))).await;
+    put(&store, users.map(|user| Write::PutUser(user.clone(), Expect::Absent))).await;
+    put(&store, users.map(|user| joined(user, &home))).await;
+    put(&store, [joined(&twice, &elsewhere), Write::PutTicket(ticket("old", at(100)))]).await;
+    drop(store);
+
+    // As the schema was before, and then its migration.
+    let database = raw(place.path());
+    database
+        .execute_batch(
+            "DROP INDEX members_by_user; DROP INDEX sign_in_failures_by_site; DROP INDEX sign_in_failures_by_account;
+             ALTER TABLE members DROP COLUMN invited;
+             ALTER TABLE sign_in_failures DROP COLUMN site;
+             ALTER TABLE sign_in_failures DROP COLUMN account;
+             ALTER TABLE sign_in_failures DROP COLUMN slowed;
+             CREATE INDEX members_by_user ON members (user, workspace);
+             INSERT INTO sign_in_failures (at, network, email) VALUES (1700000000000, x'00', x'01');",
+        )
+        .unwrap();
+    database.execute_batch(include_str!("../../migrations/sqlite/V0061__invitations.sql")).unwrap();
+    drop(database);
+    store = open(place.path());
+    for user in users {
+        let found = store.workspaces_of(user.id, MemberStatus::Active, first(10)).await.unwrap();
+        assert!(!found.items.is_empty(), "{}", user.email);
+        let created_by = (user.id == waiting.id).then_some(home.id);
+        assert_eq!(store.user(user.id).await.unwrap().unwrap().record.created_by, created_by, "{}", user.email);
+    }
+    assert_eq!(store.owner_count(home.id).await.unwrap(), 4);
+    assert_eq!(store.ticket(&Digest::of("old")).await.unwrap(), None);
 }
 
 /// What was accepted before copies were noted is looked through: as far as the migration found messages.

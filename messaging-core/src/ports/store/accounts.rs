@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::account::{Member, Session, Ticket, User, Workspace};
+use crate::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use crate::domain::digest::Digest;
 use crate::ids::{SessionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
@@ -36,12 +36,17 @@ pub trait Accounts {
     async fn workspaces(&self, page: PageRequest) -> Result<Slice<Workspace>, StoreError>;
     /// A workspace.
     async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError>;
-    /// The workspaces a user is a member of, newest workspace first.
-    async fn workspaces_of(&self, user: UserId, page: PageRequest) -> Result<Slice<(Workspace, Member)>, StoreError>;
+    /// The workspaces in which a user has memberships of this status, newest workspace first.
+    async fn workspaces_of(
+        &self,
+        user: UserId,
+        status: MemberStatus,
+        page: PageRequest,
+    ) -> Result<Slice<(Workspace, Member)>, StoreError>;
     /// One membership.
     async fn member(&self, workspace: WorkspaceId, user: UserId) -> Result<Option<Stored<Member>>, StoreError>;
     /// The members of a workspace with their users, newest user first.
     async fn members(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<(Member, User)>, StoreError>;
-    /// How many owners the workspace has.
+    /// How many active owners the workspace has.
     async fn owner_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError>;
 }

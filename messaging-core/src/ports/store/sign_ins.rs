@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// Reads of failed sign-ins.
 #[async_trait]
 pub trait SignIns {
-    /// Which limits the failures before an attempt use up.
+    /// The limits that the failures before an attempt use up.
     async fn sign_in_blocks(&self, attempt: &SignInAttempt) -> Result<SignInBlocks, StoreError>;
     /// Removes up to `limit` failures that count no more at `now`, or are dated so late that a wrong clock must have
     /// done it; tells how many.

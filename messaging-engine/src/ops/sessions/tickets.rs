@@ -1,19 +1,18 @@
 //! Signing in by a ticket, and making one for a member.
 //!
-//! The contract says that an administrator makes tickets for members. Where it is silent: a ticket signs in as the
-//! person, everywhere they are a member, so whoever makes one must be able to manage the person in each of these
-//! workspaces, an owner only as an owner; otherwise an administrator of one workspace could get into another. For the
-//! same reason a ticket is void once the person has joined another workspace or set a password.
+//! Contract section 2.3. A ticket of a workspace's administrator signs in only as a user whom that workspace created and
+//! nobody has signed in as: it proves nothing about anybody else, who sees the invitation and accepts it signed in as
+//! themselves. Where the contract is silent: an active member who has signed in gets no ticket, because it would open
+//! nothing; a lost password is a matter of the operator.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Ticket, User};
+use messaging_core::domain::account::{Member, MemberStatus, Ticket, TicketInvitation, User};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::password;
 use messaging_core::domain::secret::Secret;
-use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
-use messaging_core::ports::store::PageRequest;
+use messaging_core::ports::store::{PageRequest, Stored};
 use messaging_core::scope::{Access, Role};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
@@ -21,16 +20,25 @@ use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LoginReport, open_session};
-use crate::caller::Caller;
+use super::invitations::InvitationView;
+use super::{LoginReport, UserView, open_session};
 use crate::error::Error;
 use crate::ops::context::Context;
-use crate::ops::members::MemberPath;
+use crate::ops::members::{MemberPath, may_give};
 use crate::ops::operation::{Call, Operation};
 use crate::services::tickets::MEMBERS_LIFETIME;
 
-/// Memberships of a person that are looked at; nobody makes a ticket for somebody with more.
-const MAX_MEMBERSHIPS: usize = 200;
+/// Said where a password comes with a ticket that sets none.
+const NOT_FIRST: Error = Error::AccountState(
+    "this link sets no password, because the person has an account already: redeem it without one, and accept the \
+     invitation signed in as them; for a lost password, whoever runs the server has `messaging admin login-link`",
+);
+
+/// Said where somebody asks for a ticket that would open nothing.
+const SIGNS_IN: Error = Error::AccountState(
+    "the member has accepted and signs in by themselves; for a lost password, whoever runs the server has `messaging admin \
+     login-link`",
+);
 
 /// A ticket to sign in with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
@@ -40,7 +48,8 @@ pub struct RedeemInput {
     /// The ticket: what stands after `#ticket=` in its link.
     #[validate(length(min = 1, max = 200))]
     pub ticket: Secret,
-    /// A new password: 12 to 200 characters, and none of the commonest. Left out, the password stays as it is.
+    /// A new password: 12 to 200 characters, and none of the commonest. Left out, the password stays as it is. A ticket of a
+    /// workspace sets one only for somebody whom that workspace created and who has never signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
@@ -66,7 +75,7 @@ impl Operation for Redeem {
     const ACCESS: Access = Access::Public;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "auth redeem";
-    const SUMMARY: &'static str = "Sign in with a ticket, which works once, and set a password by it";
+    const SUMMARY: &'static str = "Sign in with a ticket, which works once, and set a password by it; or see the invitation that it opens";
     type Path = Empty;
     type Query = Empty;
     type Body = RedeemInput;
@@ -75,33 +84,79 @@ impl Operation for Redeem {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
         let RedeemInput { ticket, password, cookie } = call.body;
         let digest = Digest::of(ticket.expose());
-        let ticket = cx.store().ticket(&digest).await?.filter(|ticket| cx.now < ticket.expires_at);
-        let ticket = ticket.ok_or(Error::LinkExpired)?;
-        let stored = cx.store().user(ticket.user_id).await?.ok_or(Error::LinkExpired)?;
-        let mut user = stored.record;
-        if user.password_version != ticket.password_version || !is_still_meant(cx, &ticket).await? {
+        let ticket = live_ticket(cx, &digest).await?;
+        let stored_user = cx.store().user(ticket.user_id).await?.ok_or(Error::LinkExpired)?;
+        let mut user = stored_user.record.clone();
+        if let Some((invitation, stored)) = invitation_of(cx, &ticket).await? {
+            if !is_first_opened(cx, &user, &invitation).await? {
+                return match password {
+                    Some(_) => Err(NOT_FIRST),
+                    None => opened(cx, &ticket, stored.record, user).await,
+                };
+            }
+            user.signed_in = true;
+            let member = Member { status: MemberStatus::Active, up_to: Some(invitation.up_to), ..stored.record };
+            cx.change(Write::PutMember(member, Expect::Revision(stored.revision)));
+        } else if user.password_version != ticket.password_version {
             return Err(Error::LinkExpired);
+        } else if password.is_some() || user.password_hash.is_none() {
+            // The operator vouches for the person; a password that somebody else may have set stays what it was.
+            user = user.vouched_for();
         }
         cx.change(Write::TakeTicket(digest));
         if let Some(password) = password {
             let turn = cx.app.password_turn(cx.client).await?;
             let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
             user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
-            cx.change(Write::PutUser(user.clone(), Expect::Revision(stored.revision)));
+        }
+        if user != stored_user.record {
+            cx.change(Write::PutUser(user.clone(), Expect::Revision(stored_user.revision)));
         }
         Ok(open_session(cx, user, cookie))
     }
 }
 
-/// Whether what an administrator made a ticket for is still so: the person is a member there, and of no workspace that
-/// they joined since.
-async fn is_still_meant(cx: &Context<'_>, ticket: &Ticket) -> Result<bool, Error> {
-    let Some(workspace) = ticket.workspace_id else { return Ok(true) };
-    let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
-    let memberships = cx.store().workspaces_of(ticket.user_id, page).await?;
-    let is_there = memberships.items.iter().any(|(found, _)| found.id == workspace);
-    let has_joined = memberships.items.iter().any(|(_, member)| member.created_at > ticket.created_at);
-    Ok(is_there && !has_joined && memberships.next.is_none())
+/// A ticket whose time is not over.
+pub(super) async fn live_ticket(cx: &Context<'_>, digest: &Digest) -> Result<Ticket, Error> {
+    let ticket = cx.store().ticket(digest).await?;
+    ticket.filter(|ticket| cx.now < ticket.expires_at).ok_or(Error::LinkExpired)
+}
+
+/// The invitation that a ticket opens, with the membership; `None` for a ticket of the operator. It is void once the person
+/// was removed or may do more than when it was made.
+pub(super) async fn invitation_of(
+    cx: &Context<'_>,
+    ticket: &Ticket,
+) -> Result<Option<(TicketInvitation, Stored<Member>)>, Error> {
+    let Some(invitation) = ticket.invitation else { return Ok(None) };
+    let stored = cx.store().member(invitation.workspace_id, ticket.user_id).await?;
+    let stored = stored.filter(|stored| stored.record.role <= invitation.role).ok_or(Error::LinkExpired)?;
+    Ok(Some((invitation, stored)))
+}
+
+/// Whether a ticket may sign in as a user and set the first password: nobody ever signed in as them, the workspace of the
+/// ticket created them, and they are an active member nowhere else.
+async fn is_first_opened(cx: &Context<'_>, user: &User, invitation: &TicketInvitation) -> Result<bool, Error> {
+    if !user.is_first_opened_by(invitation.workspace_id) {
+        return Ok(false);
+    }
+    let page = PageRequest { after: None, limit: 2 };
+    let active = cx.store().workspaces_of(user.id, MemberStatus::Active, page).await?;
+    Ok(active.items.iter().all(|(workspace, _)| workspace.id == invitation.workspace_id))
+}
+
+/// What a ticket shows to whoever holds it and accepts signed in as the person. It stays usable for that.
+async fn opened(cx: &Context<'_>, ticket: &Ticket, member: Member, user: User) -> Result<LoginReport, Error> {
+    if member.is_active() {
+        return Err(Error::LinkExpired);
+    }
+    let workspace = cx.store().workspace(member.workspace_id).await?.ok_or(Error::LinkExpired)?.record;
+    Ok(LoginReport {
+        token: None,
+        expires_at: ticket.expires_at,
+        user: UserView::of(user),
+        invitation: Some(InvitationView::of(workspace, member)),
+    })
 }
 
 /// A ticket for a member.
@@ -109,7 +164,7 @@ async fn is_still_meant(cx: &Context<'_>, ticket: &Ticket) -> Result<bool, Error
 #[schemars(rename = "Ticket")]
 #[non_exhaustive]
 pub struct TicketReport {
-    /// The link to hand to the member. It cannot be shown again, and opens one session.
+    /// The link to hand to the member. It cannot be shown again, and works once.
     pub url: Secret,
     /// Until when it works.
     pub expires_at: Timestamp,
@@ -125,7 +180,7 @@ impl Operation for CreateTicket {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "member ticket";
-    const SUMMARY: &'static str = "Make a link by which a member signs in once and sets a password";
+    const SUMMARY: &'static str = "Make a link by which an invited member accepts, and at first signs in and sets a password";
     const ANSWERS_SECRET: bool = true;
     type Path = MemberPath;
     type Query = Empty;
@@ -134,39 +189,19 @@ impl Operation for CreateTicket {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TicketReport, Error> {
         let MemberPath { workspace_id, user_id } = call.path;
-        cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
+        let member = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?.record;
         let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
-        manages_everywhere(cx, workspace_id, user_id).await?;
-        let (ticket, url) = cx.app.new_ticket(&user, Some(workspace_id), MEMBERS_LIFETIME, cx.now);
+        let up_to = may_give(cx, workspace_id);
+        if member.role > up_to {
+            return Err(Error::RoleForbidden);
+        }
+        if member.is_active() && !user.is_first_opened_by(workspace_id) {
+            return Err(SIGNS_IN);
+        }
+        let invitation = TicketInvitation { workspace_id, role: member.role, up_to };
+        let (ticket, url) = cx.app.new_ticket(&user, Some(invitation), MEMBERS_LIFETIME, cx.now);
         let expires_at = ticket.expires_at;
         cx.change(Write::PutTicket(ticket));
         Ok(TicketReport { url, expires_at })
     }
-}
-
-/// Whether the caller may manage a person in every workspace where that person is a member.
-async fn manages_everywhere(cx: &Context<'_>, workspace: WorkspaceId, person: UserId) -> Result<(), Error> {
-    let caller = match cx.caller {
-        Caller::Session(session) if session.user.id == person => return Ok(()),
-        Caller::Session(session) => session,
-        Caller::Operator(_) => return Ok(()),
-        Caller::Anonymous | Caller::Key(_) => return Err(Error::SessionRequired),
-    };
-    let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
-    let memberships = cx.store().workspaces_of(person, page).await?;
-    if memberships.next.is_some() {
-        return Err(Error::RoleForbidden);
-    }
-    for (found, member) in memberships.items {
-        let least = if member.role == Role::Owner { Role::Owner } else { Role::Admin };
-        let held = if found.id == workspace {
-            caller.role_in(workspace)
-        } else {
-            cx.store().member(found.id, caller.user.id).await?.map(|stored| stored.record.role)
-        };
-        if !matches!((held, least), (Some(Role::Owner), _) | (Some(Role::Admin), Role::Admin)) {
-            return Err(Error::RoleForbidden);
-        }
-    }
-    Ok(())
 }

@@ -51,15 +51,21 @@ pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     server
 }
 
-/// Signs a user up who may do this in the workspace of the test; answers the token of a session.
+/// Signs a user up who may do this in the workspace of the test, an owner who is an operator too; answers the token of a
+/// session.
 pub(crate) async fn member(server: &TestServer, role: Role) -> String {
-    server.session(Some(role)).await
+    if role != Role::Owner {
+        return server.session(Some(role)).await;
+    }
+    let (token, writes) = server.new_operator(Some(role));
+    server.commit(writes).await;
+    token
 }
 
 /// The same in a workspace of its own, in which nothing has happened.
 pub(crate) async fn newcomer(server: &TestServer) -> String {
     let workspace = server.other_workspace().await;
-    let (token, mut writes) = server.new_session(Some(Role::Owner));
+    let (token, mut writes) = server.new_operator(Some(Role::Owner));
     for write in &mut writes {
         if let Write::PutMember(Member { workspace_id, .. }, Expect::Absent) = write {
             *workspace_id = workspace;

@@ -20,8 +20,7 @@ impl Person {
     /// A new member of the test's workspace.
     pub(crate) async fn join(server: &TestServer, email: &str, role: Role) -> Self {
         let user = admin::create_user(&server.app, email, Some(PASSWORD.to_owned()), None).await.unwrap();
-        let now = server.app.now();
-        let member = Member { workspace_id: server.workspace, user_id: user.id, role, created_at: now };
+        let member = Member::active(server.workspace, user.id, role, server.app.now());
         server.commit([Write::PutMember(member, Expect::Absent)]).await;
         Self { email: email.to_owned() }
     }

@@ -70,7 +70,7 @@ const SCREENS: &[Screen] = &[
     screen("#/fields", ""),
     form("#/workspace", "admin"),
     screen("#/account", ""),
-    screen("#/system", "owner"),
+    screen("#/system", "operator"),
 ];
 
 impl Screen {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Member, MemberStatus};
 use messaging_core::domain::digest::Digest;
+use messaging_core::ids::UserId;
 use messaging_core::scope::{Role, Scope};
 use messaging_engine::admin;
 use serde_json::{Value, json};
@@ -56,6 +58,42 @@ async fn a_new_member_sets_a_password_by_the_link() {
     let body = json!({"email": "bob@example.com", "password": PASSWORD}).to_string();
     let headers = [("content-type", "application/json")];
     assert_eq!(server.request("POST", "/v1/auth/login", &headers, Some(&body)).await.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_has_an_account_accepts_an_invitation_signed_in() {
+    let server = filled::server().await;
+    let Some(page) = Page::start(&server).await else { return };
+    admin::create_user(&server.app, "ann@example.com", Some(PASSWORD.to_owned()), None).await.unwrap();
+    let owner = server.session(Some(Role::Owner)).await;
+    let members = format!("/v1/workspaces/{}/members", server.workspace);
+    let ann = server.post(&members, &owner, r#"{"email":"ann@example.com","role":"viewer"}"#).await.json();
+    let link = format!("{members}/{}/ticket", ann["user_id"].as_str().unwrap());
+    let link = server.post(&link, &owner, "").await.json()["url"].as_str().unwrap().to_owned();
+    page.browser.open(&page.url(&link[link.find("#ticket=").unwrap()..])).await;
+    page.settle(Some("Sign in")).await;
+    page.until_it_says("You are invited to Test as viewer").await;
+    page.fill("Password", PASSWORD).await;
+    page.press("button", "Sign in").await;
+    page.settle(Some("You are invited to Test")).await;
+    page.press("button", "Accept").await;
+    page.settle(Some("Home")).await;
+    assert_eq!(page.faults().await, [""; 0]);
+    let status = server.get(&members, &owner).await.json()["data"][0]["status"].clone();
+    assert_eq!(status, "active");
+
+    // Another one is on the screen of the account.
+    let other = server.other_workspace().await;
+    let invited = Member { status: MemberStatus::Invited, ..Member::active(other, id_of(&ann), Role::Editor, server.app.now()) };
+    server.commit([Write::PutMember(invited, Expect::Absent)]).await;
+    page.load("#/account").await;
+    page.press("button", "Decline Test").await;
+    page.until_it_says("Declined").await;
+    assert!(server.app.store().member(other, id_of(&ann)).await.unwrap().is_none());
+}
+
+fn id_of(member: &Value) -> UserId {
+    member["user_id"].as_str().unwrap().parse().unwrap()
 }
 
 #[tokio::test]
