@@ -103,6 +103,7 @@ async fn campaign(product: &Product) -> Result<CampaignId, Box<dyn Error>> {
         scores: Vec::new(),
         pause_reason: None,
         failure_reason: None,
+        sending_domains: Vec::new(),
         created_at: now,
         updated_at: now,
     };

@@ -73,6 +73,7 @@ pub use crate::revision::Expect;
 #[derive(Debug, Default, Clone)]
 pub struct Changes {
     writes: Arc<Vec<Write>>,
+    is_setup: bool,
 }
 
 impl Changes {
@@ -96,10 +97,19 @@ impl Changes {
         &self.writes
     }
 
+    /// The same as part of setting the installation up, which whoever runs it does on the machine itself: a few rows, which
+    /// the space that is kept free is there for.
+    #[must_use]
+    pub fn of_setup(self) -> Self {
+        Self { is_setup: true, ..self }
+    }
+
     /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
     /// nearly full. What a job commits does not count, because it goes on with work that was accepted before.
     pub fn adds(&self) -> bool {
-        self.writes.iter().any(Write::adds) && !self.writes.iter().any(|write| write.claim().is_some())
+        !self.is_setup
+            && self.writes.iter().any(Write::adds)
+            && !self.writes.iter().any(|write| write.claim().is_some())
     }
 }
 
@@ -111,7 +121,7 @@ impl Extend<Write> for Changes {
 
 impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
-        Self { writes: Arc::new(writes.into_iter().collect()) }
+        Self { writes: Arc::new(writes.into_iter().collect()), is_setup: false }
     }
 }
 

@@ -6,6 +6,7 @@
 //! pointers and without the rejected values. What is broken is cut out and the rest still gets its
 //! meaning checked.
 
+mod extent;
 pub mod items;
 mod lists;
 mod schema_check;
@@ -26,6 +27,7 @@ use crate::input::schema_check::{Place, SchemaCheck};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
 
+pub use extent::{MAX_LEVELS, MAX_VALUES, count_values};
 pub use schema_check::{JUDGED_ALONE, UnknownMembers};
 
 /// Whether an operation reads a body.
@@ -159,8 +161,8 @@ pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
 
 /// Reads what is left of an input. From text, as the input was: reading from values as well would be compiled for every
 /// input once more.
-fn read<T: Input>(members: Map<String, Value>) -> Option<T> {
-    serde_json::from_str(&Value::Object(members).to_string()).ok()
+fn read<T: Input>(members: &Map<String, Value>) -> Option<T> {
+    serde_json::from_str(&serde_json::to_string(members).ok()?).ok()
 }
 
 /// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
@@ -184,7 +186,7 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     }
     let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
     if !has_nul
-        && let Some(input) = read::<T>(object.clone())
+        && let Some(input) = read::<T>(&object)
         && input.is_valid()
     {
         let mut violations = Violations::new();
@@ -212,8 +214,13 @@ fn explain<T: Input>(
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
     let check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
-    let (rest, mut violations) = readable(&schema, check, object, place, &|members| read::<T>(members).is_some());
-    let Some(input) = read::<T>(rest) else {
+    let (mut rest, mut violations) = readable(&schema, check, object);
+    let mut input = read::<T>(&rest);
+    if input.is_none() && !violations.is_full() {
+        name_unreadable(&schema, &mut rest, place, &mut violations, &|members| read::<T>(members).is_some());
+        input = read(&rest);
+    }
+    let Some(input) = input else {
         if violations.is_empty() {
             violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
         }
@@ -237,14 +244,10 @@ fn readable(
     schema: &Value,
     mut check: SchemaCheck<'_>,
     object: Map<String, Value>,
-    place: Place,
-    reads: &dyn Fn(Map<String, Value>) -> bool,
 ) -> (Map<String, Value>, Violations) {
     let mut rest = check.object(object);
-    let mut violations = check.finish();
     stand_in(schema, &mut rest);
-    name_unreadable(schema, &mut rest, place, &mut violations, reads);
-    (rest, violations)
+    (rest, check.finish())
 }
 
 /// Takes out the members that their type refuses although the schema has nothing against them, and names them.
@@ -253,21 +256,20 @@ fn name_unreadable(
     rest: &mut Map<String, Value>,
     place: Place,
     violations: &mut Violations,
-    reads: &dyn Fn(Map<String, Value>) -> bool,
+    reads: &dyn Fn(&Map<String, Value>) -> bool,
 ) {
-    if reads(rest.clone()) {
-        return;
-    }
     let is_required =
         |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
     let (base, optional): (Map<_, _>, Map<_, _>) = rest.clone().into_iter().partition(|(name, _)| is_required(name));
-    if !reads(base.clone()) {
+    if !reads(&base) {
         return;
     }
+    let mut alone = base;
     for (name, member) in optional {
-        let mut alone = base.clone();
         alone.insert(name.clone(), member);
-        if !reads(alone) {
+        let reads = reads(&alone);
+        alone.remove(&name);
+        if !reads {
             rest.remove(&name);
             let message = "cannot be read";
             match place {

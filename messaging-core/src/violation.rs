@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 /// At most this many are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
 
+/// Unknown members of a request for which the nearest known name is looked up.
+pub const MAX_LIKENED: usize = 10;
+
+/// Bytes of a pointer. A place that is further down is reported by what is around it.
+pub(crate) const MAX_POINTER: usize = 1024;
+
 /// The field codes of contract section 1.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +101,19 @@ impl Violations {
         self.push(At::Pointer(pointer.into()), code, message, None);
     }
 
+    /// Adds a member that is not among the `known` ones. The first of them are told the nearest known name.
+    pub fn add_unknown<'a>(&mut self, pointer: impl Into<String>, known: impl Iterator<Item = &'a str>, name: &str) {
+        if self.is_full() {
+            return;
+        }
+        let others = self.0.iter().filter(|other| other.code == FieldCode::UnknownField).count();
+        if others < MAX_LIKENED {
+            self.add(pointer, FieldCode::UnknownField, unknown_member(known, name));
+        } else {
+            self.add(pointer, FieldCode::UnknownField, NO_MEMBER);
+        }
+    }
+
     /// Adds one about a place in a text of the body.
     pub fn add_at(&mut self, pointer: &str, code: FieldCode, message: impl Display, position: Option<Position>) {
         self.push(At::Pointer(pointer.to_owned()), code, message, position);
@@ -105,8 +124,17 @@ impl Violations {
         self.push(At::Parameter(name.into()), code, message, None);
     }
 
-    fn push(&mut self, at: At, code: FieldCode, message: impl Display, position: Option<Position>) {
-        if self.0.len() < MAX_REPORTED && !self.0.iter().any(|known| known.at == at) {
+    fn push(&mut self, mut at: At, code: FieldCode, message: impl Display, position: Option<Position>) {
+        if self.is_full() {
+            return;
+        }
+        if let At::Pointer(pointer) = &mut at
+            && pointer.len() > MAX_POINTER
+        {
+            let end = pointer.floor_char_boundary(MAX_POINTER);
+            pointer.truncate(pointer[..end].rfind('/').unwrap_or_default());
+        }
+        if !self.0.iter().any(|known| known.at == at) {
             self.0.push(Violation { at, code, message: message.to_string(), position });
         }
     }
@@ -162,6 +190,11 @@ impl Violations {
         self.0.iter().any(|known| matches!(&known.at, At::Pointer(place) if is_within(place, pointer)))
     }
 
+    /// Whether as many were found as are reported.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.0.len() >= MAX_REPORTED
+    }
+
     /// Whether nothing is wrong.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -208,9 +241,12 @@ pub fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
+/// What is wrong with a member that is not known.
+pub(crate) const NO_MEMBER: &str = "is not a member of this";
+
 /// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit
 /// distance, never what was sent.
-pub fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
+fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
     /// The longest beginning of a name that is compared.
     const COMPARED: usize = 64;
     /// As alike as a name and its misspelling.
@@ -230,5 +266,35 @@ pub fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> S
         }
         Some((nearest, _)) => format!("is not a member of this; the nearest known name is {nearest}"),
         None => "is not a member of this, which has none".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_far_down_is_reported_by_what_is_around_it() {
+        let long = "x".repeat(MAX_POINTER);
+        for (pointer, expected) in [
+            (format!("/a/{}", "b".repeat(MAX_POINTER - 3)), format!("/a/{}", "b".repeat(MAX_POINTER - 3))),
+            (format!("/a/{long}"), "/a".to_owned()),
+            (format!("/{long}/a"), String::new()),
+            (format!("/a/b/{}", "ü".repeat(MAX_POINTER)), "/a/b".to_owned()),
+        ] {
+            let found = refuse(&pointer, FieldCode::InvalidType, "is wrong");
+            assert_eq!(found.as_slice()[0].at, At::Pointer(expected));
+        }
+    }
+
+    #[test]
+    fn a_hundred_are_kept_and_the_first_unknown_names_are_likened() {
+        let mut found = Violations::new();
+        for index in 0..200 {
+            found.add_unknown(format!("/{index}"), ["subject"].into_iter(), "subjekt");
+        }
+        assert_eq!(found.as_slice().len(), MAX_REPORTED);
+        let likened = found.as_slice().iter().filter(|one| one.message.contains("did you mean subject?")).count();
+        assert_eq!(likened, MAX_LIKENED);
     }
 }

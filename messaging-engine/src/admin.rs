@@ -319,7 +319,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
         if let Some(workspace) = dev_workspace(app, user.id).await? {
             setup.workspace_id = workspace;
             changes.extend(give_keys(app, workspace, keys.as_ref()).await?);
-            return Ok((changes, setup));
+            return Ok((changes.of_setup(), setup));
         }
         let (workspace, member) = new_workspace(app, DEV_WORKSPACE, user.id);
         setup.workspace_id = workspace.id;
@@ -342,7 +342,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
         changes.push(Write::PutMember(member, Expect::Absent));
         changes.push(Write::PutApiKey(key, Expect::Absent));
         changes.extend(sandbox(app, setup.workspace_id, keys.as_ref(), now));
-        Ok((changes, setup))
+        Ok((changes.of_setup(), setup))
     })
     .await
 }

@@ -8,7 +8,7 @@ mod builder;
 pub(crate) mod cache;
 pub(crate) mod caches;
 pub(crate) mod campaign_pace;
-mod capacity;
+pub(crate) mod capacity;
 pub mod checks;
 pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
@@ -154,7 +154,7 @@ pub(crate) struct Shared {
     /// Where simulations take place.
     pub(crate) temporary_stores: Option<Arc<dyn TemporaryStores>>,
     /// Simulations at one time.
-    pub(crate) simulations: Semaphore,
+    pub(crate) simulations: FairSemaphore,
     /// How long work that waits for others waits before it looks by itself.
     pub(crate) rest: Duration,
 }
@@ -320,7 +320,7 @@ impl App {
     /// How often something has waited for memory or another bounded resource.
     pub(crate) fn memory_waits(&self) -> u64 {
         let shared = &self.0;
-        let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns];
+        let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns, &shared.simulations];
         shared.content_memory.waits() + shared.file_memory.waits() + fair.map(FairSemaphore::waits).iter().sum::<u64>()
     }
 
@@ -340,7 +340,7 @@ impl App {
     }
 
     /// Turns to simulate.
-    pub(crate) fn simulations(&self) -> &Semaphore {
+    pub(crate) fn simulations(&self) -> &FairSemaphore {
         &self.0.simulations
     }
 

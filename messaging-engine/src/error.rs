@@ -12,6 +12,7 @@ use messaging_core::domain::automation::state::NotPossible;
 use messaging_core::domain::campaign::refusal::Refusal;
 use messaging_core::error::JsonFault;
 use messaging_core::ids::{ContactId, DomainId, WorkspaceId};
+use messaging_core::input::{MAX_LEVELS, MAX_VALUES};
 use messaging_core::ports::store::StoreError;
 use messaging_core::scope::Scope;
 use messaging_core::violation::Violations;
@@ -123,6 +124,11 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The body is JSON of more values or levels than any may have.
+    #[error(
+        "the body has more than {MAX_VALUES} values, or objects and lists within one another on more than {MAX_LEVELS} levels"
+    )]
+    TooManyValues,
     /// The body is not declared as JSON.
     #[error("send the body as JSON, with the header Content-Type: application/json")]
     UnsupportedMediaType,
@@ -323,7 +329,7 @@ impl Error {
             | Self::ReEntryNotAllowed
             | Self::IdempotencyInProgress => StatusCode::CONFLICT,
             Self::LinkExpired => StatusCode::GONE,
-            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::PayloadTooLarge { .. } | Self::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Validation(_)
             | Self::AutomationInvalid(_)
@@ -361,7 +367,7 @@ impl Error {
             Self::AutomationInvalid(_) => "automation_invalid",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::LinkExpired => "link_expired",
-            Self::PayloadTooLarge { .. } => "payload_too_large",
+            Self::PayloadTooLarge { .. } | Self::TooManyValues => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::Validation(_) => "validation_failed",
             Self::IdempotencyKeyReused => "idempotency_key_reused",

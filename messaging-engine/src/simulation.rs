@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::provider::VIBER_BOT;
 use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::time::Timestamp;
@@ -28,6 +29,7 @@ pub use self::past::{MAX_CONTACTS, PastContact, PastReport, replay};
 use self::peers::{NobodyCalled, Outbox, PROVIDER, SEED};
 use crate::app::App;
 use crate::error::Error;
+use crate::fair_semaphore::{Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
 use crate::services::simulating::{Simulated, Simulation};
 
 /// How long a simulation may take.
@@ -44,7 +46,8 @@ impl App {
         Box::pin(async move {
             let stores = self.temporary_stores().ok_or(Error::NotImplemented)?;
             let busy = Error::Unavailable { retry_after: 5 };
-            let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, self.simulations().acquire()).await else {
+            let turn = turn(self.simulations(), simulation.workspace);
+            let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, turn).await else {
                 return Err(busy);
             };
             let temporary = stores.open().await?;
@@ -58,6 +61,11 @@ impl App {
             outcome
         })
     }
+}
+
+/// The turn of a workspace, which leaves one for others however many simulations it asks for.
+fn turn(turns: &FairSemaphore, workspace: WorkspaceId) -> impl Future<Output = Result<Permit, Overloaded>> {
+    turns.acquire(vec![Share { owner: Owner::Workspace(workspace), cap: Cap::AsMuchAsIsLeft }], 1)
 }
 
 async fn perform(
@@ -88,4 +96,28 @@ async fn perform(
 /// When the first thing happens.
 fn start_of(simulation: &Simulation) -> Timestamp {
     simulation.events.iter().map(|event| event.at).fold(simulation.at, Timestamp::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use messaging_core::ids::Id as _;
+
+    use super::*;
+    use crate::app::capacity;
+
+    #[tokio::test]
+    async fn a_workspace_that_asks_for_many_leaves_a_turn_for_others() {
+        let turns = capacity::simulations();
+        let [one, other] = [1, 2].map(|number| WorkspaceId::from_bytes([number; 16]));
+        let first = turn(&turns, one).await.unwrap();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(turn(&turns, one))).collect();
+        for second in &mut waiting {
+            assert!(second.as_mut().now_or_never().is_none());
+        }
+        let others = turn(&turns, other).now_or_never().unwrap().unwrap();
+        drop(first);
+        assert!(waiting[0].as_mut().now_or_never().unwrap().is_ok());
+        drop(others);
+    }
 }

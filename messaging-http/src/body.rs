@@ -3,7 +3,8 @@
 //! A body costs its length while it is read, and about twice as much again while the operation decodes
 //! it. Small ones are not counted. Every other one takes its announced length from a [`BodyBudget`]
 //! before a byte of it is read, and keeps it until the operation is done; whoever waits for its turn
-//! holds no memory, because nothing is taken from its socket. Few long bodies are decoded at once.
+//! holds no memory, because nothing is taken from its socket. Few long bodies are decoded at once. What a body becomes
+//! when it is decoded follows from the number of its values: they are counted first and have a budget of their own.
 //!
 //! Memory is shared (contract section 22): a workspace may hold as much as it leaves free, and all callers of one
 //! network an eighth less than everything, so that bodies that never arrive are in the way of their own sender.
@@ -16,8 +17,10 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::input::count_values;
 use messaging_engine::Error;
 use messaging_engine::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 /// Bodies up to this length are not counted.
@@ -34,6 +37,12 @@ const WAITING: usize = 1024;
 
 /// The same of one workspace or network.
 const WAITING_OF_ONE: usize = 256;
+
+/// Memory that a value of a body may take once it is decoded: the one member of an object has a node of a tree for itself.
+const BYTES_OF_VALUE: u64 = 384;
+
+/// Bodies of up to so many values are not counted.
+const FEW_VALUES: usize = 256;
 
 /// How much of the memory callers of one network may hold, whatever their workspaces.
 const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
@@ -88,14 +97,28 @@ impl Sender {
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
     bytes: FairSemaphore,
+    values: FairSemaphore,
     long: FairSemaphore,
 }
 
-/// A body, and the memory it holds.
-#[derive(Debug, Default)]
-pub(crate) struct Received {
-    pub(crate) bytes: Bytes,
-    _held: Option<Permit>,
+/// The bytes of a body with what they hold of the budget. It is given back with the last copy of the bytes, which may be
+/// with a thread that still decodes them when their request is over.
+struct Held {
+    bytes: Bytes,
+    _permit: Permit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
+    match permit {
+        Some(permit) => Bytes::from_owner(Held { bytes, _permit: permit }),
+        None => bytes,
+    }
 }
 
 /// A body could not be read.
@@ -120,12 +143,12 @@ impl BodyBudget {
     pub(crate) fn new(bytes: u64) -> Self {
         let semaphore =
             |permits| FairSemaphore::new(Bounds { permits, waiting: WAITING, waiting_of_one: WAITING_OF_ONE });
-        Self { bytes: semaphore(bytes), long: semaphore(LONG_AT_ONCE) }
+        Self { bytes: semaphore(bytes), values: semaphore(bytes / BYTES_OF_VALUE), long: semaphore(LONG_AT_ONCE) }
     }
 
     /// How often a request has waited for memory or for its turn.
     pub(crate) fn waits(&self) -> u64 {
-        self.bytes.waits() + self.long.waits()
+        self.bytes.waits() + self.values.waits() + self.long.waits()
     }
 
     /// Bytes taken at the moment.
@@ -152,6 +175,33 @@ impl BodyBudget {
         in_time(self.long.acquire(sender.shares(Cap::All, Cap::All), 1)).await.map(Some)
     }
 
+    /// The body with its turn to be decoded.
+    pub(crate) async fn in_turn(&self, body: Bytes, sender: Sender) -> Result<Bytes, Error> {
+        let turn = self.turn(body.len(), sender).await?;
+        Ok(holding(body, turn))
+    }
+
+    /// Counts the values of a body that is JSON, and takes the memory for them. Whoever waits here holds memory for the
+    /// bytes, but never waits for somebody who wants more bytes.
+    async fn count(&self, body: Bytes, sender: Sender) -> Result<Bytes, Error> {
+        if !matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            return Ok(body);
+        }
+        let counted = if body.len() as u64 <= SMALL {
+            count_values(&body)
+        } else {
+            let text = body.clone();
+            spawn_blocking(move || count_values(&text)).await.map_err(Error::internal)?
+        };
+        let values = counted.ok_or(Error::TooManyValues)?;
+        if values <= FEW_VALUES {
+            return Ok(body);
+        }
+        let shares = sender.shares(Cap::AsMuchAsIsLeft, OF_ONE_NETWORK);
+        let permit = in_time(self.values.acquire(shares, values as u64)).await?;
+        Ok(holding(body, Some(permit)))
+    }
+
     /// Reads a body that must be JSON if it is not empty.
     pub(crate) async fn receive<B>(
         &self,
@@ -160,25 +210,40 @@ impl BodyBudget {
         is_json: bool,
         times: BodyTimes,
         sender: Sender,
-    ) -> Result<Received, BodyError>
+    ) -> Result<Bytes, BodyError>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let body = self.receive_bytes(body, limit, is_json, times, sender).await?;
+        Ok(self.count(body, sender).await?)
+    }
+
+    async fn receive_bytes<B>(
+        &self,
+        body: B,
+        limit: usize,
+        is_json: bool,
+        times: BodyTimes,
+        sender: Sender,
+    ) -> Result<Bytes, BodyError>
     where
         B: Body<Data = Bytes> + Unpin,
     {
         let announced = body.size_hint().exact();
         match announced {
-            Some(0) => return Ok(Received::default()),
+            Some(0) => return Ok(Bytes::new()),
             Some(length) if length > limit as u64 => return Err(Error::PayloadTooLarge { limit }.into()),
             Some(_) if !is_json => return Err(Error::UnsupportedMediaType.into()),
             _ => {}
         }
         let mut held = self.hold(announced.unwrap_or(0), sender).await?;
         let mut pieces = Pieces::new(body, times);
-        let Some(first) = pieces.next().await? else { return Ok(Received::default()) };
+        let Some(first) = pieces.next().await? else { return Ok(Bytes::new()) };
         if !is_json {
             return Err(Error::UnsupportedMediaType.into());
         }
         if announced == Some(first.len() as u64) {
-            return Ok(Received { bytes: first, _held: held });
+            return Ok(holding(first, held));
         }
         let mut whole =
             Vec::with_capacity(announced.map_or(first.len(), |length| usize::try_from(length).unwrap_or(0)));
@@ -196,7 +261,7 @@ impl BodyBudget {
             whole.extend_from_slice(&bytes);
             piece = pieces.next().await?;
         }
-        Ok(Received { bytes: whole.into(), _held: held })
+        Ok(holding(whole.into(), held))
     }
 }
 
@@ -322,10 +387,10 @@ mod tests {
     async fn announced_and_chunked_bodies_arrive_whole() {
         let budget = BodyBudget::new(1 << 20);
         let announced = budget.receive(Full::from("{}"), 10, true, TIMES, sender(1)).await.unwrap();
-        assert_eq!(announced.bytes, "{}");
+        assert_eq!(announced, "{}");
         let pieces = vec![Bytes::from(vec![b'a'; 50_000]), Bytes::new(), Bytes::from(vec![b'b'; 50_000])];
         let received = budget.receive(chunked(pieces), 200_000, true, TIMES, sender(1)).await.unwrap();
-        assert_eq!(received.bytes.len(), 100_000);
+        assert_eq!(received.len(), 100_000);
         assert_eq!(budget.used(), 200_000);
         drop(received);
         assert_eq!(budget.used(), 0);
@@ -334,7 +399,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_long_or_no_json_is_refused() {
         let budget = BodyBudget::new(1 << 20);
-        let refused = |result: Result<Received, BodyError>| match result {
+        let refused = |result: Result<Bytes, BodyError>| match result {
             Err(BodyError::Refused(error)) => error.code(),
             other => panic!("{other:?}"),
         };
@@ -349,7 +414,7 @@ mod tests {
             refused(budget.receive(chunked(pieces()), 9, false, TIMES, sender(1)).await),
             "unsupported_media_type"
         );
-        assert!(budget.receive(chunked(vec![]), 4, false, TIMES, sender(1)).await.unwrap().bytes.is_empty());
+        assert!(budget.receive(chunked(vec![]), 4, false, TIMES, sender(1)).await.unwrap().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -384,6 +449,27 @@ mod tests {
         let _third = take(workspace(3)).await.unwrap();
         assert!(take(workspace(4)).await.is_err(), "an eighth is for other networks");
         assert!(take(sender(2)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn values_are_counted_and_held_as_long_as_the_bytes() {
+        let budget = BodyBudget::new(1000 * BYTES_OF_VALUE);
+        let body = |values: usize| Full::from(format!("[{}]", vec!["0"; values - 1].join(",")));
+        let take = async |values| budget.receive(body(values), 1 << 20, true, TIMES, sender(1)).await;
+        let few = take(FEW_VALUES).await.unwrap();
+        assert_eq!(budget.values.held(), 0);
+        let many = take(900).await.unwrap();
+        assert_eq!((budget.values.held(), budget.used()), (900, 0));
+        assert!(matches!(take(300).await, Err(BodyError::Refused(Error::Unavailable { .. }))));
+        let copy = many.slice(1..);
+        drop((few, many));
+        assert_eq!(budget.values.held(), 900);
+        drop(copy);
+        assert_eq!(budget.values.held(), 0);
+        assert!(matches!(take(100_001).await, Err(BodyError::Refused(Error::TooManyValues))));
+        // What is no JSON has none.
+        let text = budget.receive(Full::from(",".repeat(2000)), 1 << 20, true, TIMES, sender(1)).await.unwrap();
+        assert_eq!((text.len(), budget.values.held()), (2000, 0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -29,6 +29,9 @@ pub(crate) use translation::Translated;
 /// Characters of an Idempotency-Key here (contract section 18).
 const MAX_KEY_LENGTH: usize = 256;
 
+/// Bodies up to this length are translated where they are.
+const SHORT: usize = 64 << 10;
+
 /// A call of another service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DropIn {
@@ -58,8 +61,17 @@ impl DropIn {
         Endpoint::row::<SendAllMessages>()
     }
 
-    /// The same request in our words.
-    pub(crate) fn translate(self, body: &Bytes, headers: &HeaderMap) -> Result<Translated, Error> {
+    /// The same request in our words. Of a long one off the threads that serve requests.
+    pub(crate) async fn translate(self, body: Bytes, headers: &HeaderMap) -> Result<Translated, Error> {
+        if body.len() <= SHORT {
+            return self.translated(&body, headers);
+        }
+        let headers = headers.clone();
+        let translating = move || self.translated(&body, &headers);
+        tokio::task::spawn_blocking(translating).await.map_err(Error::internal)?
+    }
+
+    fn translated(self, body: &Bytes, headers: &HeaderMap) -> Result<Translated, Error> {
         let body = serde_json::from_slice(body).map_err(|error| Error::InvalidJson(JsonFault::of(&error)))?;
         match self {
             Self::ResendSend => resend::one(body),

@@ -29,7 +29,7 @@ use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, Received, RequestBody, Sender, drain};
+use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
@@ -288,25 +288,28 @@ impl Pipeline {
         let sender =
             Sender { owner: owner_of(admitted.caller(), admitted.workspace()), network: CallerNetwork::of(client) };
         let received = if endpoint.body == BodyKind::None {
-            Received::default()
+            Bytes::new()
         } else {
             let is_json = is_json(&head.headers);
             let _awaited = activity.await_body();
             self.budget.receive(body, endpoint.body_limit, is_json, self.times, sender).await?
         };
         notes.read = endpoint.body != BodyKind::None;
-        notes.bytes_in = received.bytes.len() as u64;
-        let _turn = self.budget.turn(received.bytes.len(), sender).await?;
+        notes.bytes_in = received.len() as u64;
+        let received = self.budget.in_turn(received, sender).await?;
 
         // 9 to 13: the operation.
         let idempotency_key = head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
-        let translated = drop_in.map(|drop_in| drop_in.translate(&received.bytes, &head.headers)).transpose()?;
+        let translated = match drop_in {
+            Some(drop_in) => Some(drop_in.translate(received.clone(), &head.headers).await?),
+            None => None,
+        };
         let digested = drop_in.and(idempotency_key).map(drop_in::idempotency_key).transpose()?;
         let request = ops::Request {
             path: found.path,
             path_parameters: found.parameters,
             query: head.uri.query().unwrap_or_default(),
-            body: translated.as_ref().map_or_else(|| received.bytes.clone(), Translated::body),
+            body: translated.as_ref().map_or_else(|| received.clone(), Translated::body),
             idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
             client: Some(client),
             user_agent: head.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
@@ -376,7 +379,7 @@ impl Pipeline {
             // Mail programs differ in how they declare the form, so any type is taken.
             let sender = Sender { owner: None, network: CallerNetwork::of(origin.client) };
             let _awaited = origin.activity.await_body();
-            form = self.budget.receive(body, visits::MAX_FORM, true, self.times, sender).await?.bytes.clone();
+            form = self.budget.receive(body, visits::MAX_FORM, true, self.times, sender).await?;
             notes.read = true;
             notes.bytes_in = form.len() as u64;
         }
@@ -420,14 +423,14 @@ impl Pipeline {
             self.budget.receive(body, callbacks::MAX_BODY, true, self.times, sender).await?
         };
         notes.read = true;
-        notes.bytes_in = received.bytes.len() as u64;
-        let _turn = self.budget.turn(received.bytes.len(), sender).await?;
+        notes.bytes_in = received.len() as u64;
+        let received = self.budget.in_turn(received, sender).await?;
         let call = CallbackCall {
             // A HEAD is a GET whose answer has no body.
             method: if head.method == Method::HEAD { &Method::GET } else { &head.method },
             query: head.uri.query(),
             headers: &head.headers,
-            body: &received.bytes,
+            body: &received,
         };
         Ok(reply::callback(self.app.receive_callback(target, token, call).await?))
     }

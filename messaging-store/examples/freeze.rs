@@ -234,6 +234,7 @@ fn put(id: CampaignId) -> Write {
         scores: Vec::new(),
         pause_reason: None,
         failure_reason: None,
+        sending_domains: Vec::new(),
         created_at: NOW,
         updated_at: NOW,
     };

@@ -42,6 +42,26 @@ fn the_printed_curl_sends_a_message() {
     assert_eq!(status, 202, "{answer}");
 }
 
+/// A reserve that no disk has room for.
+const RESERVE: [&str; 2] = ["--disk-reserve", "9000000000000000000"];
+
+#[test]
+fn below_the_disk_reserve_it_starts_like_serve_and_takes_nothing_new() {
+    let directory = directory();
+    let server = Server::start("serve", directory.path(), &RESERVE);
+    assert_eq!(server.stop(), Some(0));
+    // An empty directory, and one of an earlier start.
+    for _ in 0..2 {
+        let server = Server::start("dev", directory.path(), &RESERVE);
+        let dev = server.dev_json();
+        let key = dev["api_key"].as_str().unwrap();
+        let message = json!({"channel": "email", "from_email": dev["from_email"], "to": "ann@example.com", "subject": "Hello", "text": "It works"});
+        let (status, refused) = server.request("POST", "/v1/messages", key, &message);
+        assert_eq!((status, &refused["error"]["code"]), (503, &json!("unavailable")), "{refused}");
+        assert_eq!(server.stop(), Some(0));
+    }
+}
+
 #[test]
 fn a_lost_file_is_made_anew() {
     let directory = directory();

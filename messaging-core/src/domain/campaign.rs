@@ -19,6 +19,8 @@ pub mod state;
 pub mod stats;
 pub mod winner;
 
+use std::collections::BTreeSet;
+
 use jiff::civil::DateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use self::settings::{Settings, Weight};
 use self::winner::Score;
 use crate::domain::channel::Channel;
-use crate::ids::{CampaignId, ListId, SegmentId, TemplateId, WorkspaceId};
+use crate::ids::{CampaignId, DomainId, ListId, SegmentId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Variants of an A/B test, at least.
@@ -72,6 +74,9 @@ pub struct Campaign {
     pub pause_reason: Option<PauseReason>,
     /// Why it failed.
     pub failure_reason: Option<FailureReason>,
+    /// Sending domains of its senders when it was last scheduled, which cannot be deleted while it is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sending_domains: Vec<DomainId>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -188,7 +193,18 @@ impl Plan {
     }
 }
 
-/// Something of the workspace that a campaign names.
+impl Campaign {
+    /// What cannot be deleted because of it: all that it names, and the sending domains of its senders, while it is open.
+    pub fn holds(&self) -> BTreeSet<Reference> {
+        if !self.status.holds_references() {
+            return BTreeSet::new();
+        }
+        let named = self.plan.references().into_iter().map(|(_, reference)| reference);
+        named.chain(self.sending_domains.iter().copied().map(Reference::Domain)).collect()
+    }
+}
+
+/// Something of the workspace that a campaign needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     /// A list.
@@ -197,6 +213,8 @@ pub enum Reference {
     Segment(SegmentId),
     /// A template.
     Template(TemplateId),
+    /// A sending domain.
+    Domain(DomainId),
 }
 
 /// Whether a campaign compares variants.

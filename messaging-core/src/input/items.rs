@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::error::DomainError;
 use crate::input::schema_check::JUDGED_ALONE;
 use crate::input::{self, Input, UnknownMembers};
-use crate::violation::{FieldCode, Violations};
+use crate::violation::{FieldCode, MAX_LIKENED, Violations};
 
 /// The items of a list as they were sent.
 #[derive(Debug, Clone)]
@@ -51,7 +51,8 @@ impl<T: Input> Items<T> {
     /// Reads an item as far as it can be read, and what is wrong with it; pointers are relative to it.
     pub fn judge(&self, index: usize) -> Result<(T, Violations), Violations> {
         let text = self.raw.get(index).map_or("null", |raw| raw.get());
-        match input::body_with_faults(text.as_bytes(), self.unknown) {
+        let unknown = UnknownMembers { unlikened: index >= MAX_LIKENED, ..self.unknown };
+        match input::body_with_faults(text.as_bytes(), unknown) {
             Ok(read) => Ok(read),
             Err(DomainError::Invalid(violations)) => Err(violations),
             Err(_) => {

@@ -5,15 +5,21 @@
 //! `anyOf` (of optional members), `allOf`. What it does not know it lets pass; the input type then
 //! refuses it.
 
-use std::sync::Arc;
+mod spot;
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use crate::domain::address::EmailAddress;
 use crate::domain::ip_block::IpBlock;
 use crate::domain::user_email::UserEmail;
 use crate::time::Timestamp;
-use crate::violation::{FieldCode, Violations, escape, unknown_member};
+use crate::violation::{FieldCode, NO_MEMBER, Violations};
+
+use self::spot::Spot;
 
 /// Marks the items of a list that are judged one by one ([`Items`](super::items::Items)): the check of the whole body
 /// passes them by.
@@ -26,11 +32,13 @@ pub struct UnknownMembers {
     pub ignored: bool,
     /// The schema of the resource as it is answered: what it shows may be sent back.
     pub resource: Option<fn() -> Arc<Value>>,
+    /// Whether those that are refused are not told the nearest known name.
+    pub unlikened: bool,
 }
 
 impl UnknownMembers {
     /// Every one is ignored.
-    pub const LENIENT: Self = Self { ignored: true, resource: None };
+    pub const LENIENT: Self = Self { ignored: true, resource: None, unlikened: false };
 }
 
 /// Where the value came from; decides whether faults carry pointers or parameter names.
@@ -42,6 +50,12 @@ pub(super) enum Place {
     Query,
 }
 
+/// Patterns of schemas, compiled once. They are those of our own types, so that these are few.
+static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
+
+/// Faults that are noted, of which one for each place is reported.
+const MAX_NOTED: usize = 1000;
+
 /// Nesting beyond this is refused by the JSON parser already.
 const MAX_DEPTH: usize = 128;
 
@@ -50,6 +64,8 @@ pub(super) struct SchemaCheck<'a> {
     root: &'a Value,
     place: Place,
     found: Violations,
+    /// Faults that were noted, also those of one place.
+    noted: usize,
     unknown: UnknownMembers,
     read_only: &'static [&'static str],
 }
@@ -57,12 +73,17 @@ pub(super) struct SchemaCheck<'a> {
 impl<'a> SchemaCheck<'a> {
     /// A walk beside `root`.
     pub(super) fn new(root: &'a Value, place: Place) -> Self {
-        Self { root, place, found: Violations::new(), unknown: UnknownMembers::default(), read_only: &[] }
+        Self { root, place, found: Violations::new(), noted: 0, unknown: UnknownMembers::default(), read_only: &[] }
     }
 
     /// The walk, which ignores some unknown members: what `unknown` says, and `read_only` in the outermost object.
     pub(super) fn ignoring(self, unknown: UnknownMembers, read_only: &'static [&'static str]) -> Self {
         Self { unknown, read_only, ..self }
+    }
+
+    /// Whether no more is looked for: as much was found as is reported, or the same place is at fault again and again.
+    const fn is_done(&self) -> bool {
+        self.found.is_full() || self.noted >= MAX_NOTED
     }
 
     /// What was found.
@@ -72,7 +93,7 @@ impl<'a> SchemaCheck<'a> {
 
     /// Walks the outermost object and answers what is left when the broken members are taken out.
     pub(super) fn object(&mut self, object: Map<String, Value>) -> Map<String, Value> {
-        match self.value(self.root, Value::Object(object), "", 0) {
+        match self.value(self.root, Value::Object(object), &Spot::Top(""), 0) {
             Some(Value::Object(rest)) => rest,
             _ => Map::new(),
         }
@@ -80,49 +101,68 @@ impl<'a> SchemaCheck<'a> {
 
     /// Walks a value that stands at a pointer and answers what is left of it.
     pub(super) fn at(&mut self, value: Value, pointer: &str) -> Option<Value> {
-        self.value(self.root, value, pointer, 0)
+        self.value(self.root, value, &Spot::Top(pointer), 0)
     }
 
     /// Whether an unknown member is taken without a word: all are, or the resource has it.
-    fn is_ignored(&self, pointer: &str, at: &str, name: &str) -> bool {
+    fn is_ignored(&self, outer: &Spot<'_>, at: &Spot<'_>, name: &str) -> bool {
         self.unknown.ignored
-            || (pointer.is_empty() && self.read_only.contains(&name))
-            || self.unknown.resource.is_some_and(|resource| describes(&resource(), at))
+            || (outer.is_body() && self.read_only.contains(&name))
+            || self.unknown.resource.is_some_and(|resource| describes(&resource(), &at.pointer()))
     }
 
     /// Reports every U+0000 in a value that is free otherwise, and answers whether there is one.
-    fn has_nul(&mut self, value: &Value, pointer: &str, depth: usize) -> bool {
+    fn has_nul(&mut self, value: &Value, spot: &Spot<'_>, depth: usize) -> bool {
         match value {
-            _ if depth > MAX_DEPTH => true,
+            _ if depth > MAX_DEPTH || self.is_done() => true,
             Value::String(text) if text.contains('\0') => {
-                self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                self.fault(spot, FieldCode::InvalidFormat, "must not contain U+0000");
                 true
             }
             Value::Array(items) => {
                 let judged = items.iter().enumerate();
                 judged.fold(false, |found, (index, item)| {
-                    self.has_nul(item, &format!("{pointer}/{index}"), depth + 1) || found
+                    self.has_nul(item, &Spot::Item(spot, index), depth + 1) || found
                 })
             }
             Value::Object(members) => members.iter().fold(false, |found, (name, member)| {
                 if name.contains('\0') {
-                    self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                    self.fault(spot, FieldCode::InvalidFormat, "must not contain U+0000");
                     return true;
                 }
-                self.has_nul(member, &format!("{pointer}/{}", escape(name)), depth + 1) || found
+                self.has_nul(member, &Spot::Member(spot, name), depth + 1) || found
             }),
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    fn fault(&mut self, pointer: &str, code: FieldCode, message: &str) {
+    fn fault(&mut self, spot: &Spot<'_>, code: FieldCode, message: &str) {
+        if self.is_done() {
+            return;
+        }
+        self.noted += 1;
+        let pointer = spot.pointer();
         match self.place {
             Place::Body => self.found.add(pointer, code, message),
             Place::Query => self.found.add_parameter(pointer.trim_start_matches('/'), code, message),
         }
     }
 
-    fn value(&mut self, schema: &Value, value: Value, pointer: &str, depth: usize) -> Option<Value> {
+    /// Refuses a member that nobody knows.
+    fn unknown(&mut self, spot: &Spot<'_>, schema: &Value, name: &str) {
+        if self.unknown.unlikened || self.place == Place::Query {
+            return self.fault(spot, FieldCode::UnknownField, NO_MEMBER);
+        }
+        self.noted += 1;
+        let known = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+        self.found.add_unknown(spot.pointer(), known.map(String::as_str), name);
+    }
+
+    fn value(&mut self, schema: &Value, value: Value, spot: &Spot<'_>, depth: usize) -> Option<Value> {
+        if self.is_done() {
+            // No more is reported, so no more is looked for.
+            return None;
+        }
         if schema[JUDGED_ALONE] == true {
             return Some(value);
         }
@@ -133,17 +173,17 @@ impl<'a> SchemaCheck<'a> {
         if let Some(parts) = schema["allOf"].as_array() {
             let mut value = value;
             for part in parts {
-                value = self.value(part, value, pointer, depth + 1)?;
+                value = self.value(part, value, spot, depth + 1)?;
             }
             return Some(value);
         }
         if value.is_array() && is_object_only(self.root, schema) {
-            self.fault(pointer, FieldCode::InvalidType, "must be an object");
+            self.fault(spot, FieldCode::InvalidType, "must be an object");
             return None;
         }
         if !type_fits(&schema["type"], &value) {
             let message = format!("must be {}", type_name(&schema["type"]));
-            self.fault(pointer, FieldCode::InvalidType, &message);
+            self.fault(spot, FieldCode::InvalidType, &message);
             return None;
         }
         if let Some(allowed) = allowed_values(schema)
@@ -151,18 +191,18 @@ impl<'a> SchemaCheck<'a> {
             && !(value.is_null() && schema.get("type").is_some())
         {
             if !value.is_string() {
-                self.fault(pointer, FieldCode::InvalidType, "must be a string");
+                self.fault(spot, FieldCode::InvalidType, "must be a string");
                 return None;
             }
             let texts: Vec<_> = allowed.iter().filter_map(|one| one.as_str()).collect();
-            self.fault(pointer, FieldCode::UnknownValue, &format!("must be one of {}", texts.join(", ")));
+            self.fault(spot, FieldCode::UnknownValue, &format!("must be one of {}", texts.join(", ")));
             return None;
         }
         match value {
-            Value::String(text) => self.string(schema, text, pointer),
-            Value::Number(_) => self.number(schema, value, pointer),
-            Value::Array(items) => self.array(schema, items, pointer, depth),
-            Value::Object(members) => self.members(schema, members, pointer, depth),
+            Value::String(text) => self.string(schema, text, spot),
+            Value::Number(_) => self.number(schema, value, spot),
+            Value::Array(items) => self.array(schema, items, spot, depth),
+            Value::Object(members) => self.members(schema, members, spot, depth),
             Value::Null | Value::Bool(_) => Some(value),
         }
     }
@@ -210,31 +250,31 @@ impl<'a> SchemaCheck<'a> {
         !nullable && (missing.is_null() || (is_text && needs_text))
     }
 
-    fn string(&mut self, schema: &Value, text: String, pointer: &str) -> Option<Value> {
+    fn string(&mut self, schema: &Value, text: String, spot: &Spot<'_>) -> Option<Value> {
         let length = text.chars().count() as u64;
         if text.contains('\0') {
-            self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+            self.fault(spot, FieldCode::InvalidFormat, "must not contain U+0000");
         } else if schema["minLength"].as_u64().is_some_and(|least| length < least) {
-            self.fault(pointer, FieldCode::TooShort, &format!("must have at least {} characters", schema["minLength"]));
+            self.fault(spot, FieldCode::TooShort, &format!("must have at least {} characters", schema["minLength"]));
         } else if schema["maxLength"].as_u64().is_some_and(|most| length > most) {
-            self.fault(pointer, FieldCode::TooLong, &format!("must have at most {} characters", schema["maxLength"]));
+            self.fault(spot, FieldCode::TooLong, &format!("must have at most {} characters", schema["maxLength"]));
         } else if schema["format"].as_str().is_some_and(|format| !format_fits(format, &text)) {
             let format = schema["format"].as_str().unwrap_or_default();
-            self.fault(pointer, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
+            self.fault(spot, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
         } else if schema["pattern"].as_str().is_some_and(|pattern| !pattern_fits(pattern, &text)) {
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let rule = match id_prefix(pattern) {
                 Some(prefix) => format!("must be an id that begins with {prefix}, as answers show it"),
                 None => format!("must match {}", schema["pattern"]),
             };
-            self.fault(pointer, FieldCode::InvalidFormat, &rule);
+            self.fault(spot, FieldCode::InvalidFormat, &rule);
         } else {
             return Some(Value::String(text));
         }
         None
     }
 
-    fn number(&mut self, schema: &Value, value: Value, pointer: &str) -> Option<Value> {
+    fn number(&mut self, schema: &Value, value: Value, spot: &Spot<'_>) -> Option<Value> {
         let value = as_integer(schema, value);
         let number = value.as_f64().unwrap_or(f64::NAN);
         let low = schema["minimum"].as_f64().is_some_and(|least| number < least)
@@ -249,58 +289,60 @@ impl<'a> SchemaCheck<'a> {
                 (None, Some(most)) => format!("must be at most {most}"),
                 (None, None) => "is out of range".to_owned(),
             };
-            self.fault(pointer, FieldCode::OutOfRange, &message);
+            self.fault(spot, FieldCode::OutOfRange, &message);
             return None;
         }
         Some(value)
     }
 
-    fn array(&mut self, schema: &Value, items: Vec<Value>, pointer: &str, depth: usize) -> Option<Value> {
+    fn array(&mut self, schema: &Value, items: Vec<Value>, spot: &Spot<'_>, depth: usize) -> Option<Value> {
         if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
-            self.fault(pointer, FieldCode::TooManyItems, &format!("at most {} items", schema["maxItems"]));
+            self.fault(spot, FieldCode::TooManyItems, &format!("at most {} items", schema["maxItems"]));
             return None;
         }
         if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
-            self.fault(pointer, FieldCode::TooShort, &format!("at least {} items", schema["minItems"]));
+            self.fault(spot, FieldCode::TooShort, &format!("at least {} items", schema["minItems"]));
             return None;
         }
         let before = self.found.as_slice().len();
         let kept: Vec<_> = items
             .into_iter()
             .enumerate()
-            .filter_map(|(index, item)| self.value(&schema["items"], item, &format!("{pointer}/{index}"), depth + 1))
+            .filter_map(|(index, item)| self.value(&schema["items"], item, &Spot::Item(spot, index), depth + 1))
             .collect();
         // A list with a hole would shift the pointers of what is checked later.
         (self.found.as_slice().len() == before).then_some(Value::Array(kept))
     }
 
-    fn members(&mut self, schema: &Value, members: Map<String, Value>, pointer: &str, depth: usize) -> Option<Value> {
+    fn members(&mut self, schema: &Value, members: Map<String, Value>, spot: &Spot<'_>, depth: usize) -> Option<Value> {
         if schema["maxProperties"].as_u64().is_some_and(|most| members.len() as u64 > most) {
-            self.fault(pointer, FieldCode::TooManyItems, &format!("at most {} members", schema["maxProperties"]));
+            self.fault(spot, FieldCode::TooManyItems, &format!("at most {} members", schema["maxProperties"]));
             return None;
         }
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for name in &required {
             if members.get(*name).is_none_or(is_missing) {
-                self.fault(&format!("{pointer}/{}", escape(name)), FieldCode::Required, "is required");
+                self.fault(&Spot::Member(spot, name), FieldCode::Required, "is required");
             }
         }
         let mut kept = Map::new();
         for (name, member) in members {
-            let at = format!("{pointer}/{}", escape(&name));
+            if self.is_done() {
+                break;
+            }
+            let at = Spot::Member(spot, &name);
             if required.contains(&name.as_str()) && is_missing(&member) {
                 continue;
             }
             if name.contains('\0') {
-                self.fault(pointer, FieldCode::InvalidFormat, "must not contain U+0000");
+                self.fault(spot, FieldCode::InvalidFormat, "must not contain U+0000");
                 continue;
             }
             let property = match schema["properties"].get(&name) {
                 Some(property) => property,
                 None if schema["additionalProperties"] == Value::Bool(false) => {
-                    if !self.is_ignored(pointer, &at, &name) {
-                        let known = schema["properties"].as_object().into_iter().flat_map(Map::keys);
-                        self.fault(&at, FieldCode::UnknownField, &unknown_member(known.map(String::as_str), &name));
+                    if !self.is_ignored(spot, &at, &name) {
+                        self.unknown(&at, schema, &name);
                     }
                     continue;
                 }
@@ -322,7 +364,7 @@ impl<'a> SchemaCheck<'a> {
         }
         // The outermost object goes on without its broken members; an incomplete inner one is dropped.
         let complete = required.iter().all(|name| kept.contains_key(*name));
-        (complete || pointer.is_empty()).then_some(Value::Object(kept))
+        (complete || spot.is_body()).then_some(Value::Object(kept))
     }
 }
 
@@ -488,6 +530,13 @@ fn id_prefix(pattern: &str) -> Option<&str> {
 }
 
 fn pattern_fits(pattern: &str, text: &str) -> bool {
-    // Our own patterns compile; one that does not is found by the test over all operations.
-    regex_lite::Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+    let regex = {
+        let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
+        match patterns.get(pattern) {
+            Some(known) => known.clone(),
+            // Our own patterns compile; one that does not is found by the test over all operations.
+            None => patterns.entry(pattern.to_owned()).or_insert(Regex::new(pattern).ok().map(Arc::new)).clone(),
+        }
+    };
+    regex.is_some_and(|regex| regex.is_match(text))
 }

@@ -66,7 +66,7 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
         let user = user.ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`"))?;
         let (ticket, url) = app.new_ticket(&user.record, None, OPERATORS_LIFETIME, app.now());
         let report = TicketReport { url, expires_at: ticket.expires_at };
-        Ok((Changes::from_iter([Write::PutTicket(ticket)]), report))
+        Ok((Changes::from_iter([Write::PutTicket(ticket)]).of_setup(), report))
     })
     .await
 }

@@ -202,7 +202,7 @@ impl Builder {
             provider_sink: Arc::new(WeakApp::new(shared)),
             receiving: Receiving::default(),
             temporary_stores: self.temporary_stores,
-            simulations: Semaphore::new(capacity::SIMULATIONS_AT_A_TIME),
+            simulations: capacity::simulations(),
             rest: self.rest,
         });
         shared.look_at_fence().await.map_err(KeyRefused::Store)?;

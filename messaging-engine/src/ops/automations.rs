@@ -16,6 +16,7 @@ use messaging_core::domain::automation::input::{AutomationInput, AutomationPatch
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -109,7 +110,8 @@ impl Operation for CreateAutomation {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        cx.change(put(&automation, &reading, Expect::Absent));
+        let put = put(cx.app, &automation, &reading, Expect::Absent).await?;
+        cx.change(put);
         Ok(AutomationView::of(automation))
     }
 }
@@ -125,20 +127,21 @@ async fn judge(cx: &mut Context<'_>, design: Design) -> Result<(Design, Reading)
 }
 
 /// The write that keeps an automation, with what the store has to know of it.
-fn put(automation: &Automation, reading: &Reading, expect: Expect) -> Write {
+async fn put(app: &App, automation: &Automation, reading: &Reading, expect: Expect) -> Result<Write, Error> {
     let (workspace, id) = (automation.workspace_id, automation.id);
     let is_draft = automation.status == AutomationStatus::Draft;
     let interest = match &reading.plan {
         Some(plan) if !is_draft => plan.interest(),
         _ => Interest::default(),
     };
-    let put = PutAutomation {
-        automation: automation.clone(),
-        interest,
-        lanes: App::automation_lanes(workspace, id),
-        holds: if automation.status == AutomationStatus::Active { reading.holds() } else { Vec::new() },
-    };
-    Write::PutAutomation(Box::new(put), expect)
+    let mut holds = Vec::new();
+    if let Some(plan) = reading.plan.as_ref().filter(|_| automation.status == AutomationStatus::Active) {
+        holds = reading.holds();
+        holds.extend(app.automation_domains(workspace, plan).await?.into_iter().map(Reference::Domain));
+    }
+    let put =
+        PutAutomation { automation: automation.clone(), interest, lanes: App::automation_lanes(workspace, id), holds };
+    Ok(Write::PutAutomation(Box::new(put), expect))
 }
 
 /// What an active automation means; refuses one that lacks something.
@@ -215,7 +218,8 @@ impl Operation for UpdateAutomation {
             let plan = complete(cx, changed.workspace_id, &reading).await?;
             cx.changes.extend(cx.app.automation_changed(&changed, plan, automation.status, cx.now));
         }
-        cx.change(put(&changed, &reading, Expect::Revision(revision)));
+        let put = put(cx.app, &changed, &reading, Expect::Revision(revision)).await?;
+        cx.change(put);
         Ok(AutomationView::of(changed))
     }
 }

@@ -120,6 +120,7 @@ impl Operation for CreateCampaign {
             scores: Vec::new(),
             pause_reason: None,
             failure_reason: None,
+            sending_domains: Vec::new(),
             created_at: cx.now,
             updated_at: cx.now,
         };

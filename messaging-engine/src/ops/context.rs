@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
     /// How unknown members of items are treated that are judged one by one: like those of a body whose answer
     /// is `R`.
     pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
-        UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>) }
+        UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>), ..UnknownMembers::default() }
     }
 
     /// The store, for reading. Writes go into [`Context::changes`].

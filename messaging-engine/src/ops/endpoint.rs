@@ -6,7 +6,7 @@ use messaging_core::scope::Access;
 use schemars::{Schema, SchemaGenerator};
 
 use crate::error::Error;
-use crate::ops::operation::{Operation, Output, OutputKind};
+use crate::ops::operation::{Operation, Output, OutputKind, PUBLIC_BODY_LIMIT};
 use crate::ops::runnable::{self, Encoded, Runnable};
 
 /// Everything the front ends, the document and the tests know of an operation.
@@ -64,7 +64,7 @@ impl Endpoint {
             other_success: <O::Output as Output>::OTHER_SUCCESS,
             cli: O::CLI,
             summary: O::SUMMARY,
-            body_limit: O::BODY_LIMIT,
+            body_limit: body_limit(O::ACCESS, O::BODY_LIMIT),
             body: <O::Body as Input>::BODY,
             output: <O::Output as Output>::KIND,
             path_schema: |generator| generator.root_schema_for::<O::Path>(),
@@ -86,6 +86,14 @@ impl Endpoint {
     /// Whether the path names its workspace.
     pub fn is_in_workspace(&self) -> bool {
         self.path.starts_with("/workspaces/{workspace_id}")
+    }
+}
+
+/// The longest body of an operation: one that everybody may call takes little.
+const fn body_limit(access: Access, own: usize) -> usize {
+    match access {
+        Access::Public if own > PUBLIC_BODY_LIMIT => PUBLIC_BODY_LIMIT,
+        _ => own,
     }
 }
 

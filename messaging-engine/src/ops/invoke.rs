@@ -24,6 +24,9 @@ use crate::services::acceptance::NewFile;
 /// The longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;
 
+/// Bodies up to this length are read where they are.
+const SHORT: usize = 64 << 10;
+
 /// One call that was admitted, and in which form its input comes.
 pub(crate) struct Invocation<'a> {
     /// The application.
@@ -58,7 +61,13 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
             // Checks 9 and 10: the JSON first, then the header.
             let print = match endpoint.body {
                 BodyKind::None => fingerprint(request.query, b"", false)?,
-                kind => fingerprint(request.query, &request.body, kind == BodyKind::Required)?,
+                kind if is_short(&request.body) => {
+                    fingerprint(request.query, &request.body, kind == BodyKind::Required)?
+                }
+                kind => {
+                    let (query, body) = (request.query.to_owned(), request.body.clone());
+                    off_thread(move || fingerprint(&query, &body, kind == BodyKind::Required)).await??
+                }
             };
             let key = parse_key(header)?;
             let route = format!("{method} {}", request.path);
@@ -100,6 +109,10 @@ async fn run_until_committed(
     let Invocation { app, endpoint, caller, workspace, request, typed } = *invocation;
     let mut turn = None;
     for _ in 0..MAX_RUNS {
+        if let Some(read) = runnable.body_reader().filter(|_| !is_short(&request.body)) {
+            let (body, lenient) = (request.body.clone(), request.lenient);
+            runnable.give_body(off_thread(move || read(&body, lenient)).await?);
+        }
         let violations = runnable.decode(request)?;
         if turn.is_none() && !is_reading {
             turn = Some(app.write_queues().enter(runnable.contended(request.path)).await?);
@@ -176,6 +189,16 @@ async fn run_until_committed(
         }
     }
     Err(Error::Unavailable { retry_after: 1 })
+}
+
+/// Whether a body is read faster than it is handed to another thread.
+fn is_short(body: &Bytes) -> bool {
+    body.len() <= SHORT
+}
+
+/// Does what takes a processor for a while off the threads that serve requests.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(Error::internal)
 }
 
 /// Stores the files that the changes name, then commits. Files of a commit that changed nothing are removed;

@@ -18,6 +18,9 @@ use crate::ops::session_cookie::SessionCookie;
 /// Bodies are at most this long unless the operation says otherwise (contract section 1.1).
 pub const BODY_LIMIT: usize = 10 << 20;
 
+/// The same where no credentials are needed (contract section 1.3, check 8).
+pub const PUBLIC_BODY_LIMIT: usize = 16 << 10;
+
 /// One row of the contract.
 ///
 /// Adding an operation: a type like this one with its facts, `run`, a line in
@@ -38,7 +41,7 @@ pub trait Operation: Sized + Send + Sync + 'static {
     const CLI: &'static str;
     /// One sentence for the OpenAPI document and the command's help.
     const SUMMARY: &'static str;
-    /// The longest body in bytes.
+    /// The longest body in bytes; without credentials at most [`PUBLIC_BODY_LIMIT`].
     const BODY_LIMIT: usize = BODY_LIMIT;
 
     /// Whether `run` looks up what the body names and adds what it does not find to `cx.violations`. Such

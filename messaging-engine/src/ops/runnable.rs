@@ -1,13 +1,13 @@
 //! What differs between operations when one is carried out, with its types erased. Everything else is in `invoke`,
 //! once for all of them.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use messaging_core::DomainError;
-use messaging_core::input::{self, UnknownMembers};
+use messaging_core::input::{self, BodyKind, Input, UnknownMembers};
 use messaging_core::violation::Violations;
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as ValueError, MapDeserializer};
@@ -18,8 +18,17 @@ use crate::error::Error;
 use crate::ops::context::{Context, Request};
 use crate::ops::operation::{Answer, Call, Operation, Output};
 
+/// Reads a body as one operation does, where unknown members are ignored or not: what [`Runnable::give_body`] takes.
+pub(crate) type BodyReader = fn(&[u8], bool) -> Box<dyn Any + Send>;
+
 /// One call of one operation. Its methods are called in this order, all of them again when the data changed meanwhile.
 pub(crate) trait Runnable: Send {
+    /// What reads the body, for a body that is read elsewhere before the input is made; `None` where there is none to read.
+    fn body_reader(&self) -> Option<BodyReader>;
+
+    /// Takes what the reader has read.
+    fn give_body(&mut self, read: Box<dyn Any + Send>);
+
     /// Makes the input. Answers what is wrong with it where the operation runs all the same.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
@@ -34,7 +43,14 @@ pub(crate) trait Runnable: Send {
 }
 
 /// A call whose input comes as bytes and whose output leaves as bytes.
-pub(crate) struct Encoded<O: Operation>(Stage<O>);
+pub(crate) struct Encoded<O: Operation> {
+    /// The body, where it was read elsewhere.
+    read: Option<ReadBody<O>>,
+    stage: Stage<O>,
+}
+
+/// A body as far as it could be read, and what is wrong with it.
+type ReadBody<O> = Result<(<O as Operation>::Body, Violations), DomainError>;
 
 /// A call by a program that has values.
 pub(crate) struct Typed<O: Operation> {
@@ -50,7 +66,7 @@ struct Stage<O: Operation> {
 
 impl<O: Operation> Encoded<O> {
     pub(crate) fn erased() -> Box<dyn Runnable> {
-        Box::new(Self(Stage::new()))
+        Box::new(Self { read: None, stage: Stage::new() })
     }
 }
 
@@ -110,30 +126,45 @@ impl<O: Operation> Stage<O> {
 const NOT_IN_ORDER: &str = "the steps of a call came out of order";
 
 impl<O: Operation> Runnable for Encoded<O> {
+    fn body_reader(&self) -> Option<BodyReader> {
+        (<O::Body as Input>::BODY != BodyKind::None).then_some(erased_body::<O>)
+    }
+
+    fn give_body(&mut self, read: Box<dyn Any + Send>) {
+        self.read = read.downcast().ok().map(|read| *read);
+    }
+
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error> {
         // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
-        let body = input::body_with_faults::<O::Body>(&request.body, unknown_members::<O>(request.lenient));
+        let read = self.read.take();
+        let body = read.unwrap_or_else(|| read_body::<O>(&request.body, request.lenient));
         if let Err(DomainError::NotAnObject(fault)) = body {
             return Err(Error::InvalidJson(fault));
         }
         let path = read_path::<O::Path>(request)?;
-        self.0.take(path, input::query::<O::Query>(request.query), body)
+        self.stage.take(path, input::query::<O::Query>(request.query), body)
     }
 
     fn contended(&self, path: &str) -> Vec<ResourceKey> {
-        self.0.contended(path)
+        self.stage.contended(path)
     }
 
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
-        self.0.run(cx)
+        self.stage.run(cx)
     }
 
     fn answer(&self) -> Result<Answer, Error> {
-        self.0.answer()
+        self.stage.answer()
     }
 }
 
 impl<O: Operation> Runnable for Typed<O> {
+    fn body_reader(&self) -> Option<BodyReader> {
+        None
+    }
+
+    fn give_body(&mut self, _: Box<dyn Any + Send>) {}
+
     fn decode(&mut self, _: &Request<'_>) -> Result<Violations, Error> {
         let Call { path, query, body } = self.given.clone();
         self.stage.take(path, input::made_query(query), input::made_body(body))
@@ -173,14 +204,22 @@ fn refusal(faults: [Option<DomainError>; 2]) -> Error {
     Error::Validation(found)
 }
 
+fn read_body<O: Operation>(body: &[u8], lenient: bool) -> ReadBody<O> {
+    input::body_with_faults(body, unknown_members::<O>(lenient))
+}
+
+fn erased_body<O: Operation>(body: &[u8], lenient: bool) -> Box<dyn Any + Send> {
+    Box::new(read_body::<O>(body, lenient))
+}
+
 /// Reads a body as the operation does, and does nothing.
 pub(super) fn check_body<O: Operation>(body: &[u8]) -> Result<(), Error> {
-    let (_, violations) = input::body_with_faults::<O::Body>(body, unknown_members::<O>(false))?;
+    let (_, violations) = read_body::<O>(body, false)?;
     Ok(violations.into_result()?)
 }
 
 fn unknown_members<O: Operation>(ignored: bool) -> UnknownMembers {
-    UnknownMembers { ignored, resource: Some(resource_of::<O::Output>) }
+    UnknownMembers { ignored, resource: Some(resource_of::<O::Output>), ..UnknownMembers::default() }
 }
 
 /// The schema of what an operation answers, made once; `null` if that is no JSON.

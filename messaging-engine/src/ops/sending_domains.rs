@@ -6,6 +6,7 @@ pub mod report;
 pub mod verification;
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::dns_record::UNNAMED;
 use messaging_core::domain::domain_name::{self, Unsuitable};
 use messaging_core::domain::sending_domain::{Check, SendingDomain};
@@ -27,6 +28,7 @@ use crate::jobs::verify_domain::VerifyDomain;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::ops::uses;
 use crate::services::dkim::ALGORITHMS;
 use crate::services::lookups::MAX_LOOKED_AT;
 
@@ -253,8 +255,8 @@ impl Operation for UpdateSendingDomain {
 
 /// `DELETE /workspaces/{workspace_id}/sending-domains/{id}`
 ///
-/// Only a campaign that is scheduled, sending or paused keeps a domain from being deleted. Messages that
-/// wait to be sent from it fail, as the contract has it for a domain that is not verified.
+/// A campaign that is scheduled, sending or paused, or an active automation, keeps the domains of its senders from being
+/// deleted. Other messages that wait to be sent from it fail, as the contract has it for a domain that is not verified.
 pub struct DeleteSendingDomain;
 
 impl Operation for DeleteSendingDomain {
@@ -272,6 +274,7 @@ impl Operation for DeleteSendingDomain {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let domain = find(cx, call.path).await?.record;
+        uses::refuse_used(cx, domain.workspace_id, Reference::Domain(domain.id), Vec::new()).await?;
         cx.change(Write::DeleteDomain(domain.workspace_id, domain.id));
         Ok(NoContent)
     }

@@ -13,7 +13,7 @@ use messaging_core::domain::campaign::check::FoundAs;
 use messaging_core::domain::campaign::schedule::SenderState;
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::resolve::{Unresolvable, named};
-use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
+use messaging_core::ids::{DomainId, ListId, TemplateId, WorkspaceId};
 use messaging_core::ports::fetch::UrlFault;
 use messaging_core::ports::store::StoreError;
 use messaging_core::violation::{FieldCode, Violations};
@@ -119,6 +119,23 @@ impl App {
             });
         }
         Ok(facts)
+    }
+
+    /// The sending domains that the emails of a design are sent from.
+    pub(crate) async fn automation_domains(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+    ) -> Result<Vec<DomainId>, StoreError> {
+        let mut senders = Vec::new();
+        for (_, send) in plan.sends() {
+            let Some(head) = self.store().template_head(workspace, send.template_id).await? else { continue };
+            let of_template = head.design.from_email.as_deref();
+            let sender =
+                self.marketing_sender(workspace, head.channel, send.from_email.as_deref(), of_template).await?;
+            senders.extend(sender.ok().flatten());
+        }
+        self.domains_of(workspace, &senders).await
     }
 
     /// Notes filters that have too many conditions with those of the segments that they name.

@@ -2,7 +2,7 @@
 //!
 //! Contract sections 12.1 and 12.2. Asked when a campaign is written, scheduled and begun.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::campaign::check::{self, Found, FoundAs};
@@ -11,9 +11,10 @@ use messaging_core::domain::campaign::{Plan, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::sending_domain::responsible;
 use messaging_core::domain::{provider, sender};
 use messaging_core::error::DomainError;
-use messaging_core::ids::{ListId, TemplateId, WorkspaceId};
+use messaging_core::ids::{DomainId, ListId, TemplateId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::violation::Violations;
 
@@ -26,13 +27,19 @@ pub(crate) struct FoundReadiness {
     found: Vec<Found>,
     sender: SenderState,
     channel_is_configured: bool,
+    domains: Vec<DomainId>,
 }
 
 impl FoundReadiness {
     /// The same, as the rules take it.
     pub(crate) fn as_facts(&self) -> Readiness<'_> {
-        let Self { found, sender, channel_is_configured } = self;
+        let Self { found, sender, channel_is_configured, domains: _ } = self;
         Readiness { found, sender: *sender, channel_is_configured: *channel_is_configured }
+    }
+
+    /// The sending domains of the senders.
+    pub(crate) fn into_domains(self) -> Vec<DomainId> {
+        self.domains
     }
 }
 
@@ -59,7 +66,7 @@ impl App {
                 None => match reference {
                     Reference::List(id) if lists.contains(&id) => FoundAs::Other,
                     Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => FoundAs::Other,
-                    Reference::List(_) | Reference::Segment(_) => FoundAs::Nothing,
+                    Reference::List(_) | Reference::Segment(_) | Reference::Domain(_) => FoundAs::Nothing,
                     Reference::Template(id) => self.find_template(workspace, id).await?,
                 },
             };
@@ -79,9 +86,14 @@ impl App {
         workspace: WorkspaceId,
         plan: &Plan,
     ) -> Result<FoundReadiness, StoreError> {
+        let (sender, domains) = match self.campaign_senders(workspace, plan).await? {
+            Ok(senders) => (SenderState::Verified, self.domains_of(workspace, &senders).await?),
+            Err(state) => (state, Vec::new()),
+        };
         Ok(FoundReadiness {
             found: self.find_references(workspace, plan.references()).await?,
-            sender: self.campaign_sender(workspace, plan).await?,
+            sender,
+            domains,
             channel_is_configured: self.has_transport(workspace, plan.channel).await?,
         })
     }
@@ -117,20 +129,44 @@ impl App {
         Ok(contact.addresses(channel, viber))
     }
 
-    /// Whether each variant of a campaign has a sender: the campaign's, else its template's, else the workspace's own
-    /// (contract section 12.3). The first that has none is told.
-    async fn campaign_sender(&self, workspace: WorkspaceId, plan: &Plan) -> Result<SenderState, StoreError> {
+    /// The senders of the variants of a campaign: the campaign's, else that of the template, else the workspace's own
+    /// (contract section 12.3); or what is wrong with the first that is none.
+    async fn campaign_senders(
+        &self,
+        workspace: WorkspaceId,
+        plan: &Plan,
+    ) -> Result<Result<Vec<String>, SenderState>, StoreError> {
+        let mut senders = Vec::new();
         for place in plan.places() {
             let of_template = match &plan.from_email {
                 Some(_) => None,
                 None => self.store().template_head(workspace, plan.template_of(place)).await?,
             };
             let of_template = of_template.and_then(|template| template.design.from_email);
-            if let Err(state) = self.variant_sender(workspace, plan, of_template.as_deref()).await? {
-                return Ok(state);
+            match self.variant_sender(workspace, plan, of_template.as_deref()).await? {
+                Ok(sender) => senders.extend(sender),
+                Err(state) => return Ok(Err(state)),
             }
         }
-        Ok(SenderState::Verified)
+        Ok(Ok(senders))
+    }
+
+    /// The sending domains that senders of a workspace belong to, each once.
+    pub(crate) async fn domains_of(
+        &self,
+        workspace: WorkspaceId,
+        senders: &[String],
+    ) -> Result<Vec<DomainId>, StoreError> {
+        if senders.is_empty() {
+            return Ok(Vec::new());
+        }
+        let domains = self.sending_domains(workspace).await?;
+        let domain = |sender: &String| {
+            let host = EmailAddress::parse(sender).ok()?.ascii_domain();
+            responsible(&domains, &host).map(|domain| domain.id)
+        };
+        let found: BTreeSet<_> = senders.iter().filter_map(domain).collect();
+        Ok(found.into_iter().collect())
     }
 
     /// The sender of a variant: the campaign's, else that of the template, else the workspace's own; or what is wrong

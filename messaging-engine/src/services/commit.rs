@@ -1,6 +1,7 @@
 //! Committing, and what follows from a commit in this process.
 
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, Priority, StoreError, Topics};
 use tracing::Instrument as _;
@@ -41,6 +42,11 @@ impl App {
         let accounts = AccountPauses::concerned(&changes);
         let adds_work = changes.writes().iter().any(is_work);
         let relied_on_webhooks = changes.writes().iter().any(|write| matches!(write, Write::ExpectWebhook(..)));
+        let relied_on_domains = changes.writes().iter().any(|write| match write {
+            Write::PutCampaign(campaign, _) => !campaign.sending_domains.is_empty(),
+            Write::PutAutomation(put, _) => put.holds.iter().any(|held| matches!(held, Reference::Domain(_))),
+            _ => false,
+        });
         let observed = changes.writes().iter().any(|write| matches!(write, Write::Observe(_))).then(|| changes.clone());
         let span = tracing::info_span!(
             target: TARGET,
@@ -54,6 +60,9 @@ impl App {
         if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
             // Whoever decides again looks again.
             self.0.lookups.listeners.clear();
+        }
+        if relied_on_domains && matches!(committed, Err(CommitError::Conflict)) {
+            self.0.lookups.domains.clear();
         }
         committed?;
         if let Some(changes) = &observed {

@@ -14,7 +14,7 @@ use messaging_core::domain::receipt::Receipt;
 use messaging_core::domain::recipients::{self, Recipient};
 use messaging_core::domain::report::Report;
 use messaging_core::domain::returned::{self, Returned};
-use messaging_core::domain::sending_domain::BOUNCE_LABEL;
+use messaging_core::domain::sending_domain::{BOUNCE_LABEL, SendingDomain};
 use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::{address, content};
 use messaging_core::ids::{MessageId, WorkspaceId};
@@ -24,8 +24,8 @@ use messaging_core::ports::store::StoreError;
 use crate::app::App;
 use crate::error::Error;
 
-/// Workspaces that may share a domain's name, as far as return addresses look.
-const MAX_NAMESAKES: usize = 100;
+/// Domains of one name that are read at a time.
+const NAMESAKES: usize = 100;
 
 /// Events of a kind that are looked at: a message has at most 101 recipients, each with a bounce, a
 /// complaint, a delivery, and a few dozen deferrals.
@@ -53,12 +53,29 @@ impl App {
         let Some((local_part, host)) = address.rsplit_once('@') else { return Ok(None) };
         let Some(host) = address::ascii_domain(host.strip_suffix('.').unwrap_or(host)) else { return Ok(None) };
         let Some((BOUNCE_LABEL, name)) = host.split_once('.') else { return Ok(None) };
-        let domains = self.store().domains_named(name, MAX_NAMESAKES).await?;
-        Ok(domains.iter().find_map(|domain| {
+        self.domain_named(name, |domain| {
             let workspace_id = domain.workspace_id;
             let (purpose, message_id, recipient) = self.link_key().read_local_part(workspace_id, local_part)?;
             Some(ReturnAddress { workspace_id, message_id, purpose, recipient })
-        }))
+        })
+        .await
+    }
+
+    /// What is wanted of one of the domains of a name that were verified at some time, whichever workspaces they are of.
+    pub(super) async fn domain_named<T>(
+        &self,
+        name: &str,
+        mut wanted: impl FnMut(&SendingDomain) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut after = None;
+        loop {
+            let domains = self.store().domains_named(name, after, NAMESAKES).await?;
+            let found = domains.iter().find_map(&mut wanted);
+            after = domains.last().map(|domain| domain.workspace_id);
+            if found.is_some() || domains.len() < NAMESAKES {
+                return Ok(found);
+            }
+        }
     }
 
     /// Takes note of what a mail to a return address says. When it returns, that is durable.

@@ -15,9 +15,6 @@ use crate::app::App;
 
 const ROLES: [&str; 2] = ["postmaster", "abuse"];
 
-/// Workspaces that may share a domain's name, as far as this looks.
-const MAX_NAMESAKES: usize = 100;
-
 /// Labels of a name whose parents are looked at.
 const MAX_LABELS: usize = 10;
 
@@ -70,9 +67,17 @@ impl App {
 
     /// The verified domain of a name; of several workspaces' the oldest.
     async fn verified_domain(&self, name: &str) -> Result<Option<SendingDomain>, StoreError> {
-        let domains = self.store().domains_named(name, MAX_NAMESAKES).await?;
-        let verified = domains.into_iter().filter(|domain| domain.status == DomainStatus::Verified);
-        Ok(verified.min_by_key(|domain| (domain.created_at, domain.id)))
+        let mut oldest: Option<SendingDomain> = None;
+        let age = |domain: &SendingDomain| (domain.created_at, domain.id);
+        let look = |domain: &SendingDomain| -> Option<()> {
+            let is_older = oldest.as_ref().is_none_or(|oldest| age(domain) < age(oldest));
+            if domain.status == DomainStatus::Verified && is_older {
+                oldest = Some(domain.clone());
+            }
+            None
+        };
+        self.domain_named(name, look).await?;
+        Ok(oldest)
     }
 
     /// The message that hands a mail on, and why there is none: where it could go in a circle.

@@ -1,12 +1,15 @@
 //! What comes back by mail, and what it does to its message.
 
+use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::report::{Action, RecipientReport, Report};
+use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::suppression::{Suppression, SuppressionReason};
-use messaging_core::ids::MessageId;
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::Response;
+use messaging_core::time::Timestamp;
 use messaging_transport::testing::MemoryTransport;
 use serde_json::json;
 
@@ -70,6 +73,37 @@ async fn return_addresses_are_known_and_nothing_else_is() {
             String::new(),
         ] {
             assert_eq!(product.app.return_address(&bad).await.unwrap(), None, "{bad}");
+        }
+    }
+}
+
+impl Product {
+    /// Adds sending domains of this name to so many further workspaces.
+    pub(crate) async fn claim_elsewhere(&self, name: &str, count: usize, verified_at: Option<Timestamp>) {
+        let now = self.app.now();
+        let claim = |number: u8| {
+            // Before and after the workspace of the product, whatever the order in which they are read.
+            let mut bytes = [if number.is_multiple_of(2) { 0 } else { 0x70 }; 16];
+            bytes[15] = number;
+            let domain = SendingDomain::new(self.app.new_id(now), WorkspaceId::from_bytes(bytes), name, now);
+            let status = if verified_at.is_some() { DomainStatus::Verified } else { DomainStatus::Pending };
+            Write::PutDomain(SendingDomain { status, verified_at, ..domain }, Expect::Absent)
+        };
+        let count = u8::try_from(count).unwrap();
+        self.commit((0..count).map(claim).collect()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_return_address_finds_its_workspace_among_all_that_name_the_domain() {
+    // Those who only claim the name, and those who have shown that it is theirs as well.
+    for verified_at in [None, Some(Timestamp::from_millis(1))] {
+        let product = Product::start().await;
+        let message = product.send_to(TO).await;
+        product.claim_elsewhere("sandbox.test", 250, verified_at).await;
+        for purpose in ReturnPurpose::ALL {
+            let found = product.app.return_address(&product.return_to(purpose, message)).await.unwrap();
+            assert_eq!(found.map(|found| (found.workspace_id, found.message_id)), Some((product.workspace, message)));
         }
     }
 }

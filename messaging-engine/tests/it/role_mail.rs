@@ -92,6 +92,14 @@ async fn mail_to_the_operator_is_handed_on_once() {
 }
 
 #[tokio::test]
+async fn claims_of_the_name_by_others_keep_no_mail_from_the_operator() {
+    let server = Receiving::start().await;
+    server.product.claim_elsewhere("sandbox.test", 250, None).await;
+    assert_eq!(server.post("eve@example.com", "postmaster@bounce.sandbox.test", MAIL).await, "250");
+    assert_eq!(server.sent().await.len(), 1);
+}
+
+#[tokio::test]
 async fn what_could_go_in_a_circle_is_taken_and_not_handed_on() {
     let server = Receiving::start().await;
     let to = "postmaster@mx.service.test";

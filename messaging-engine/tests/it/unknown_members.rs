@@ -226,3 +226,24 @@ async fn bad_parameters_are_named_all_at_once() {
         assert!(fault.get("parameter").is_some() && fault.get("pointer").is_none(), "{fault}");
     }
 }
+
+#[test]
+fn a_hundred_faults_are_told_and_the_nearest_name_for_ten() {
+    let endpoint = with_body().find(|endpoint| endpoint.id == "sendMessage").unwrap();
+    let members: Vec<_> = (0..1000).map(|number| format!(r#""subjekt{number}":0"#)).collect();
+    let body = format!(r#"{{"channel":"email",{}}}"#, members.join(","));
+    let Err(Error::Validation(faults)) = (endpoint.check_body)(body.as_bytes()) else { panic!("it was taken") };
+    let likened = faults.as_slice().iter().filter(|fault| fault.message.contains("did you mean subject?"));
+    assert_eq!((faults.as_slice().len(), likened.count()), (100, 10));
+}
+
+#[test]
+fn a_fault_far_down_is_told_of_what_is_around_it() {
+    let endpoint = with_body().find(|endpoint| endpoint.id == "sendMessage").unwrap();
+    let name = "n".repeat(5000);
+    let body =
+        format!(r#"{{"channel":"email","to":"a@b.co","text":"t","variables":{{"{name}":{{"{name}":"\u0000"}}}}}}"#);
+    let Err(Error::Validation(faults)) = (endpoint.check_body)(body.as_bytes()) else { panic!("it was taken") };
+    let places: Vec<_> = faults.as_slice().iter().map(|fault| &fault.at).collect();
+    assert_eq!(places, [&At::Pointer("/variables".to_owned())]);
+}

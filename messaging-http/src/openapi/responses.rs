@@ -92,7 +92,7 @@ pub(super) fn shared() -> Value {
             that allow it. `identifier_conflict`: another contact has it. `already_exists`. `in_use`: `details.by` says by \
             what. `re_entry_not_allowed`. `idempotency_in_progress`: the first request with this key still runs."),
         "Gone": response(410, "Error", "`link_expired`: the link was used, or its time is over."),
-        "PayloadTooLarge": response(413, "Error", "`payload_too_large`: the body is longer than this operation takes."),
+        "PayloadTooLarge": response(413, "Error", "`payload_too_large`: the body is longer than this operation takes, or has more than 100,000 values or 128 levels."),
         "UnsupportedMediaType": response(415, "Error", "`unsupported_media_type`: the body is not declared as \
             `application/json`."),
         "UnprocessableEntity": response(422, "Error", "`validation_failed`: `details.errors` has every fault with its \

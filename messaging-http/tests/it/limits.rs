@@ -97,6 +97,59 @@ async fn a_chunked_body_is_counted_while_it_comes() {
 }
 
 #[tokio::test]
+async fn without_credentials_a_body_is_short() {
+    let server = TestServer::start().await;
+    let login = |length: usize| {
+        let body = r#"{"email":"nobody@example.com","password":"x"}"#;
+        format!("{body}{}", " ".repeat(length - body.len()))
+    };
+    let headers = [("content-type", "application/json")];
+    for (length, expected) in [(16 << 10, "invalid_credentials"), ((16 << 10) + 1, "payload_too_large")] {
+        let response = server.request("POST", "/v1/auth/login", &headers, Some(&login(length))).await;
+        assert_eq!(response.code(), expected, "{length}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_has_a_bounded_number_of_values_and_levels() {
+    let server = TestServer::start().await;
+    let key = server.key(&[Scope::MessagesSend]).await;
+    let values = |count: usize| format!(r#"{{"channel":"email","tags":[{}]}}"#, vec!["0"; count - 3].join(","));
+    let levels = |count: usize| {
+        let lists = count - 2;
+        format!(r#"{{"variables":{}0{}}}"#, "[".repeat(lists), "]".repeat(lists))
+    };
+    for (body, expected) in [
+        (values(100_000), "validation_failed"),
+        (values(100_001), "payload_too_large"),
+        (levels(128), "validation_failed"),
+        (levels(129), "payload_too_large"),
+        // Of the same member, of which the last counts.
+        (format!("{{{}}}", vec![r#""":0"#; 100_000].join(",")), "payload_too_large"),
+    ] {
+        let response = server.post("/v1/messages", &key, &body).await;
+        assert_eq!(response.code(), expected, "{}", &body[..40]);
+    }
+    // The calls of other services and those of providers are read by the same rule.
+    let response = server.post("/emails", &key, &levels(129)).await;
+    assert_eq!(response.status, 413);
+}
+
+#[tokio::test]
+async fn bodies_of_many_values_take_turns() {
+    let mut options = ServerOptions::new(any_port());
+    options.body_budget = 1 << 20;
+    let server = TestServer::with(options).await;
+    let session = format!("Bearer {}", server.session(None).await);
+    let headers =
+        [("authorization", session.as_str()), ("content-type", "application/json"), ("prefer", "handling=lenient")];
+    let body = format!(r#"{{"name":"A","ignored":[{}]}}"#, vec!["0"; 50_000].join(","));
+    let requests = (0..8).map(|_| server.request("POST", "/v1/workspaces", &headers, Some(&body)));
+    let statuses: Vec<_> = futures_util::future::join_all(requests).await.iter().map(|one| one.status).collect();
+    assert_eq!(statuses, [201; 8]);
+}
+
+#[tokio::test]
 async fn only_a_body_needs_a_media_type() {
     let server = TestServer::start().await;
     let session = format!("Bearer {}", server.session(None).await);

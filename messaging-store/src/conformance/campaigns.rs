@@ -26,7 +26,7 @@ use serde_json::json;
 
 use super::campaign_messages::new_waiting;
 pub(super) use super::sample::create_campaign as create;
-use super::sample::{at, campaign, contact, contact_list, id, segment, template};
+use super::sample::{at, campaign, contact, contact_list, domain, id, segment, template};
 use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
 
@@ -255,6 +255,26 @@ pub async fn open_campaigns_are_found_in_every_workspace(store: &dyn Store) {
     put(store, [replace(&in_state(ended, CampaignStatus::Cancelled), 1)]).await;
     open.retain(|id| *id != gone.id && *id != ended.id);
     assert_eq!(found(9).await, open);
+}
+
+/// The sending domains of an open campaign are held like what it names.
+pub async fn the_domains_of_open_campaigns_are_held(store: &dyn Store) {
+    let workspace = id();
+    let named = Named::put(store, workspace).await;
+    let domain = domain(workspace, "example.org");
+    put(store, [Write::PutDomain(domain.clone(), Expect::Absent)]).await;
+    let what = Reference::Domain(domain.id);
+    let scheduled = in_state(&named.campaign(), CampaignStatus::Scheduled);
+    let open = Campaign { sending_domains: vec![domain.id], ..scheduled };
+    put(store, [create(&open)]).await;
+    let delete = Write::DeleteDomain(workspace, domain.id);
+    refuse(store, [delete.clone(), Write::ExpectUnused(workspace, what)]).await;
+    assert_eq!(store.campaigns_holding(workspace, what, 9).await.unwrap(), [open.id]);
+    assert_eq!(store.domain(workspace, domain.id).await.unwrap().unwrap().record, domain);
+    put(store, [replace(&in_state(&open, CampaignStatus::Sent), 1)]).await;
+    put(store, [delete, Write::ExpectUnused(workspace, what)]).await;
+    // What is gone cannot be held any more.
+    refuse(store, [create(&Campaign { id: id(), ..open })]).await;
 }
 
 /// What an open campaign names is held from the commit that opens it to the one that closes it.

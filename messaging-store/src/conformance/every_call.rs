@@ -261,7 +261,7 @@ macro_rules! for_every_read {
             impl SendingDomains {
                 domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;
                 domain_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<SendingDomain>>;
-                domains_named(name: &str, limit: usize) -> Vec<SendingDomain>;
+                domains_named(name: &str, after: Option<WorkspaceId>, limit: usize) -> Vec<SendingDomain>;
                 all_domains(limit: usize) -> Vec<SendingDomain>;
                 domains(workspace: WorkspaceId, page: PageRequest) -> Slice<SendingDomain>;
             }

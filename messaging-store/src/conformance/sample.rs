@@ -346,6 +346,7 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
         scores: Vec::new(),
         pause_reason: None,
         failure_reason: None,
+        sending_domains: Vec::new(),
         created_at: at(35),
         updated_at: at(36),
     }

@@ -8,8 +8,6 @@ mod messages;
 mod sends;
 mod waiting;
 
-use std::collections::BTreeSet;
-
 use async_trait::async_trait;
 use messaging_core::changes::{ContactSends, Expect, WaitingKey};
 use messaging_core::domain::campaign::progress::CampaignProgress;
@@ -58,12 +56,7 @@ pub(super) fn put(transaction: &mut Transaction, campaign: &Campaign, expect: Ex
             );
         }
     }
-    let wanted: BTreeSet<Reference> = if campaign.status.holds_references() {
-        campaign.plan.references().into_iter().map(|(_, reference)| reference).collect()
-    } else {
-        BTreeSet::new()
-    };
-    holds::follow(transaction, campaign.workspace_id, Holder::Campaign(campaign.id), &wanted);
+    holds::follow(transaction, campaign.workspace_id, Holder::Campaign(campaign.id), &campaign.holds());
     Ok(())
 }
 

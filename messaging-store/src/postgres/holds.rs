@@ -1,4 +1,5 @@
-//! What open campaigns and active automations hold: lists, segments and templates that cannot be removed meanwhile.
+//! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
+//! meanwhile.
 //!
 //! Whoever begins to hold something locks it together with others, whoever removes it alone, each before it looks: of the
 //! two that come at the same moment, the later one finds what the first has done.
@@ -18,6 +19,7 @@ use super::transaction::Transaction;
 const LIST: i16 = 0;
 const SEGMENT: i16 = 1;
 const TEMPLATE: i16 = 2;
+const DOMAIN: i16 = 3;
 
 /// Who holds something.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,7 @@ fn key(reference: Reference) -> (i16, Uuid) {
         Reference::List(id) => (LIST, uuid(id)),
         Reference::Segment(id) => (SEGMENT, uuid(id)),
         Reference::Template(id) => (TEMPLATE, uuid(id)),
+        Reference::Domain(id) => (DOMAIN, uuid(id)),
     }
 }
 
@@ -67,8 +70,10 @@ pub(super) fn follow(
                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))
                     WHEN 1 THEN EXISTS (SELECT FROM segments WHERE segments.id = wanted.id AND NOT removed
                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))
-                    ELSE EXISTS (SELECT FROM templates
+                    WHEN 2 THEN EXISTS (SELECT FROM templates
                         WHERE workspace = $1 AND templates.id = wanted.id AND removed_at IS NULL)
+                    ELSE EXISTS (SELECT FROM sending_domains
+                        WHERE workspace = $1 AND sending_domains.id = wanted.id)
                 END
         ), cardinality($4)::bigint)";
     const HOLD: &str = "INSERT INTO holds (workspace, holder_kind, holder, kind, id)

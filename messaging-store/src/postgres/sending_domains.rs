@@ -48,9 +48,16 @@ impl SendingDomains for PostgresStore {
         self.reads.one_shared(SQL, params![uuid(workspace), name.to_owned()], stored).await
     }
 
-    async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {
-        const SQL: &str = "SELECT doc FROM sending_domains WHERE name = $1 ORDER BY workspace LIMIT $2";
-        self.reads.many(SQL, params![name.to_owned(), sql_limit(limit)], |row| record(row, 0)).await
+    async fn domains_named(
+        &self,
+        name: &str,
+        after: Option<WorkspaceId>,
+        limit: usize,
+    ) -> Result<Vec<SendingDomain>, StoreError> {
+        const SQL: &str = "SELECT doc FROM sending_domains
+            WHERE name = $1 AND doc::jsonb ->> 'verified_at' IS NOT NULL AND ($2::uuid IS NULL OR workspace > $2)
+            ORDER BY workspace LIMIT $3";
+        self.reads.many(SQL, params![name.to_owned(), after.map(uuid), sql_limit(limit)], |row| record(row, 0)).await
     }
 
     async fn all_domains(&self, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {

@@ -9,8 +9,6 @@ mod sends;
 mod sends_look;
 mod waiting;
 
-use std::collections::BTreeSet;
-
 use async_trait::async_trait;
 use messaging_core::changes::{ContactSends, Expect, WaitingKey};
 use messaging_core::domain::campaign::progress::CampaignProgress;
@@ -52,13 +50,8 @@ pub(super) fn put(connection: &Connection, campaign: &Campaign, expect: Expect) 
             )?
             .query_row(params![workspace, id, status, doc, revision], |row| row.get(0)),
     };
-    let wanted: BTreeSet<Reference> = if campaign.status.holds_references() {
-        campaign.plan.references().into_iter().map(|(_, reference)| reference).collect()
-    } else {
-        BTreeSet::new()
-    };
     let holder = Holder::Campaign(n.optional()?.ok_or(Fault::Conflict)?);
-    holds::follow(connection, campaign.workspace_id, holder, &wanted)
+    holds::follow(connection, campaign.workspace_id, holder, &campaign.holds())
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: CampaignId) -> Result<(), Fault> {

@@ -1,9 +1,10 @@
-//! What open campaigns and active automations hold: lists, segments and templates that cannot be removed meanwhile.
+//! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
+//! meanwhile.
 
 use std::collections::BTreeSet;
 
 use messaging_core::domain::campaign::Reference;
-use messaging_core::ids::{AutomationId, CampaignId, Id, ListId, SegmentId, TemplateId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, DomainId, Id, ListId, SegmentId, TemplateId, WorkspaceId};
 use rusqlite::{Connection, params};
 
 use super::fault::Fault;
@@ -14,6 +15,7 @@ use super::row::{id, sql_limit};
 const LIST: i64 = 0;
 const SEGMENT: i64 = 1;
 const TEMPLATE: i64 = 2;
+const DOMAIN: i64 = 3;
 
 /// Who holds something, by number.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,7 @@ fn key(reference: Reference) -> (i64, [u8; 16]) {
         Reference::List(id) => (LIST, id.to_bytes()),
         Reference::Segment(id) => (SEGMENT, id.to_bytes()),
         Reference::Template(id) => (TEMPLATE, id.to_bytes()),
+        Reference::Domain(id) => (DOMAIN, id.to_bytes()),
     }
 }
 
@@ -46,6 +49,7 @@ fn of_key(kind: i64, id: [u8; 16]) -> Result<Reference, Fault> {
         LIST => Ok(Reference::List(ListId::from_bytes(id))),
         SEGMENT => Ok(Reference::Segment(SegmentId::from_bytes(id))),
         TEMPLATE => Ok(Reference::Template(TemplateId::from_bytes(id))),
+        DOMAIN => Ok(Reference::Domain(DomainId::from_bytes(id))),
         _ => Err(Fault::Malformed("a number stands for nothing")),
     }
 }
@@ -95,6 +99,9 @@ fn is_there(connection: &Connection, workspace: WorkspaceId, reference: Referenc
         Reference::Segment(id) => segment_number(connection, workspace, id)?.is_some(),
         Reference::Template(id) => connection
             .prepare_cached("SELECT 1 FROM templates WHERE workspace = ?1 AND id = ?2 AND removed_at IS NULL")?
+            .exists([workspace.to_bytes(), id.to_bytes()])?,
+        Reference::Domain(id) => connection
+            .prepare_cached("SELECT 1 FROM sending_domains WHERE workspace = ?1 AND id = ?2")?
             .exists([workspace.to_bytes(), id.to_bytes()])?,
     })
 }

@@ -53,11 +53,18 @@ impl SendingDomains for SqliteStore {
         self.readers.read(move |connection| one(connection, SQL, params![workspace.to_bytes(), name], stored)).await
     }
 
-    async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError> {
-        const SQL: &str = "SELECT doc FROM sending_domains WHERE name = ?1 ORDER BY workspace LIMIT ?2";
-        let name = name.to_owned();
+    async fn domains_named(
+        &self,
+        name: &str,
+        after: Option<WorkspaceId>,
+        limit: usize,
+    ) -> Result<Vec<SendingDomain>, StoreError> {
+        const SQL: &str = "SELECT doc FROM sending_domains
+            WHERE name = ?1 AND doc ->> '$.verified_at' IS NOT NULL AND (?2 IS NULL OR workspace > ?2)
+            ORDER BY workspace LIMIT ?3";
+        let (name, after) = (name.to_owned(), after.map(|id| id.to_bytes()));
         self.readers
-            .read(move |connection| many(connection, SQL, params![name, sql_limit(limit)], |row| record(row, 0)))
+            .read(move |connection| many(connection, SQL, params![name, after, sql_limit(limit)], |row| record(row, 0)))
             .await
     }
 

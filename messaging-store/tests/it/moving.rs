@@ -199,7 +199,7 @@ impl Filled {
             format!("{:?}", store.ticket(&messaging_core::domain::digest::Digest::of("ticket")).await),
             format!("{:?}", store.api_keys(workspace, page()).await),
             format!("{:?}", store.domains(workspace, page()).await),
-            format!("{:?}", store.domains_named("acme.example", 5).await),
+            format!("{:?}", store.domains_named("acme.example", None, 5).await),
             format!("{:?}", store.channels(workspace).await),
             format!("{:?}", store.custom_fields(workspace, page()).await),
             format!("{:?}", store.lists(workspace, page()).await),

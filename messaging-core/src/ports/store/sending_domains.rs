@@ -17,9 +17,15 @@ pub trait SendingDomains {
         workspace: WorkspaceId,
         name: &str,
     ) -> Result<Option<Stored<SendingDomain>>, StoreError>;
-    /// The domains of this name, lower case A-labels, of all workspaces, at most `limit`: for what comes
-    /// from outside and names no workspace.
-    async fn domains_named(&self, name: &str, limit: usize) -> Result<Vec<SendingDomain>, StoreError>;
+    /// The domains of this name, lower case A-labels, that were verified at some time, by their workspaces and of those
+    /// beyond `after`, at most `limit`: for what comes from outside and names no workspace. Nobody has sent from a domain
+    /// that never was verified, so that those who merely claim a name stand in nobody's way.
+    async fn domains_named(
+        &self,
+        name: &str,
+        after: Option<WorkspaceId>,
+        limit: usize,
+    ) -> Result<Vec<SendingDomain>, StoreError>;
     /// The domains of all workspaces by name, at most `limit`: for checks of the whole installation.
     async fn all_domains(&self, limit: usize) -> Result<Vec<SendingDomain>, StoreError>;
     /// The domains of the workspace, newest first.

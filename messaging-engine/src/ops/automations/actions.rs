@@ -58,7 +58,8 @@ impl Operation for ActivateAutomation {
         let reading = automation.design.read();
         let plan = complete(cx, automation.workspace_id, &reading).await?;
         let automation = automation.activate(cx.now)?;
-        cx.change(put(&automation, &reading, Expect::Revision(revision)));
+        let put = put(cx.app, &automation, &reading, Expect::Revision(revision)).await?;
+        cx.change(put);
         cx.changes.extend(cx.app.automation_changed(&automation, plan, was, cx.now));
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Activated })
     }
@@ -85,7 +86,8 @@ impl Operation for PauseAutomation {
         let Stored { record: automation, revision } = find(cx, call.path).await?;
         let automation = automation.pause(cx.now)?;
         let reading = automation.design.read();
-        cx.change(put(&automation, &reading, Expect::Revision(revision)));
+        let put = put(cx.app, &automation, &reading, Expect::Revision(revision)).await?;
+        cx.change(put);
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Paused })
     }
 }

@@ -8,7 +8,7 @@ use messaging_core::domain::provider::{self, MASK, Member, ProviderKind, ROUTES}
 use messaging_core::domain::secret_key::channel_secret_place;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::violation::{FieldCode, Violations, escape, unknown_member};
+use messaging_core::violation::{FieldCode, Violations, escape};
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -82,7 +82,7 @@ impl<'a> Intake<'a> {
                 (None, _) => {
                     let known = provider::all().iter().filter(|kind| kind.channel == self.channel && kind.has_routes());
                     let known = known.map(|kind| kind.name.as_str());
-                    self.violations.add(at, FieldCode::UnknownField, unknown_member(known, &name));
+                    self.violations.add_unknown(at, known, &name);
                 }
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Intake<'a> {
         provider::complete(kind, &mut config);
         for name in given.keys().filter(|_| !self.lenient) {
             let known = members.iter().map(|member| member.name.as_str());
-            self.violations.add(format!("{at}/{}", escape(name)), FieldCode::UnknownField, unknown_member(known, name));
+            self.violations.add_unknown(format!("{at}/{}", escape(name)), known, name);
         }
         provider::check(kind, &config, at, &mut self.violations);
         let kept = self.kept(kind, &config);

@@ -37,6 +37,9 @@ impl RunCampaign {
         if let Some(limit) = campaign.plan.settings.rate_limit {
             cx.app.campaign_pace().start(campaign.id, limit);
         }
+        let senders: Vec<_> = variants.iter().filter_map(|(_, sender)| sender.clone()).collect();
+        let sending_domains = cx.app.domains_of(campaign.workspace_id, &senders).await?;
+        let begun = Campaign { sending_domains, ..begun };
         let progress = CampaignProgress::new(&begun, now, variants);
         let writes = [
             Write::PutCampaign(Box::new(begun), Expect::Revision(stored.revision)),

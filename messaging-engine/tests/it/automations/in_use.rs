@@ -1,4 +1,4 @@
-//! Lists, segments and templates that active automations need.
+//! Lists, segments, templates and sending domains that active automations need.
 
 use serde_json::{Value, json};
 
@@ -53,4 +53,19 @@ async fn a_draft_needs_nothing() {
     let graph = json!({"nodes": [{"id": "l", "kind": "add_to_list", "config": {"list_id": shop.list}}]});
     shop.made("/automations", manual(json!({"graph": graph}))).await;
     assert_eq!(remove(&shop, &format!("/lists/{}", shop.list)).await.summary(), "204");
+}
+
+#[tokio::test]
+async fn a_domain_stays_as_long_as_an_active_automation_sends_from_it() {
+    let shop = Shop::start().await;
+    let domain = shop.read("/sending-domains").await["data"][0]["id"].as_str().unwrap().to_owned();
+    let domain = format!("/sending-domains/{domain}");
+    let template = shop.made("/templates", template(json!({}))).await;
+    let graph = json!({"nodes": [{"id": "s", "kind": "send", "config": {"template_id": template}}]});
+    let path = active(&shop, manual(json!({"graph": graph}))).await;
+    let id = path.strip_prefix("/automations/").unwrap();
+    let refused = remove(&shop, &domain).await;
+    assert_eq!((refused.summary(), &refused["error"]["details"]), ("409 in_use".to_owned(), &json!({"by": [id]})));
+    assert_eq!(shop.request(&format!("{path}/pause"), Value::Null).await.summary(), "202");
+    assert_eq!(remove(&shop, &domain).await.summary(), "204");
 }

@@ -1,4 +1,4 @@
-//! Lists, segments and templates that campaigns need.
+//! Lists, segments, templates and sending domains that campaigns need.
 
 use std::sync::Arc;
 
@@ -108,6 +108,78 @@ async fn a_list_is_removed_or_needed_but_not_both() {
         let (removed, scheduled) = (removal.await.unwrap(), schedule.await.unwrap());
         let told = (removed.as_str(), scheduled.as_str());
         assert!([("204", "422 /audience/list_ids/0 not_found"), ("409 in_use", "202")].contains(&told), "{told:?}");
+    }
+}
+
+/// The path of the workspace's only sending domain, which senders that nobody chose belong to.
+async fn only_domain(shop: &Shop) -> String {
+    let domains = shop.read("/sending-domains").await;
+    assert_eq!(domains["data"].as_array().unwrap().len(), 1, "{}", domains.body);
+    format!("/sending-domains/{}", domains["data"][0]["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_domain_stays_as_long_as_a_campaign_sends_from_it() {
+    // The sender is the campaign's, its template's, or the workspace's own.
+    for (of_campaign, of_template) in [
+        (json!({"from_email": "a@sandbox.test"}), json!({})),
+        (json!({}), json!({"from_email": "b@eu.sandbox.test"})),
+        (json!({}), json!({})),
+    ] {
+        let shop = Shop::start().await;
+        let domain = only_domain(&shop).await;
+        let template = shop.made("/templates", super::template(of_template)).await;
+        let id = shop.campaign(super::with(json!({"template_id": template}), of_campaign)).await;
+        let moved = async |action: &str, body: Value, expected: &str| {
+            assert_eq!(shop.request(&format!("/campaigns/{id}/{action}"), body).await.summary(), expected);
+        };
+        moved("schedule", json!({"at": "2026-06-01T00:00:00Z"}), "202").await;
+        let refused = remove(&shop, &domain).await;
+        assert_eq!((refused.summary(), &refused["error"]["details"]), ("409 in_use".to_owned(), &json!({"by": [id]})));
+        moved("pause", Value::Null, "202").await;
+        assert_eq!(remove(&shop, &domain).await.summary(), "409 in_use");
+        moved("cancel", Value::Null, "202").await;
+        assert_eq!(remove(&shop, &domain).await.summary(), "204");
+    }
+}
+
+#[tokio::test]
+async fn a_campaign_that_has_begun_needs_the_domain_of_its_sender_at_that_time() {
+    let shop = Shop::start().await;
+    let domain = only_domain(&shop).await;
+    let template = shop.made("/templates", super::template(json!({"from_email": "a@sandbox.test"}))).await;
+    shop.contact("ann@example.com").await;
+    let id = shop.campaign(json!({"template_id": template})).await;
+    let schedule = format!("/campaigns/{id}/schedule");
+    assert_eq!(shop.request(&schedule, json!({"send_now": true})).await.summary(), "202");
+    // As if it had been scheduled by a version that noted no domains.
+    shop.change(&id, |campaign| campaign.sending_domains.clear()).await;
+    shop.work().await;
+    let campaign = shop.store.campaign(shop.workspace, id.parse().unwrap()).await.unwrap().unwrap().record;
+    assert_eq!(campaign.sending_domains.iter().map(|id| format!("/sending-domains/{id}")).collect::<Vec<_>>(), [domain]);
+}
+
+/// Either the domain stays and the campaign is scheduled, or it goes and the campaign is not.
+#[tokio::test]
+async fn a_domain_is_removed_or_needed_but_not_both() {
+    for _ in 0..20 {
+        let shop = Arc::new(Shop::start().await);
+        let id = shop.campaign(json!({})).await;
+        let other = shop.another_process();
+        let target = shop.path(&only_domain(&shop).await);
+        let (removing, scheduling) = (Arc::clone(&shop), Arc::clone(&shop));
+        let removal = tokio::spawn(async move {
+            send(&removing.app, Call::new(&removing.caller, http::Method::DELETE, &target)).await.summary()
+        });
+        let target = shop.path(&format!("/campaigns/{id}/schedule"));
+        let body: Value = json!({"send_now": true});
+        let schedule = tokio::spawn(async move {
+            let call = Call::new(&scheduling.caller, http::Method::POST, &target).body(&body);
+            send(&other, call).await.summary()
+        });
+        let (removed, scheduled) = (removal.await.unwrap(), schedule.await.unwrap());
+        let told = (removed.as_str(), scheduled.as_str());
+        assert!([("204", "422 sender_missing"), ("409 in_use", "202")].contains(&told), "{told:?}");
     }
 }
 

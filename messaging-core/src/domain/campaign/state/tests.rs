@@ -52,6 +52,7 @@ pub(in crate::domain::campaign) fn campaign(plan: Plan, status: CampaignStatus) 
         scores: Vec::new(),
         pause_reason: None,
         failure_reason: None,
+        sending_domains: Vec::new(),
         created_at: time("2026-04-01T00:00:00Z"),
         updated_at: time("2026-04-01T00:00:00Z"),
     }

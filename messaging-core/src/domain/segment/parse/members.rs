@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::reader::{GROUPS, MAX_VALUES, Reader};
-use crate::violation::{FieldCode, escape, unknown_member};
+use crate::violation::{FieldCode, escape};
 
 /// An object and where it stands.
 pub(super) struct Members<'a> {
@@ -35,7 +35,10 @@ impl Reader<'_> {
             let at = format!("{pointer}/{}", escape(name));
             match &mut self.ignored {
                 Some(ignored) if !GROUPS.contains(&name.as_str()) => ignored.push(at),
-                _ => self.fault(at, FieldCode::UnknownField, &unknown_member(known.iter().copied(), name)),
+                _ => {
+                    self.is_broken = true;
+                    self.violations.add_unknown(at, known.iter().copied(), name);
+                }
             }
         }
     }
