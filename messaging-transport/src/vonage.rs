@@ -33,8 +33,8 @@ const API_BASE: &str = "https://api.nexmo.com";
 const TOKEN_LIFETIME: Duration = Duration::from_mins(15);
 const TOKEN_RENEWED: Duration = Duration::from_mins(10);
 
-/// The most characters of a text and of a reference.
-const MAX_TEXT: usize = 1000;
+/// The most characters of a text, of which Vonage makes as many parts as it needs, and of a reference.
+const MAX_TEXT: usize = 3200;
 const MAX_REFERENCE: usize = 100;
 
 /// How many seconds a message may be kept there before it is given up.
@@ -143,7 +143,7 @@ impl Transport for Vonage {
             return Err(TransportError::Content("only text messages are sent by Vonage".to_owned()));
         };
         if sms.text.chars().count() > MAX_TEXT {
-            return Err(TransportError::Content("Vonage takes at most 1000 characters of text".to_owned()));
+            return Err(TransportError::Content(format!("Vonage takes at most {MAX_TEXT} characters of text")));
         }
         let account = Account::read(&outgoing.settings)?;
         let token = self.token(&account).await?;

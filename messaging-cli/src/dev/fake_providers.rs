@@ -240,14 +240,19 @@ impl FakeProviders {
             input.config = Some(std::mem::take(&mut fake.config));
             let path = ChannelPath { workspace_id: server.workspace, channel };
             let caller = Caller::Operator(Some(server.workspace));
-            let set = server.app.run(SetChannel).path(path).body(input).by(&caller).await;
-            let shown = set.map_err(|error| target::refused(server.app, error))?;
+            // One that is told where to call may do so at once.
             for peer in &fake.servers {
                 peer.call_straight(server.public_url, server.address);
             }
+            let set = server.app.run(SetChannel).path(path).body(input).by(&caller).await;
+            let shown = set.map_err(|error| target::refused(server.app, error))?;
             let callback = shown.callback_url.as_deref();
-            if let (Some(url), Some(api)) = (callback, &fake.dashboard) {
-                api.set_webhook(url);
+            if let (Some(url), Some(api), Some(peer)) = (callback, &fake.dashboard, fake.servers.first()) {
+                let token = url.rsplit('/').next().unwrap_or_default();
+                if !api.enter_webhook(peer, url, token).await {
+                    let why = io::Error::other("the callback address did not prove itself");
+                    return Err(Failure::unreachable(format!("a fake {provider} cannot call back"), &why));
+                }
             }
             let inbound = callback.zip(fake.servers.first()).map(|(url, peer)| {
                 peer.set_inbound_url(url);

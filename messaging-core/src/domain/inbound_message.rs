@@ -158,12 +158,15 @@ fn wish_of(channel: Channel, text: &str, opt_out_keywords: &[String]) -> Wish {
                 Wish::None
             }
         }
-        // A bot is also started with a payload: `/start abc`.
-        Channel::Telegram => match word.split_whitespace().next() {
-            Some("/STOP") => Wish::Out(keyword),
-            Some("/START") => Wish::In,
-            _ => Wish::None,
-        },
+        // A bot is also started with a payload: `/start abc`. In groups a command names the bot: `/stop@acme_bot`.
+        Channel::Telegram => {
+            let command = word.split_whitespace().next().unwrap_or_default();
+            match command.split_once('@').map_or(command, |(command, _)| command) {
+                "/STOP" => Wish::Out(keyword),
+                "/START" => Wish::In,
+                _ => Wish::None,
+            }
+        }
         Channel::Email | Channel::Push | Channel::Viber => Wish::None,
     }
 }
@@ -209,7 +212,11 @@ mod tests {
             (Channel::Whatsapp, InboundNews::Unsubscribed, None, "unsubscribe Recipient, Provider"),
             (Channel::Whatsapp, InboundNews::Subscribed, opted_out, "lift"),
             (Channel::Telegram, text("/stop"), None, "unsubscribe Recipient, Keyword"),
+            (Channel::Telegram, text("/stop@acme_bot"), None, "unsubscribe Recipient, Keyword"),
+            (Channel::Telegram, text("/start@acme_bot abc"), opted_out, "lift"),
             (Channel::Telegram, text("stop"), None, ""),
+            (Channel::Telegram, text("stop@acme_bot"), None, ""),
+            (Channel::Telegram, text("/stopped"), None, ""),
             (Channel::Telegram, text("/start abc"), opted_out, "lift"),
             (Channel::Telegram, InboundNews::Blocked, None, "bounce System, Blocked"),
             (Channel::Telegram, InboundNews::Blocked, opted_out, "bounce System, Blocked"),

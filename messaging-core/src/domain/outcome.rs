@@ -174,6 +174,11 @@ impl Answer {
         self.wait
     }
 
+    /// Whether there was an answer, in words that are not the provider's: the message may have been taken.
+    pub fn is_unreadable(&self) -> bool {
+        self.class == OutcomeClass::Ambiguous && self.response.code.is_some()
+    }
+
     /// What the provider said besides.
     pub fn of_provider(&self) -> Option<&ProviderAnswer> {
         self.provider.as_deref()

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// A reply, for events and for reading what it means.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// The SMTP reply code (RFC 5321 section 4.2); `None` off email, where the provider's own code counts.
+    /// The SMTP reply code (RFC 5321 section 4.2). Off email, where the provider's own code counts, the status of an
+    /// answer that could not be read, and else `None`.
     pub code: Option<u16>,
     /// The enhanced status code (RFC 3463), `5.1.1`.
     pub enhanced: Option<String>,

@@ -59,7 +59,7 @@ pub struct SimulatedDevice {
 
 /// What the recipient does, if it is a simulated one: a phone number from `+9990000001` to `+9990000007`, and on push and
 /// Telegram an address that ends in those digits. 1 delivered, 2 bounce, 3 soft bounce, 4 deferred for as long as it is
-/// tried, 5 blocked, 6 failed, 7 delivered and read.
+/// tried, 5 blocked by a policy, 6 failed, 7 delivered and read.
 pub fn simulate_device(channel: Channel, address: &str) -> Option<SimulatedDevice> {
     let number = match channel {
         Channel::Email => return None,
@@ -74,7 +74,7 @@ pub fn simulate_device(channel: Channel, address: &str) -> Option<SimulatedDevic
         "2" => (OutcomeClass::Address(AddressFault::Recipient), "no such recipient"),
         "3" => (OutcomeClass::Soft(SoftCause::Unreachable), "not reachable"),
         "4" => (OutcomeClass::Retry(Scope::Recipient), "try again later"),
-        "5" => (OutcomeClass::Blocked, "blocked by the recipient"),
+        "5" => (OutcomeClass::Soft(SoftCause::Policy), "blocked by policy"),
         "6" => (OutcomeClass::Content(ContentFault::Provider), "not accepted"),
         _ => return None,
     };
@@ -94,7 +94,7 @@ mod tests {
             ("2", OutcomeClass::Address(AddressFault::Recipient)),
             ("3", OutcomeClass::Soft(SoftCause::Unreachable)),
             ("4", OutcomeClass::Retry(Scope::Recipient)),
-            ("5", OutcomeClass::Blocked),
+            ("5", OutcomeClass::Soft(SoftCause::Policy)),
             ("6", OutcomeClass::Content(ContentFault::Provider)),
             ("7", OutcomeClass::Accepted(Acceptance::Delivered)),
         ] {

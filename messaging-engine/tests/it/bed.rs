@@ -29,6 +29,9 @@ pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "correct horse";
 
+/// What the addresses begin with that others are given.
+pub(crate) const PUBLIC_URL: &str = "https://track.service.test";
+
 /// When every test begins, a Saturday morning: 2026-01-31T09:15:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_769_850_900_000);
 
@@ -90,7 +93,7 @@ impl Bed {
             .settings(
                 messaging_engine::Settings::default()
                     .hostname("mx.service.test")
-                    .public_url("https://track.service.test")
+                    .public_url(PUBLIC_URL)
                     .message_retry_jitter(0),
             )
             .build();

@@ -20,11 +20,11 @@ use messaging_engine::ops::{self, InWorkspace, Request};
 use messaging_engine::services::callbacks::CallbackCall;
 use messaging_engine::{App, Caller, Error, admin};
 use messaging_transport::testing::MemoryFetch;
-use messaging_transport::testing::fakes::{FakeApi, FakeCallback, FakeProvider};
+use messaging_transport::testing::fakes::{FakeAnswer, FakeApi, FakeCallback, FakeHttp, FakeProvider};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, START};
+use crate::bed::{self, Bed, START};
 use crate::support::Product;
 
 /// The clock of a transport: waiting for a turn lets the time pass.
@@ -51,6 +51,8 @@ struct Chat {
     product: Product,
     channel: Channel,
     fake: FakeProvider,
+    /// Answers what the fake asks before it believes a callback address: there is no server here.
+    _door: FakeProvider,
     pace: Arc<Hurried>,
 }
 
@@ -70,6 +72,9 @@ impl Chat {
         settings: impl FnOnce(&str) -> Value,
     ) -> Self {
         let fake = FakeProvider::start(api).await.unwrap();
+        let door = FakeProvider::start(FakeHttp::new(None)).await.unwrap();
+        door.next_answer(FakeAnswer::text(200, "text/plain", ""));
+        fake.call_straight(bed::PUBLIC_URL, door.address());
         let pace = Arc::new(Hurried(ManualClock::new(START)));
         let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
         let options = Options { fetch, clock: Arc::clone(&pace) as _, ..Options::new("mail.test") };
@@ -85,7 +90,7 @@ impl Chat {
         input.config = settings(&fake.url()).as_object().cloned();
         let path = ChannelPath { workspace_id: workspace, channel };
         product.app.run(SetChannel).path(path).body(input).by(&product.caller).await.unwrap();
-        let this = Self { product, channel, fake, pace };
+        let this = Self { product, channel, fake, _door: door, pace };
         // The provider is told where to call.
         this.work().await;
         this

@@ -21,7 +21,7 @@ const TO: &str = "+14155550123";
 /// Three mebibytes.
 const LIMIT: usize = 3 << 20;
 
-/// A server whose providers of text messages and of WhatsApp call back.
+/// A server whose providers of text messages call back.
 struct Called {
     server: TestServer,
     provider: Arc<CallingProvider>,
@@ -35,7 +35,6 @@ impl Called {
         let transports = vec![
             (Channel::Sms, "twilio", carrier()),
             (Channel::Sms, "http", carrier()),
-            (Channel::Whatsapp, "cloud_api", carrier()),
         ];
         let entropy = Arc::new(SystemEntropy::default());
         let server = TestServer::carrying(ServerOptions::new(any_port()), entropy, transports).await;
@@ -293,7 +292,7 @@ async fn bodies_end_at_three_mebibytes_and_calls_at_two_thousand_reports() {
 }
 
 #[tokio::test]
-async fn only_whatsapp_asks_and_only_with_its_own_token() {
+async fn other_methods_than_post_are_refused() {
     let called = Called::start().await;
     let path = called.callback_path().await;
     let ask = async |method: &str, path: &str| called.server.request(method, path, &[], None).await;
@@ -301,20 +300,6 @@ async fn only_whatsapp_asks_and_only_with_its_own_token() {
         let refused = ask(method, &path).await;
         assert_eq!((refused.status, refused.header("allow")), (405, Some("POST")), "{method}");
     }
-    let settings = json!({"provider": "cloud_api",
-        "config": {"phone_number_id": "1", "access_token": "t", "app_secret": "whisper"}});
-    let path = called.set("whatsapp", settings).await;
-    let token = path.rsplit('/').next().unwrap();
-    let question = |token: &str| format!("{path}?hub.mode=subscribe&hub.verify_token={token}&hub.challenge=4711");
-    let answer = ask("GET", &question(token)).await;
-    assert_eq!((answer.status, answer.body.as_slice()), (200, &b"4711"[..]));
-    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-    for wrong in [path.clone(), question("other"), question(token).replace("subscribe", "unsubscribe")] {
-        assert_eq!(ask("GET", &wrong).await.status, 404, "{wrong}");
-    }
-    assert_eq!(ask("PUT", &question(token)).await.status, 405);
-    assert_eq!(called.call(&path, Some("whisper"), &said("hello")).await, 200);
-    assert_eq!(called.call(&path, Some("secret"), &said("hello")).await, 401);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 mod access_matrix;
 mod automations;
 mod callbacks;
+mod chats;
 mod checks;
 mod client;
 mod connections;

@@ -262,9 +262,15 @@ impl Reply {
         self.answer(class, format!("HTTP {} {}", self.status.as_u16(), body.trim()).trim())
     }
 
-    /// The answer to a yes that cannot be read: the provider may have the message.
+    /// The answer to a yes that cannot be read: the provider may have the message. Its text has the beginning of the
+    /// body.
     pub(crate) fn unreadable(&self) -> Answer {
-        self.answer(OutcomeClass::Ambiguous, &format!("HTTP {}: the answer cannot be read", self.status.as_u16()))
+        let (status, body) = (self.status.as_u16(), String::from_utf8_lossy(&self.body));
+        let text = format!("HTTP {status}: the answer cannot be read: {}", body.trim());
+        let mut answer = self.answer(OutcomeClass::Ambiguous, &text);
+        // By this it is told apart from an answer that was lost.
+        answer.response.code = Some(status);
+        answer
     }
 
     /// The answer to what is not in the provider's own words, such as a page of a gateway in front of it: judged by

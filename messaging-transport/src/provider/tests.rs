@@ -78,6 +78,17 @@ async fn a_body_that_is_cut_off_or_no_json_is_not_read() {
 }
 
 #[tokio::test]
+async fn a_yes_that_cannot_be_read_is_told_from_one_that_was_lost_and_shows_how_it_begins() {
+    let (fetch, api) = api();
+    fetch.next_with(Ok(fetched(200, &[], "<html>\r\n Welcome, tops3cret")));
+    let reply = api.call(call().bearer("tops3cret")).await.ok().unwrap();
+    let answer = reply.unreadable();
+    assert!(answer.is_unreadable());
+    assert_eq!(answer.response.text, "HTTP 200: the answer cannot be read: <html> Welcome, ***");
+    assert!(!reply.answer(OutcomeClass::Ambiguous, "lost").is_unreadable());
+}
+
+#[tokio::test]
 async fn waits_are_bounded_by_a_day() {
     let (fetch, api) = api();
     for (header, expected) in [("7", Some(7)), ("99999999", Some(86_400)), ("soon", None)] {

@@ -28,9 +28,9 @@ const OWN: u32 = 0x100;
 
 /// The class of an answer to a part that was not taken.
 pub(super) fn submitted(status: u32) -> Answer {
-    // What a center means by a value of its own is not known: it may be about the recipient.
-    let unknown =
-        if status < OWN { OutcomeClass::Retry(Scope::Account) } else { OutcomeClass::Soft(SoftCause::Unknown) };
+    // What a center means by a value of its own is not known: it may be about the recipient, or about the account, so it
+    // ends the message and fills no streak.
+    let unknown = if status < OWN { OutcomeClass::Retry(Scope::Account) } else { OutcomeClass::Soft(SoftCause::Policy) };
     of(status, unknown)
 }
 
@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(submitted(*status).class, *class, "{status:#x}");
         }
         assert_eq!(submitted(0x45).class, OutcomeClass::Retry(Scope::Account));
-        assert_eq!(submitted(0x400).class, OutcomeClass::Soft(SoftCause::Unknown));
+        assert_eq!(submitted(0x400).class, OutcomeClass::Soft(SoftCause::Policy));
         assert_eq!(submitted(0x0B).of_provider().unwrap().code.as_deref(), Some("0x0000000B"));
         for (status, expected) in [
             (0x0D, OutcomeClass::Auth),

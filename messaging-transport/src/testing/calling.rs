@@ -88,8 +88,8 @@ impl Transport for CallingProvider {
         settings: &Map<String, Value>,
         request: &CallbackRequest<'_>,
     ) -> Result<Callback, CallbackFault> {
-        if request.method == Method::GET {
-            return challenge(request);
+        if request.method != Method::POST {
+            return Err(CallbackFault::NotFound);
         }
         if let CallbackProof::Channel(address) = request.proof {
             let proof = PROOFS.iter().find_map(|name| settings.get(*name)?.as_str()).unwrap_or(&address.secret);
@@ -113,21 +113,6 @@ impl Transport for CallingProvider {
     fn attach(&self, sink: Weak<dyn ProviderSink>) {
         lock(&self.sinks).push(sink);
     }
-}
-
-/// The question whether an address is right.
-fn challenge(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
-    let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
-    let query = request.url.split_once('?').map_or("", |(_, query)| query);
-    let value = |wanted: &str| {
-        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find_map(|(name, value)| (name == wanted).then_some(value))
-    };
-    if value("hub.mode") != Some("subscribe") || value("hub.verify_token") != Some(&address.token) {
-        return Err(CallbackFault::NotFound);
-    }
-    let body = value("hub.challenge").unwrap_or_default().to_owned();
-    Ok(Callback { reply: CallbackReply { body: body.into(), ..CallbackReply::default() }, ..Callback::default() })
 }
 
 fn receipt(said: &Value) -> Option<CallbackNews> {

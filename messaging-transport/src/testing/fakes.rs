@@ -53,6 +53,12 @@ fn fresh() -> u64 {
 
 /// What a fake says: one provider's API.
 pub trait FakeApi: Send + Sync + 'static {
+    /// The call that the provider makes before it answers a request, and its answer should that call not be answered with
+    /// success; `None` for requests that it answers at once.
+    fn asks_first(&self, _request: &FakeRequest) -> Option<(FakeCallback, FakeAnswer)> {
+        None
+    }
+
     /// Reads a request: the message that it submits, or what is answered to anything else, such as a wrong key, a
     /// request for an access token, or fields that the provider does not take.
     fn read(&self, request: &FakeRequest) -> Result<Submission, FakeAnswer>;

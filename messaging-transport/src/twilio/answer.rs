@@ -83,10 +83,11 @@ fn accepted(reply: &Reply, body: &Value) -> Answer {
 }
 
 /// The class of a message that ended so, by its code: without one that is known, `undelivered` is the network's word and
-/// `failed` Twilio's own.
+/// `failed` Twilio's own. Many codes are about the sender, its registration or its price, so one that is not known fills
+/// no streak of the address.
 pub(super) fn failed(status: &str, code: Option<&str>) -> OutcomeClass {
     code.and_then(class_of).unwrap_or(match status {
-        "undelivered" => OutcomeClass::Soft(SoftCause::Unknown),
+        "undelivered" => OutcomeClass::Soft(SoftCause::Policy),
         _ => OutcomeClass::Retry(Scope::Account),
     })
 }

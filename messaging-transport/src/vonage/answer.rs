@@ -78,11 +78,11 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// The class, the code and the text of a message that was rejected: without a code that is known it was refused or
-/// expired.
+/// The class, the code and the text of a message that was rejected. A code that is not known says nothing about the
+/// address: it fills no streak.
 pub(super) fn rejected(error: &Value) -> (OutcomeClass, Option<String>, Option<&str>) {
     let code = code_of(error);
-    let class = code.as_deref().and_then(class_of).unwrap_or(OutcomeClass::Soft(SoftCause::Unknown));
+    let class = code.as_deref().and_then(class_of).unwrap_or(OutcomeClass::Soft(SoftCause::Policy));
     (class, code, text_of(error))
 }
 

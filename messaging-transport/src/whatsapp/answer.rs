@@ -54,13 +54,16 @@ const CODES: &[(RangeInclusive<u64>, OutcomeClass)] = &[
     (131_049..=131_049, POLICY),
     (131_050..=131_050, OutcomeClass::OptedOut),
     (131_051..=131_051, CONTENT),
-    (131_053..=131_053, CONTENT),
+    // Media that cannot be fetched or stored.
+    (131_052..=131_053, CONTENT),
     (PAIR_LIMIT..=PAIR_LIMIT, OutcomeClass::Throttled(Scope::Recipient)),
     (131_057..=131_057, ACCOUNT_LIMIT),
     (131_062..=131_063, CONTENT),
     (131_064..=131_064, OutcomeClass::Auth),
     // Templates: their name, language and values.
-    (132_000..=132_016, RENDER),
+    (132_000..=132_018, RENDER),
+    // Parameters of the request that nobody can name.
+    (135_000..=135_000, CONTENT),
 ];
 
 /// How long is waited where the answer does not say.
@@ -91,15 +94,12 @@ pub(super) fn of_receipt(error: &Value) -> Answer {
         return Answer::new(class_of(code), Response::of_text(&text_of(code, error))).provider(coded(code));
     }
     let text = error["title"].as_str().unwrap_or("failed, and nobody said why");
-    Answer::new(OutcomeClass::Soft(SoftCause::Unknown), Response::of_text(text))
+    Answer::new(FAILURE, Response::of_text(text))
 }
 
-/// The class of a code. An unknown one is no reason to think ill of the address.
+/// The class of a code. Nobody has said what an unknown one means: that is no reason to think ill of the address.
 fn class_of(code: u64) -> OutcomeClass {
-    CODES
-        .iter()
-        .find(|(codes, _)| codes.contains(&code))
-        .map_or(OutcomeClass::Soft(SoftCause::Unknown), |(_, class)| *class)
+    CODES.iter().find(|(codes, _)| codes.contains(&code)).map_or(FAILURE, |(_, class)| *class)
 }
 
 fn coded(code: u64) -> ProviderAnswer {

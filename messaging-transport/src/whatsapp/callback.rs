@@ -2,12 +2,14 @@
 
 use messaging_core::domain::inbound_message::InboundNews;
 use messaging_core::domain::receipt::Receipt;
+use http::Method;
 use messaging_core::ports::transport::{
-    About, Acceptance, Answer, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest, OutcomeClass,
-    Response,
+    About, Acceptance, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply,
+    CallbackRequest, OutcomeClass, Response,
 };
 use ring::hmac::HMAC_SHA256;
 use serde_json::Value;
+use url::form_urlencoded;
 
 use super::answer;
 use crate::provider::{Settings, callback};
@@ -15,13 +17,17 @@ use crate::provider::{Settings, callback};
 /// The header with the signature: `sha256=` and the HMAC of the body, in hexadecimal digits.
 const SIGNATURE: &str = "x-hub-signature-256";
 
+/// The most characters of a challenge that is answered; those of Meta are numbers.
+const MAX_CHALLENGE: usize = 256;
+
 /// Proves and reads a call. Messages are found by what we gave along or by their id, never by a phone number, which
 /// people with a username do not show.
 pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
-    callback::posted(request)?;
-    if !matches!(request.proof, CallbackProof::Channel(_)) {
-        return Err(CallbackFault::NotFound);
+    let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
+    if request.method == Method::GET {
+        return challenge(request, address).ok_or(CallbackFault::NotFound);
     }
+    callback::posted(request)?;
     let secret = settings.required("app_secret").map_err(|_| CallbackFault::Unauthorized)?;
     let given = callback::header(request.headers, SIGNATURE).and_then(|given| given.strip_prefix("sha256="));
     let expected = callback::hex(callback::hmac(HMAC_SHA256, secret.as_bytes(), request.body).as_ref());
@@ -43,6 +49,24 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
         news.extend(written.chain(wanted).map(|(from, news, id)| CallbackNews::Inbound { from, news, id }));
     }
     Ok(Callback { news, ..Callback::default() })
+}
+
+/// The answer to the question whether an address is ours, which is asked when people enter it in the app's settings: its
+/// token has to be entered as the verify token there (contract section 18).
+fn challenge(request: &CallbackRequest<'_>, address: &CallbackAddress) -> Option<Callback> {
+    let query = request.url.split_once('?').map_or("", |(_, query)| query);
+    let value = |wanted: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find_map(|(name, value)| (name == wanted).then(|| value.into_owned()))
+    };
+    let is_ours = value("hub.verify_token")
+        .is_some_and(|token| callback::matches(token.as_bytes(), address.token.as_bytes()));
+    if !is_ours || value("hub.mode").as_deref() != Some("subscribe") {
+        return None;
+    }
+    let challenge = value("hub.challenge").filter(|asked| (1..=MAX_CHALLENGE).contains(&asked.chars().count()))?;
+    let reply = CallbackReply { body: challenge.into(), ..CallbackReply::default() };
+    Some(Callback { reply, ..Callback::default() })
 }
 
 fn items(list: &Value) -> &[Value] {

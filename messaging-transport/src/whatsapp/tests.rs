@@ -116,16 +116,16 @@ const TABLE: &[(&[u64], OutcomeClass)] = &[
     (&[131_050], OutcomeClass::OptedOut),
     (&[130_472, 131_049], OutcomeClass::Soft(SoftCause::Policy)),
     (
-        &[100, 130_497, 131_008, 131_009, 131_021, 131_030, 131_037, 131_047, 131_051, 131_053, 131_062, 131_063],
+        &[100, 130_497, 131_008, 131_009, 131_021, 131_030, 131_037, 131_047, 131_051, 131_052, 131_053, 131_062, 131_063, 135_000],
         OutcomeClass::Content(ContentFault::Provider),
     ),
-    (&[132_000, 132_001, 132_012, 132_015, 132_016], OutcomeClass::Content(ContentFault::Render)),
+    (&[132_000, 132_001, 132_012, 132_015, 132_016, 132_018], OutcomeClass::Content(ContentFault::Render)),
     (&[4, 80_007, 130_429, 131_048, 131_057], OutcomeClass::Throttled(Scope::Account)),
     (&[131_056], OutcomeClass::Throttled(Scope::Recipient)),
     (&[0, 3, 10, 190, 200, 250, 299, 368, 131_005, 131_031, 131_042, 131_045, 131_064], OutcomeClass::Auth),
     (&[1, 2, 131_000, 131_016], OutcomeClass::Retry(Scope::Account)),
-    // Whatever nobody has named.
-    (&[5, 131_099, 132_017, 999_999], OutcomeClass::Soft(SoftCause::Unknown)),
+    // Whatever nobody has named fills no streak of the address.
+    (&[5, 131_099, 132_019, 999_999], OutcomeClass::Retry(Scope::Account)),
 ];
 
 #[tokio::test]
@@ -243,7 +243,7 @@ fn receipts_come_in_batches_and_name_their_message_by_token_or_id() {
     else {
         panic!("{news:?}")
     };
-    assert_eq!(answer.class, OutcomeClass::Soft(SoftCause::Unknown));
+    assert_eq!(answer.class, OutcomeClass::Retry(Scope::Account));
 }
 
 #[test]
@@ -300,9 +300,11 @@ fn a_call_without_its_signature_is_not_believed() {
     assert_eq!(called(&cloud().1, &settings(), &[], body), refused);
     let headers = [("x-hub-signature-256", signed(body, "app secret"))];
     let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    for (method, proof) in
-        [(Method::GET, CallbackProof::Channel(channel_address())), (Method::POST, CallbackProof::ThisMessage)]
-    {
+    for (method, proof) in [
+        (Method::GET, CallbackProof::Channel(channel_address())),
+        (Method::GET, CallbackProof::ThisMessage),
+        (Method::POST, CallbackProof::ThisMessage),
+    ] {
         let refused = called_as(&cloud().1, &settings(), (&method, &proof), &headers, body);
         assert_eq!(refused, Err(CallbackFault::NotFound));
     }

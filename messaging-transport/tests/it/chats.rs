@@ -100,9 +100,9 @@ fn shown(outcome: &Outcome) -> String {
 const CASES: &[(u8, [&str; 3])] = &[
     (1, ["Delivered", "Relayed", "Relayed"]),
     (2, ["Address(Recipient)", "Address(Recipient)", "Address(Recipient)"]),
-    (3, ["Retry(Account)", "Soft(Policy)", "Soft(Unknown)"]),
+    (3, ["Retry(Account)", "Soft(Policy)", "Soft(Content)"]),
     (4, ["Retry(Account)", "Retry(Account)", "Retry(Account)"]),
-    (5, ["Blocked", "Soft(Policy)", "Soft(Unknown)"]),
+    (5, ["Blocked", "Soft(Policy)", "Soft(Policy)"]),
     (6, ["Content(Render)", "Content(Provider)", "Content(Provider)"]),
     (8, ["Blocked", "OptedOut", "Blocked"]),
     (9, ["Auth", "Auth", "Auth"]),

@@ -43,7 +43,7 @@ fn class(reason: &str, status: u16) -> OutcomeClass {
         401 | 403 => OutcomeClass::Auth,
         408 | 500.. => OutcomeClass::Retry(Scope::Account),
         // Without a reason that is known it is not said that the device is gone.
-        410 => OutcomeClass::Soft(SoftCause::Unknown),
+        410 => OutcomeClass::Soft(SoftCause::Policy),
         429 => OutcomeClass::Throttled(Scope::Recipient),
         _ => OutcomeClass::Content(ContentFault::Provider),
     }

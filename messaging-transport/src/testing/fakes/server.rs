@@ -262,6 +262,13 @@ impl Shared {
             return Some(self.inbound(&request).await);
         }
         let scripted = lock(&self.state).answers.pop_front();
+        if scripted.is_none()
+            && let Some((callback, refusal)) = self.api.asks_first(&request)
+            && !self.call(callback).await.status.is_some_and(|status| status.is_success())
+        {
+            self.record(request);
+            return Some(refusal);
+        }
         let read = if scripted.is_some() { None } else { Some(self.api.read(&request)) };
         self.record(request);
         let mut submission = match (scripted, read) {

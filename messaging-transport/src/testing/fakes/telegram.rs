@@ -29,6 +29,9 @@ const TAGS: &[&str] = &[
 /// The most characters of a text.
 const MAX_TEXT: usize = 4096;
 
+/// The most characters of the secret of `setWebhook`.
+const MAX_SECRET: usize = 256;
+
 /// The methods that send, and where the text is.
 const METHODS: &[(&str, &str)] =
     &[("sendMessage", "text"), ("sendPhoto", "caption"), ("sendVideo", "caption"), ("sendDocument", "caption")];
@@ -107,6 +110,11 @@ impl FakeApi for FakeTelegram {
         }
         let body = request.json();
         if method == "setWebhook" {
+            let secret = body["secret_token"].as_str().unwrap_or_default();
+            let is_allowed = |octet: u8| octet.is_ascii_alphanumeric() || b"_-".contains(&octet);
+            if secret.len() > MAX_SECRET || !secret.bytes().all(is_allowed) {
+                return Err(no(400, "Bad Request: secret token contains unallowed characters"));
+            }
             self.set_webhook(
                 body["url"].as_str().unwrap_or_default(),
                 body["secret_token"].as_str().unwrap_or_default(),

@@ -24,11 +24,6 @@ impl FakeViberBot {
         Self { auth_token: auth_token.into(), webhook: Arc::default() }
     }
 
-    /// Has events sent there, as `set_webhook` does.
-    pub fn set_webhook(&self, url: &str) {
-        *self.lock() = Some(url.to_owned());
-    }
-
     /// Where events go, once `set_webhook` has said.
     pub fn webhook(&self) -> Option<String> {
         self.lock().clone()
@@ -62,6 +57,20 @@ fn token(submission: &Submission) -> u64 {
 }
 
 impl FakeApi for FakeViberBot {
+    /// `set_webhook` calls the address that it is told.
+    fn asks_first(&self, request: &FakeRequest) -> Option<(FakeCallback, FakeAnswer)> {
+        let is_told = request.path().ends_with("/set_webhook");
+        if !is_told || request.header("x-viber-auth-token") != &*self.auth_token {
+            return None;
+        }
+        let url = request.json()["url"].as_str().filter(|url| !url.is_empty())?.to_owned();
+        let event = json!({
+            "event": "webhook", "timestamp": 1_769_850_900_000_u64, "message_token": TOKENS + fresh(),
+        });
+        let refusal = says(1, "invalidUrl: the webhook did not answer with 200");
+        Some((self.event(&url, &event, Signature::Valid), refusal))
+    }
+
     fn read(&self, request: &FakeRequest) -> Result<Submission, FakeAnswer> {
         if request.header("x-viber-auth-token") != &*self.auth_token {
             return Err(says(2, "invalidAuthToken"));
@@ -72,7 +81,7 @@ impl FakeApi for FakeViberBot {
                 let Some(url) = body["url"].as_str().filter(|url| !url.is_empty()) else {
                     return Err(says(1, "invalidUrl"));
                 };
-                self.set_webhook(url);
+                *self.lock() = Some(url.to_owned());
                 Err(says(0, "ok"))
             }
             Some("send_message") => {
@@ -105,7 +114,8 @@ impl FakeApi for FakeViberBot {
             Refusal::Auth => says(2, "invalidAuthToken"),
             Refusal::ThrottledRecipient => says(12, "tooManyRequests"),
             // It has no word for who is absent.
-            Refusal::Soft | Refusal::Policy => says(14, "incompatibleWithVersion"),
+            Refusal::Soft => says(14, "incompatibleWithVersion"),
+            Refusal::Policy => says(21, "unsupportedCountry"),
             Refusal::Retry => FakeAnswer::text(503, "text/plain", "unavailable"),
             Refusal::Throttled(_) => FakeAnswer::text(429, "text/plain", "too many requests"),
         }

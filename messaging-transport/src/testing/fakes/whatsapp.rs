@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::Method;
+use http::{Method, StatusCode};
 use ring::hmac::HMAC_SHA256;
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
+use super::{
+    FakeAnswer, FakeApi, FakeCallback, FakeProvider, FakeRequest, Refusal, Report, Signature, Submission, fresh,
+};
 use crate::provider::callback::{hex, hmac};
 
 /// A phone number at a fake WhatsApp. Clones are the same number.
@@ -25,9 +27,16 @@ impl FakeWhatsapp {
         Self { phone_number_id, access_token, app_secret: app_secret.into(), webhook: Arc::default() }
     }
 
-    /// Where webhooks go, as people enter it for their app.
-    pub fn set_webhook(&self, url: &str) {
-        *self.lock() = Some(url.to_owned());
+    /// Enters where webhooks go, as people do for their app; Meta asks there first whether that is right, and keeps the
+    /// address only when its challenge comes back. Tells whether it did.
+    pub async fn enter_webhook(&self, peer: &FakeProvider, url: &str, verify_token: &str) -> bool {
+        let challenge = fresh().to_string();
+        let called = peer.call(self.challenge(url, verify_token, &challenge)).await;
+        let is_right = called.status == Some(StatusCode::OK) && called.body == challenge;
+        if is_right {
+            *self.lock() = Some(url.to_owned());
+        }
+        is_right
     }
 
     /// The request that asks whether an address is ours, when people enter it with a token of their own.

@@ -28,7 +28,21 @@ const STATUSES: &[(u64, OutcomeClass)] = &[
     (11, ADDRESS),                                   // receiverNoSuitableDevice
     (12, OutcomeClass::Throttled(Scope::Recipient)), // tooManyRequests
     (13, CONTENT),                                   // apiVersionNotSupported
+    (14, OutcomeClass::Soft(SoftCause::Content)),    // incompatibleWithVersion: the recipient's app is too old for it
+    (15, OutcomeClass::Auth),                        // publicAccountNotAuthorized
+    (16, CONTENT),                                   // inchatReplyMessageNotAllowed
+    (17, CONTENT),                                   // publicAccountIsNotInline
+    (18, CONTENT),                                   // noPublicChat
+    (19, CONTENT),                                   // cannotSendBroadcast
+    (20, CONTENT),                                   // broadcastNotAllowed
+    (21, OutcomeClass::Soft(SoftCause::Policy)),     // unsupportedCountry: the bot may not write to this recipient's
+    (22, CONTENT),                                   // paymentUnsupported
+    (23, OutcomeClass::Auth),                        // freeMessagesExceeded: of the account, until somebody pays
+    (24, OutcomeClass::Auth),                        // noBalance
 ];
+
+/// Everything else is a "general error".
+const GENERAL: OutcomeClass = OutcomeClass::Retry(Scope::Account);
 
 /// Whether a method did what it should.
 pub(super) fn is_ok(reply: &Reply) -> bool {
@@ -52,10 +66,7 @@ pub(super) fn judge(reply: &Reply) -> Answer {
 
 /// The class of a status. An unknown one is no reason to think ill of the address.
 fn class_of(status: u64) -> OutcomeClass {
-    STATUSES
-        .iter()
-        .find(|(known, _)| *known == status)
-        .map_or(OutcomeClass::Soft(SoftCause::Unknown), |(_, class)| *class)
+    STATUSES.iter().find(|(known, _)| *known == status).map_or(GENERAL, |(_, class)| *class)
 }
 
 /// Viber's name for a message: a number of 64 bits.

@@ -46,8 +46,9 @@ fn news_of(event: &Value) -> Option<CallbackNews> {
         "delivered" => receipt(Receipt::Outcome(delivered())),
         "seen" => receipt(Receipt::Read(delivered())),
         "failed" => {
+            // The message has reached the recipient's app, which found something wrong with it.
             let response = Response::of_text(event["desc"].as_str().unwrap_or_default());
-            receipt(Receipt::Outcome(Answer::new(OutcomeClass::Soft(SoftCause::Unknown), response)))
+            receipt(Receipt::Outcome(Answer::new(OutcomeClass::Soft(SoftCause::Content), response)))
         }
         "subscribed" => from(&event["user"]["id"], InboundNews::Subscribed),
         "unsubscribed" => from(&event["user_id"], InboundNews::Unsubscribed),

@@ -87,9 +87,12 @@ async fn the_table_of_statuses() {
         (&[5, 11], C::Address(AddressFault::Recipient)),
         (&[6], C::Blocked),
         (&[12], C::Throttled(Scope::Recipient)),
-        (&[1, 3, 4, 13], content),
-        (&[2, 7, 8, 9, 10], C::Auth),
-        (&[14, 99], C::Soft(SoftCause::Unknown)),
+        (&[1, 3, 4, 13, 16, 17, 18, 19, 20, 22], content),
+        // What the account lacks, credit and free messages among it, stops the account.
+        (&[2, 7, 8, 9, 10, 15, 23, 24], C::Auth),
+        (&[14], C::Soft(SoftCause::Content)),
+        (&[21], C::Soft(SoftCause::Policy)),
+        (&[25, 99, 4711], C::Retry(Scope::Account)),
     ] {
         for status in statuses {
             let (fetch, bot) = bot();
@@ -152,7 +155,7 @@ fn events_are_receipts_and_what_people_write_and_want() {
     };
     let token = 4_912_661_846_655_238_145_u64;
     let about = About::ProviderMessage("4912661846655238145".to_owned());
-    for (event, expected) in [("delivered", "delivered"), ("seen", "read"), ("failed", "unknown: no route")] {
+    for (event, expected) in [("delivered", "delivered"), ("seen", "read"), ("failed", "content: no route")] {
         let event = json!({"event": event, "message_token": token, "user_id": TO, "desc": "no route"});
         let news = news(event);
         let [CallbackNews::Receipt { about: found, receipt }] = &news[..] else { panic!("{news:?}") };
@@ -160,7 +163,7 @@ fn events_are_receipts_and_what_people_write_and_want() {
             Receipt::Read(_) => "read".to_owned(),
             Receipt::Outcome(answer) => match answer.class {
                 OutcomeClass::Accepted(Acceptance::Delivered) => "delivered".to_owned(),
-                OutcomeClass::Soft(SoftCause::Unknown) => format!("unknown: {}", answer.response.text),
+                OutcomeClass::Soft(SoftCause::Content) => format!("content: {}", answer.response.text),
                 other => panic!("{other:?}"),
             },
         };

@@ -7,7 +7,7 @@ use messaging_core::ports::transport::{
     Callback, CallbackAddress, CallbackFault, CallbackProof, CallbackRequest, Registration,
 };
 use messaging_core::time::Timestamp;
-use messaging_transport::testing::fakes::{FakeApi, FakeCallback, Refusal, Report, Signature, Submission};
+use messaging_transport::testing::fakes::{FakeAnswer, FakeApi, FakeCallback, Refusal, Report, Signature, Submission};
 use serde_json::json;
 
 use super::Chat;
@@ -83,6 +83,28 @@ async fn every_report_of_a_fake_is_read() {
 }
 
 #[tokio::test]
+async fn whatsapp_hears_its_challenge_where_the_token_is_ours() {
+    let (whatsapp, at_whatsapp) = Chat::whatsapp().await;
+    let ask = |token: &str, challenge: &str| whatsapp.believes(&at_whatsapp.challenge(URL, token, challenge));
+    let answer = ask("token", "1158201444").unwrap();
+    assert_eq!((answer.reply.status.as_u16(), &answer.reply.body[..]), (200, &b"1158201444"[..]));
+    assert_eq!((answer.reply.content_type, answer.news), ("text/plain; charset=utf-8", Vec::new()));
+    assert_eq!(&ask("token", "a%26b%3D").unwrap().reply.body[..], b"a&b=");
+    let long = "7".repeat(257);
+    for (token, challenge) in [("Token", "1"), ("", "1"), ("token%00", "1"), ("token", ""), ("token", &long)] {
+        assert_eq!(ask(token, challenge), Err(CallbackFault::NotFound), "{token} {challenge}");
+    }
+    let mut call = at_whatsapp.challenge(URL, "token", "1");
+    call.url = call.url.replace("subscribe", "unsubscribe");
+    assert_eq!(whatsapp.believes(&call), Err(CallbackFault::NotFound));
+    // No other provider asks.
+    for chat in [Chat::telegram().await.0, Chat::viber().await.0] {
+        let asked = chat.believes(&at_whatsapp.challenge(URL, "token", "1"));
+        assert_eq!(asked, Err(CallbackFault::NotFound), "{}", chat.channel);
+    }
+}
+
+#[tokio::test]
 async fn providers_are_told_where_to_call() {
     let address =
         |url: &str| CallbackAddress { url: url.to_owned(), token: "token".to_owned(), secret: "the-secret".to_owned() };
@@ -98,9 +120,23 @@ async fn providers_are_told_where_to_call() {
     let why = telegram.transport.register(wrong.as_object().unwrap(), &address(URL)).await.unwrap_err();
     assert_eq!(why, "Unauthorized");
 
+    // Telegram takes no secret of other characters.
+    let odd = CallbackAddress { secret: "the secret".to_owned(), ..address(URL) };
+    assert!(telegram.transport.register(settings, &odd).await.unwrap_err().contains("secret token"));
+
+    // Viber calls the address before it believes it.
     let (viber, at_viber) = Chat::viber().await;
-    let registered = viber.transport.register(viber.settings.as_object().unwrap(), &address(URL)).await;
+    let settings = viber.settings.as_object().unwrap();
+    let (door, _) = Chat::whatsapp().await;
+    viber.fake.call_straight("https://a.test", door.fake.address());
+    door.fake.next_answer(FakeAnswer::text(404, "text/plain", ""));
+    let why = viber.transport.register(settings, &address(URL)).await.unwrap_err();
+    assert_eq!((why.split(':').next(), at_viber.webhook()), (Some("invalidUrl"), None));
+    door.fake.next_answer(FakeAnswer::text(200, "text/plain", ""));
+    let registered = viber.transport.register(settings, &address(URL)).await;
     assert_eq!((registered, at_viber.webhook().as_deref()), (Ok(Registration::Registered), Some(URL)));
+    let probe = viber.fake.called_back().pop().unwrap().callback;
+    assert_eq!(viber.believes(&probe), Ok(Callback::default()));
     let (whatsapp, _) = Chat::whatsapp().await;
     let registered = whatsapp.transport.register(whatsapp.settings.as_object().unwrap(), &address(URL)).await;
     assert_eq!(registered, Ok(Registration::NotNeeded), "people enter it there");

@@ -111,7 +111,7 @@ async fn every_status_has_its_class() {
     for (digits, expected, code) in [
         (12, ACCEPTED, None),
         (2, Class::Address(AddressFault::Recipient), Some("0x0000000B")),
-        (3, Class::Soft(SoftCause::Unknown), Some("0x00000400")),
+        (3, Class::Soft(SoftCause::Policy), Some("0x00000400")),
         (4, Class::Retry(Scope::Account), Some("0x00000008")),
         (6, Class::Content(ContentFault::Provider), Some("0x00000001")),
         (9, Class::Auth, Some("0x0000000F")),

@@ -73,7 +73,7 @@ async fn every_answer_has_its_class() {
 #[tokio::test]
 async fn what_cannot_be_sent_does_not_leave() {
     let mut bed = bed().await;
-    let long = bed.send_with(1, &"a".repeat(1001), |_| {}).await;
+    let long = bed.send_with(1, &"a".repeat(3201), |_| {}).await;
     assert_eq!(long.class, Class::Content(ContentFault::Provider));
     bed.settings["private_key"] = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----".into();
     let answer = bed.send(1).await;

@@ -18,6 +18,7 @@ async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (O
 
 const AUTH: OutcomeClass = OutcomeClass::Auth;
 const SOFT: OutcomeClass = OutcomeClass::Soft(SoftCause::Unknown);
+const UNNAMED: OutcomeClass = OutcomeClass::Soft(SoftCause::Policy);
 const RETRY: OutcomeClass = OutcomeClass::Retry(Scope::Account);
 const TOO_MANY: OutcomeClass = OutcomeClass::Throttled(Scope::Recipient);
 
@@ -48,7 +49,7 @@ async fn every_reason_of_apple_has_its_class() {
         (500, "InternalServerError", RETRY, Some(15)),
         (503, "ServiceUnavailable", RETRY, Some(15)),
         (503, "Shutdown", RETRY, Some(15)),
-        (410, "SomethingNew", SOFT, None),
+        (410, "SomethingNew", UNNAMED, None),
     ] {
         let body = format!("{{\"reason\":\"{reason}\"}}");
         assert_eq!(judged(status, &[], &body).await, (class, wait, reason.to_owned()), "{status} {reason}");
@@ -64,7 +65,7 @@ async fn answers_without_a_reason_have_a_class_too() {
         (400, &[], "<html>", CONTENT, None),
         (403, &[], "", AUTH, None),
         (408, &[], "", RETRY, None),
-        (410, &[], "<html>", SOFT, None),
+        (410, &[], "<html>", UNNAMED, None),
         (429, &[("retry-after", "120")], "", TOO_MANY, Some(2)),
         (502, &[], "<html>", RETRY, Some(15)),
         (503, &[("retry-after", "120")], "", RETRY, Some(2)),
