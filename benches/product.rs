@@ -22,6 +22,7 @@ use messaging_engine::ops::messages::SendMessage;
 use messaging_engine::ops::{Answer, Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
+use messaging_transport::{Dns, GuardedFetch, Options};
 
 use crate::load::closed_loop;
 
@@ -54,8 +55,11 @@ impl Product {
 
     /// Opens one on a store that has nothing in it.
     pub async fn on(store: Arc<dyn Store>) -> Result<Self, Box<dyn std::error::Error>> {
+        // Providers are on loopback.
+        let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
+        let options = Options { fetch, ..Options::new("localhost") };
         let app = App::builder(store, new_key())
-            .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
+            .transports(messaging_transport::defaults(&options))
             .build()
             .await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;

@@ -4,6 +4,7 @@
 //! [`services`](crate::services), which operations and jobs call.
 
 pub(crate) mod account_pauses;
+pub(crate) mod account_rates;
 mod builder;
 pub(crate) mod cache;
 pub(crate) mod caches;
@@ -58,6 +59,7 @@ use crate::fair_semaphore::FairSemaphore;
 use crate::vault::Vault;
 
 use account_pauses::AccountPauses;
+use account_rates::AccountRates;
 pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
@@ -124,6 +126,8 @@ pub(crate) struct Shared {
     pub(crate) fence: KnownFence,
     /// Accounts at providers that are left alone for a while.
     pub(crate) account_pauses: Arc<AccountPauses>,
+    /// How fast messages leave over accounts at providers.
+    pub(crate) account_rates: AccountRates,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
@@ -228,6 +232,11 @@ impl App {
     /// Accounts at providers that are left alone for a while.
     pub(crate) fn account_pauses(&self) -> &Arc<AccountPauses> {
         &self.0.account_pauses
+    }
+
+    /// How fast messages leave over accounts at providers.
+    pub(crate) fn account_rates(&self) -> &AccountRates {
+        &self.0.account_rates
     }
 
     /// A provider of a channel: one that the program brought, or one of contract section 16.

@@ -22,7 +22,7 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LO
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
+use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, Protocol, UrlFault};
 use rustls_pki_types::CertificateDer;
 use tokio::time::timeout;
 use url::Url;
@@ -129,7 +129,15 @@ impl GuardedFetch {
         let is_tls = url.scheme() == "https";
         let protocol = request.protocol;
         let key = |address: &SocketAddr| Key { is_tls, protocol, host: host.to_owned(), address: *address };
-        while let Some((key, mut connection)) = addresses.iter().find_map(|address| self.pool.take(key(address))) {
+        let take = || addresses.iter().find_map(|address| self.pool.take(key(address)));
+        let (mut kept, mut dialing) = (take(), None);
+        if let (None, Protocol::Http2, Some(first)) = (&kept, protocol, addresses.first()) {
+            // Whoever waited here finds what was opened meanwhile.
+            let turn = self.pool.dial(key(first)).await;
+            kept = take();
+            dialing = kept.is_none().then_some(turn);
+        }
+        while let Some((key, mut connection)) = kept {
             is_written.store(true, Ordering::Relaxed);
             match connection.send(url, message).await {
                 Ok(response) => return read(url, response, request.body_limit, key, connection).await,
@@ -138,6 +146,7 @@ impl GuardedFetch {
                 Err(Unsent::Lost) => return Err(FetchError::Lost),
             }
             is_written.store(false, Ordering::Relaxed);
+            kept = take();
         }
         let mut failure = FetchError::Connection;
         for address in &addresses {
@@ -150,6 +159,10 @@ impl GuardedFetch {
                     continue;
                 }
             };
+            if let Some(shared) = connection.share() {
+                self.pool.give(key(address), std::mem::replace(&mut connection, shared));
+            }
+            drop(dialing.take());
             is_written.store(true, Ordering::Relaxed);
             let response = connection.send(url, message).await.map_err(|unsent| match unsent {
                 Unsent::Returned(_) => FetchError::Connection,
@@ -205,6 +218,7 @@ async fn read(
     mut connection: Connection,
 ) -> Result<(Fetched, Option<(Key, Connection)>), FetchError> {
     let (head, mut incoming) = response.into_parts();
+    connection.note_keep_alive(&head.headers);
     let mut body = BytesMut::new();
     let mut truncated = false;
     while let Some(frame) = incoming.frame().await {

@@ -1,12 +1,12 @@
-//! How often messages go over an account and to one of its recipients, where the provider limits both.
+//! How often messages go to one recipient of an account, where the provider limits that. How many go over the account is
+//! the engine's business (`max_rate`).
 //!
-//! Each limit is a generic cell rate algorithm (ITU-T I.371): one time for an account and one for a recipient, measured
-//! by the monotonic clock. So no window of time has more messages than the limit, whatever came before, and what is
-//! kept is small: a recipient is forgotten as soon as that changes nothing.
+//! The limit is a generic cell rate algorithm (ITU-T I.371): one time for a recipient, measured by the monotonic clock.
+//! So no window of time has more messages than the limit, whatever came before, and what is kept is small: a recipient is
+//! forgotten as soon as that changes nothing.
 //!
-//! A message waits for its account's turn, which is never far away; its recipient's may be, and waiting for it would
-//! keep a place from messages to others. So it is put off without an attempt, to a time of its own: of many messages
-//! to one recipient each comes back once.
+//! A recipient's turn may be far away, and waiting for it would keep a place from messages to others. So a message is put
+//! off without an attempt, to a time of its own: of many messages to one recipient each comes back once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,19 +21,20 @@ use ring::digest;
 
 use crate::provider::granted;
 
-/// How long a message waits in its place for its account's turn; others are put off.
-const MAX_IN_PLACE: Duration = Duration::from_secs(2);
+/// Who finds no room in the table asks again after this.
+const NO_ROOM: Duration = Duration::from_secs(2);
 
 /// The longest that a message is put off at a time.
 const MAX_PUT_OFF: Duration = Duration::from_mins(1);
 
-/// What took longer from its turn until here takes another: messages that were held up would leave together.
+/// What took longer from its turn until it was ready to leave takes another: messages that were held up would leave
+/// together.
 const STALE: Duration = Duration::from_secs(1);
 
-/// Accounts and recipients that are remembered at most. Who finds no room waits: no limit is ever exceeded.
+/// Recipients that are remembered at most. Who finds no room waits: no limit is ever exceeded.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// From this on the tables are looked through for what can be forgotten.
+/// From this on the table is looked through for what can be forgotten.
 const SWEEP_FROM: usize = 1024;
 
 /// A recipient that answers again and again that it is too much is left alone for 4, 16, 64 … seconds, up to 4^8.
@@ -47,12 +48,6 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// So many in a second, evenly spread.
-    pub(crate) const fn per_second(count: u64) -> Self {
-        // Rounded up: a little less often, and never one more.
-        Self::every(Duration::from_nanos(1_000_000_000_u64.div_ceil(count)))
-    }
-
     /// One in each interval.
     pub(crate) const fn every(interval: Duration) -> Self {
         Self { interval, burst: 1 }
@@ -107,19 +102,11 @@ pub(crate) struct Claim<'a> {
     pub(crate) rate: Rate,
 }
 
-/// The limits of the accounts at one provider.
+/// The limits of recipients at one provider.
 #[derive(Debug)]
 pub(crate) struct Pace {
     clock: Arc<dyn Clock>,
-    account: Rate,
-    tables: Mutex<Tables>,
-}
-
-#[derive(Debug, Default)]
-struct Tables {
-    /// When an account's next message may leave.
-    accounts: Table<Monotonic>,
-    recipients: Table<Recipient>,
+    recipients: Mutex<Table>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -134,28 +121,28 @@ struct Recipient {
 }
 
 #[derive(Debug)]
-struct Table<V> {
-    entries: HashMap<PaceKey, V>,
+struct Table {
+    entries: HashMap<PaceKey, Recipient>,
     sweep_at: usize,
 }
 
-impl<V> Default for Table<V> {
+impl Default for Table {
     fn default() -> Self {
         Self { entries: HashMap::new(), sweep_at: SWEEP_FROM }
     }
 }
 
-impl<V> Table<V> {
-    /// What is known, at first `new`; `None` without room for one more.
-    fn entry(&mut self, key: PaceKey, new: V, is_needed: impl Fn(&V) -> bool) -> Option<&mut V> {
+impl Table {
+    /// What is known of a recipient; `None` without room for one more.
+    fn entry(&mut self, key: PaceKey, now: Monotonic) -> Option<&mut Recipient> {
         if self.entries.len() >= self.sweep_at && !self.entries.contains_key(&key) {
-            self.entries.retain(|_, value| is_needed(value));
+            self.entries.retain(|_, one| one.is_needed(now));
             self.sweep_at = (self.entries.len() * 2).clamp(SWEEP_FROM, MAX_REMEMBERED);
             if self.entries.len() >= MAX_REMEMBERED {
                 return None;
             }
         }
-        Some(self.entries.entry(key).or_insert(new))
+        Some(self.entries.entry(key).or_insert(Recipient::NEW))
     }
 }
 
@@ -175,14 +162,14 @@ impl Recipient {
 struct Turn(Monotonic);
 
 impl Pace {
-    /// With a limit for each account.
-    pub(crate) fn new(clock: Arc<dyn Clock>, account: Rate) -> Self {
-        Self { clock, account, tables: Mutex::default() }
+    /// With nobody in it.
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, recipients: Mutex::default() }
     }
 
-    /// Waits for the turn of a message, or puts it off.
-    pub(crate) async fn reserve(&self, claim: Claim<'_>) -> Reservation {
-        match self.wait(claim).await {
+    /// The turn of a message, or after how long it is put off.
+    pub(crate) fn reserve(&self, claim: Claim<'_>) -> Reservation {
+        match self.take(claim, self.clock.monotonic()) {
             Ok(turn) => Reservation::holding(turn),
             Err(wait) => Reservation::later(wait),
         }
@@ -208,7 +195,7 @@ impl Pace {
             let is_fresh = |turn: &Turn| self.clock.monotonic().since(turn.0) < STALE;
             let turn = match reserved.filter(is_fresh) {
                 Some(turn) => Ok(turn),
-                None => self.wait(claim).await,
+                None => self.take(claim, self.clock.monotonic()),
             };
             if let Err(wait) = turn {
                 outcomes.push(put_off(wait));
@@ -238,8 +225,8 @@ impl Pace {
     /// How long a recipient is left alone that answered that it is too much: longer each time in a row.
     pub(crate) fn refused(&self, account: PaceKey, recipient: &str) -> Duration {
         let now = self.clock.monotonic();
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tables.recipients.entry(account.recipient(recipient), Recipient::NEW, |one| one.is_needed(now));
+        let mut recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recipients.entry(account.recipient(recipient), now);
         let mut unknown = Recipient::NEW;
         let known = known.unwrap_or(&mut unknown);
         if known.refused_until <= now {
@@ -252,30 +239,13 @@ impl Pace {
         wait
     }
 
-    async fn wait(&self, claim: Claim<'_>) -> Result<Turn, Duration> {
-        let now = self.clock.monotonic();
-        let turn = self.take(claim, now)?;
-        if turn.0 > now {
-            self.clock.sleep(turn.0.since(now)).await;
-        }
-        Ok(turn)
-    }
-
     /// Takes a turn, or says after how long one may be asked for again.
     fn take(&self, claim: Claim<'_>, now: Monotonic) -> Result<Turn, Duration> {
         let Claim { account, recipient, rate } = claim;
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let Tables { accounts, recipients } = &mut *tables;
-        let next = accounts.entry(account, BEGINNING, |next| *next > now).ok_or(MAX_IN_PLACE)?;
-        let begin = (*next).max(now);
-        if begin.since(now) > MAX_IN_PLACE {
-            return Err(begin.since(now));
-        }
-        let known = recipients
-            .entry(account.recipient(recipient), Recipient::NEW, |one| one.is_needed(now))
-            .ok_or(MAX_IN_PLACE)?;
-        if known.paid.since(begin) > rate.tolerance() {
-            let free = begin + (known.paid.since(begin) - rate.tolerance());
+        let mut recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recipients.entry(account.recipient(recipient), now).ok_or(NO_ROOM)?;
+        if known.paid.since(now) > rate.tolerance() {
+            let free = now + (known.paid.since(now) - rate.tolerance());
             let back = free.max(known.promised);
             if back.since(now) >= MAX_PUT_OFF {
                 return Err(MAX_PUT_OFF);
@@ -283,9 +253,8 @@ impl Pace {
             known.promised = back + rate.interval;
             return Err(back.since(now));
         }
-        known.paid = known.paid.max(begin) + rate.interval;
-        *next = begin + self.account.interval;
-        Ok(Turn(begin))
+        known.paid = known.paid.max(now) + rate.interval;
+        Ok(Turn(now))
     }
 }
 

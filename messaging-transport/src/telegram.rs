@@ -26,9 +26,7 @@ use answer::Judged;
 /// Where Telegram's own servers are.
 const API_BASE: &str = "https://api.telegram.org";
 
-/// Messages of a bot (bot FAQ, "My bot is hitting limits").
-const BOT: Rate = Rate::per_second(30);
-/// To one chat.
+/// Messages to one chat (bot FAQ, "My bot is hitting limits").
 const CHAT: Rate = Rate::every(Duration::from_secs(1));
 /// To a group or channel: 20 in a minute.
 const GROUP: Rate = Rate::every(Duration::from_secs(3));
@@ -78,7 +76,7 @@ fn rate_of(chat: &str) -> Rate {
 impl TelegramBot {
     /// Calls through `fetch`, and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { pace: Pace::new(Arc::clone(&clock), BOT), api: Api::new(fetch, clock) }
+        Self { pace: Pace::new(Arc::clone(&clock)), api: Api::new(fetch, clock) }
     }
 
     async fn send_to(&self, bot: &Bot<'_>, chat: &str, content: &TelegramContent, is_silent: bool) -> Answer {
@@ -109,7 +107,7 @@ impl Transport for TelegramBot {
     async fn reserve(&self, route: &Route) -> Reservation {
         match (Bot::of(&route.settings), &route.recipient) {
             (Ok(bot), Some(chat)) => {
-                self.pace.reserve(Claim { account: bot.account(), recipient: chat, rate: rate_of(chat) }).await
+                self.pace.reserve(Claim { account: bot.account(), recipient: chat, rate: rate_of(chat) })
             }
             // Sending tells what is wrong with the settings.
             _ => Reservation::default(),

@@ -22,9 +22,7 @@ use crate::provider::{Api, Call, Settings, check_url, misconfigured};
 /// Where Meta's API is, with the version that this speaks.
 const API_BASE: &str = "https://graph.facebook.com/v26.0";
 
-/// Messages of a phone number ("Throughput": more on request).
-const NUMBER: Rate = Rate::per_second(80);
-/// To one recipient: a burst is paid for afterwards ("Pair rate limits").
+/// Messages to one recipient: a burst is paid for afterwards ("Pair rate limits").
 const RECIPIENT: Rate = Rate::every(Duration::from_secs(6)).burst(45);
 
 /// Sends from a WhatsApp Business phone number.
@@ -60,7 +58,7 @@ impl<'a> Number<'a> {
 impl WhatsappCloud {
     /// Calls through `fetch`, and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { pace: Pace::new(Arc::clone(&clock), NUMBER), api: Api::new(fetch, clock) }
+        Self { pace: Pace::new(Arc::clone(&clock)), api: Api::new(fetch, clock) }
     }
 
     async fn send_to(&self, number: &Number<'_>, to: &str, content: &WhatsappContent, reference: &str) -> Answer {
@@ -82,7 +80,7 @@ impl Transport for WhatsappCloud {
     async fn reserve(&self, route: &Route) -> Reservation {
         match (Number::of(&route.settings), &route.recipient) {
             (Ok(number), Some(recipient)) => {
-                self.pace.reserve(Claim { account: number.account(), recipient, rate: RECIPIENT }).await
+                self.pace.reserve(Claim { account: number.account(), recipient, rate: RECIPIENT })
             }
             // Sending tells what is wrong with the settings.
             _ => Reservation::default(),

@@ -10,9 +10,6 @@ use crate::domain::outcome::{Acceptance, Answer, ContentFault, Outcome, OutcomeC
 use crate::domain::soft_bounce;
 use crate::domain::suppression::SuppressionReason;
 
-/// An account that asked for a pause and did not say for how long is left alone so long.
-pub const REST: Duration = Duration::from_mins(1);
-
 /// An account that refuses us is tried by one message so often.
 pub const PROBE_EVERY: Duration = Duration::from_mins(5);
 
@@ -85,7 +82,8 @@ pub enum AddressEffect {
 pub enum LaneEffect {
     /// Nothing.
     None,
-    /// It rests for so long.
+    /// It rests for so long, and is sent to more slowly afterwards. Without a time it does not rest: the message waits by
+    /// its schedule (contract section 16).
     Rest(Duration),
     /// It stops but for a probe every [`PROBE_EVERY`], until the settings change.
     Stop,
@@ -143,7 +141,7 @@ pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
 /// What follows for the account.
 pub fn lane_effect(answer: &Answer) -> LaneEffect {
     match answer.class {
-        OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or(REST)),
+        OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or_default()),
         OutcomeClass::Auth => LaneEffect::Stop,
         _ => LaneEffect::None,
     }
@@ -156,7 +154,7 @@ pub enum AccountState {
     Unknown,
     /// It took us in.
     Works,
-    /// It asks for a pause, in these words.
+    /// It was too much for it, in these words: it asks for a pause of so long, or does not say.
     Rests(Duration, String),
     /// It refuses us, in these words.
     Stopped(String),

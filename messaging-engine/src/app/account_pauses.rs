@@ -43,7 +43,7 @@ impl Account {
         Self { workspace, channel, name: None }
     }
 
-    fn is_of(&self, workspace: WorkspaceId, channel: Channel) -> bool {
+    pub(super) fn is_of(&self, workspace: WorkspaceId, channel: Channel) -> bool {
         (self.workspace, self.channel) == (workspace, channel)
     }
 }
@@ -160,6 +160,8 @@ impl AccountPauses {
                 }
                 return;
             }
+            // It did not say for how long: its messages wait by their schedule.
+            AccountState::Rests(Duration::ZERO, _) => return,
             AccountState::Rests(wait, error) => (PauseKind::Rests, wait, error),
             AccountState::Stopped(error) => (PauseKind::Stopped, PROBE_EVERY, error),
         };

@@ -61,7 +61,7 @@ pub enum ChannelStatus {
     /// It refuses the account, or the settings cannot work: one message tries every five minutes, and the first one
     /// under new settings.
     Failing,
-    /// It asked for a pause.
+    /// It asked for a pause, or said within the last minute that it gets too many messages at a time.
     Throttled,
 }
 
@@ -74,9 +74,9 @@ impl ChannelView {
     ) -> Result<Self, Error> {
         let mut view = Self::of(cx, channel, settings);
         let Some(provider) = cx.app.provider(workspace, channel).await? else { return Ok(view) };
-        if let Some((kind, error)) =
-            cx.app.account_pauses().trouble((workspace, channel), &provider, cx.app.monotonic())
-        {
+        let (of, now) = ((workspace, channel), cx.app.monotonic());
+        let slowed = || Some((PauseKind::Rests, cx.app.account_rates().trouble(of, &provider, now)?));
+        if let Some((kind, error)) = cx.app.account_pauses().trouble(of, &provider, now).or_else(slowed) {
             view.status = match kind {
                 PauseKind::Rests => ChannelStatus::Throttled,
                 PauseKind::Stopped => ChannelStatus::Failing,

@@ -24,7 +24,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
 use messaging_core::time::Timestamp;
 
-use crate::app::App;
+use crate::app::{App, account_rates};
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
 use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, expire_untried, fail, perform, prepare, turn};
@@ -71,12 +71,12 @@ impl Job for DeliverMessage {
         };
         let looked_at = cx.app.monotonic();
         // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let turn = turn(&cx.app, &message, self.lane.class(), self.single_domain()).await?;
+        let turn = turn(cx, &message, self.lane.class(), self.single_domain()).await?;
         let expiry = self.expiry(&cx.app, &message);
         let is_expired = cx.app.now() >= self.accepted_at(&message) + expiry;
-        let (reservation, _probe, expired_with) = match turn {
-            Turn::Go(reservation, probe) => (reservation, probe, None),
-            Turn::Paused(_, error) if is_expired => (Reservation::default(), None, Some(error)),
+        let (reservation, _probe, in_turn, expired_with) = match turn {
+            Turn::Go(reservation, probe, in_turn) => (reservation, probe, in_turn, None),
+            Turn::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
             Turn::Paused(wait, _) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
         };
         let length = match length {
@@ -153,7 +153,7 @@ impl Job for DeliverMessage {
             }
             Err((wait, _)) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
         };
-        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls)));
+        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, in_turn)));
         let log = match log {
             None if run.permit.is_some() && prepared.is_attempted_here() => {
                 let log = Arc::new(run.log_without_transport(cx));
@@ -331,8 +331,8 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>) -> TransactionLog {
-        TransactionLog::new(cx.clone(), carrier, self.log_state(cx, urls))
+    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>, in_turn: Option<account_rates::Turn>) -> TransactionLog {
+        TransactionLog::new(cx.clone(), carrier, LogState { in_turn, ..self.log_state(cx, urls) })
     }
 
     fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {
@@ -345,6 +345,7 @@ impl Run {
             looked_at: cx.app.clock().monotonic(),
             permit: self.permit.clone(),
             refused: None,
+            in_turn: None,
         }
     }
 

@@ -20,10 +20,11 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
     Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Scope,
 };
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use tracing::Instrument as _;
 
 use crate::app::account_pauses::{Account, Entry, Probe};
+use crate::app::account_rates::{self, AHEAD};
 use crate::app::{App, Provider};
 use crate::jobs::deliver_message::Transaction;
 use crate::services::message_parts::is_marketing;
@@ -31,8 +32,12 @@ use crate::spans::TARGET;
 use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::devices::{self, devices};
+use crate::work::job::JobContext;
 use crate::work::transaction_log::{Carrier, TransactionLog};
 use crate::work::unprepared::{Impossible, Unprepared};
+
+/// Said of a message whose turn is too far away.
+pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.
@@ -209,8 +214,8 @@ impl Prepared {
 
 /// Whether a message may be attempted now.
 pub(super) enum Turn {
-    /// With this place at the transport, and perhaps as the probe of an account.
-    Go(Reservation, Option<Probe>),
+    /// With this place at the transport, perhaps as the probe of an account, and in this turn of its rate.
+    Go(Reservation, Option<Probe>, Option<account_rates::Turn>),
     /// Its account or its recipient is left alone for so long, because of this.
     Paused(Duration, String),
 }
@@ -218,13 +223,14 @@ pub(super) enum Turn {
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
 /// for; what that means is found out later.
 pub(super) async fn turn(
-    app: &App,
+    cx: &JobContext,
     message: &Message,
     class: JobClass,
     domain: Option<&str>,
 ) -> Result<Turn, StoreError> {
+    let app = &cx.app;
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
-        return Ok(Turn::Go(Reservation::default(), None));
+        return Ok(Turn::Go(Reservation::default(), None, None));
     };
     let transport = app.transport(message.channel, &provider.name);
     let has_several = transport.is_some_and(|one| one.account_of(&provider.settings, &message.to).is_some());
@@ -243,7 +249,17 @@ pub(super) async fn turn(
             Entry::Wait(wait, error) => return Ok(Turn::Paused(wait, error)),
         }
     };
-    let Some(transport) = transport else { return Ok(Turn::Go(Reservation::default(), probe)) };
+    let Some(transport) = transport else { return Ok(Turn::Go(Reservation::default(), probe, None)) };
+    let mut in_turn = None;
+    if domain != Some(simulator::DOMAIN) && !transport.is_local() {
+        let name = transport.account_of(&provider.settings, &message.to);
+        let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
+        match app.account_rates().admit(account, &provider, app.monotonic()) {
+            Ok(turn) => in_turn = turn,
+            Err(wait) => return Ok(Turn::Paused(wait, TOO_FAST.to_owned())),
+        }
+        cx.wait_for(in_turn, AHEAD).await;
+    }
     let settings = provider.settings;
     let route = Route {
         workspace_id: message.workspace_id,
@@ -254,8 +270,8 @@ pub(super) async fn turn(
     };
     let reservation = transport.reserve(&route).await;
     Ok(match reservation.wait() {
-        Some(wait) => Turn::Paused(wait, "the provider takes no more messages at a time".to_owned()),
-        None => Turn::Go(reservation, probe),
+        Some(wait) => Turn::Paused(wait, TOO_FAST.to_owned()),
+        None => Turn::Go(reservation, probe, in_turn),
     })
 }
 
@@ -445,7 +461,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
         devices = addressed;
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
-        let began = Instant::now();
+        let (began, began_at) = (Instant::now(), app.monotonic());
         let span = tracing::info_span!(
             target: TARGET,
             "attempt",
@@ -462,7 +478,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
                 (captured, dialogs) = (sent.captured, sent.dialogs);
                 names = names_of(&provider, &sent.outcomes);
                 moved_to = sent.outcomes.iter().find_map(|one| one.answer()?.of_provider()?.moved_to.clone());
-                note_accounts(app, provider, transport.as_ref(), &outgoing, &sent.outcomes, message.channel);
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &sent.outcomes, (message.channel, began_at));
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
                 if let (false, [addressee]) = (devices.is_empty(), &tried[..]) {
@@ -476,7 +492,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             Err(error) => {
                 let outcome = Outcome::from(error);
                 let all = vec![outcome.clone(); outgoing.recipients.len()];
-                note_accounts(app, provider, transport.as_ref(), &outgoing, &all, message.channel);
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &all, (message.channel, began_at));
                 let fate = Fate::Tried(outcome);
                 results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
             }
@@ -506,7 +522,7 @@ fn note_accounts(
     transport: &dyn Transport,
     outgoing: &Outgoing,
     outcomes: &[Outcome],
-    channel: Channel,
+    (channel, began): (Channel, Monotonic),
 ) {
     let name_of = |address: &String| transport.account_of(&outgoing.settings, address);
     let names: Vec<_> = outgoing.recipients.iter().map(name_of).collect();
@@ -519,6 +535,7 @@ fn note_accounts(
         let state = account_state(own);
         if state != AccountState::Unknown {
             let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
+            app.account_rates().report(account, &provider, &state, (began, app.monotonic()));
             app.account_pauses().report(account, &provider, state, app.monotonic());
         }
     }

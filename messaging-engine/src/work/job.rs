@@ -1,6 +1,8 @@
 //! What a job is.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,6 +12,7 @@ use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
+use crate::app::account_rates::Turn;
 use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
 
@@ -57,12 +60,14 @@ pub(crate) struct JobContext {
     handle: JobHandle,
     /// When this run began.
     began: Timestamp,
+    /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
+    waited: Arc<AtomicU64>,
 }
 
 impl JobContext {
     pub(super) fn new(app: App, failures: u32, handle: JobHandle) -> Self {
         let began = app.now();
-        Self { app, failures, handle, began }
+        Self { app, failures, handle, began, waited: Arc::default() }
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
@@ -74,6 +79,22 @@ impl JobContext {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
         Ok(self.app.commit(changes).await?)
+    }
+
+    /// Returns so long before a turn.
+    pub(super) async fn wait_for(&self, turn: Option<Turn>, before: Duration) {
+        let wait = turn.map_or(Duration::ZERO, |turn| turn.0.since(self.app.monotonic())).saturating_sub(before);
+        if !wait.is_zero() {
+            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            self.waited.fetch_add(millis, Ordering::Relaxed);
+            // Never longer than a moment, which passes whatever is done to the product's clock.
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// How long this run has waited for turns.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_millis(self.waited.load(Ordering::Relaxed))
     }
 
     /// Names the claim of this run, for upkeep that stores do under it.

@@ -1,4 +1,4 @@
-//! Lanes of accounts that are left alone are not claimed.
+//! Lanes of accounts that are left alone are not claimed, and of accounts with a rate only as much as may leave soon.
 //!
 //! Of the other channels that is the whole lane. Mail through a relay has a lane for each domain, and those that
 //! nobody knows yet give some jobs, which are put back.
@@ -11,6 +11,7 @@ use messaging_core::ports::store::{Claim, StoreError};
 
 use crate::app::App;
 use crate::app::account_pauses::Account;
+use crate::app::account_rates::Room;
 use crate::jobs::lanes;
 use crate::work::lanes::Lanes;
 
@@ -33,6 +34,32 @@ pub(super) async fn hold(app: &App, known: &Lanes, claim: &mut Claim) -> Result<
             match claim.hold.iter_mut().find(|(held, _)| *held == lane) {
                 Some((_, held_until)) => *held_until = until.max(*held_until),
                 None => claim.hold.push((lane, until)),
+            }
+        }
+    }
+    for (account, paced, room) in app.account_rates().rooms(claim.monotonic) {
+        let Account { workspace, channel, name } = account;
+        // Mail of a relay, and what goes over one of several accounts, has other lanes or shares them.
+        if name.is_some() || channel == Channel::Email {
+            continue;
+        }
+        if !app.provider(workspace, channel).await?.is_some_and(|present| present.is_same(&paced)) {
+            app.account_rates().forget(&[(workspace, channel)]);
+            continue;
+        }
+        for lane in of_account(known, workspace, channel) {
+            if claim.hold.iter().any(|(held, _)| *held == lane) {
+                continue;
+            }
+            match room {
+                Room::NotBefore(time) => {
+                    claim.shares.remove(&lane);
+                    claim.hold.push((lane, time));
+                }
+                Room::Left(room) => {
+                    let share = claim.shares.get(&lane).copied().unwrap_or(claim.per_lane);
+                    claim.shares.insert(lane, share.min(room));
+                }
             }
         }
     }

@@ -87,8 +87,8 @@ impl InWork {
         self.tasks.spawn(async move {
             let lane = job.handle.lane.clone();
             let began = Instant::now();
-            run(&app, job).await;
-            (lane, Took { lag: began.duration_since(claimed), work: began.elapsed() })
+            let waited = run(&app, job).await;
+            (lane, Took { lag: began.duration_since(claimed), work: began.elapsed().saturating_sub(waited) })
         });
     }
 
@@ -220,23 +220,29 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
     app.store().claim(claim).await
 }
 
-/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again.
-async fn run(app: &App, job: ClaimedJob) {
+/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again. Answers how long it waited for
+/// turns.
+async fn run(app: &App, job: ClaimedJob) -> Duration {
     let cx = JobContext::new(app.clone(), job.failures, job.handle.clone());
+    attempt(app, &cx, job).await;
+    cx.waited()
+}
+
+async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
     let Some(job_type) = all().iter().find(|one| one.kind == job.kind) else {
         // Written by a newer version; it stays for that version.
         tracing::error!(kind = job.kind, "a job of an unknown kind is left for later");
         app.0.metrics.unknown_kinds.meet(job.handle.id, app.monotonic());
-        put_back(&cx, &job, unknown_kinds::LOOK_AGAIN, false).await;
+        put_back(cx, &job, unknown_kinds::LOOK_AGAIN, false).await;
         return;
     };
     if job_type.reach == Reach::Outside && app.fence().is_some() {
         // Its lane should have been left alone.
         tracing::warn!(kind = job.kind, lane = %job.handle.lane, "a job waits for the fence to come down");
-        put_back(&cx, &job, FENCED_RETRY, false).await;
+        put_back(cx, &job, FENCED_RETRY, false).await;
         return;
     }
-    let outcome = std::panic::AssertUnwindSafe((job_type.run)(&cx, &job)).catch_unwind().await;
+    let outcome = std::panic::AssertUnwindSafe((job_type.run)(cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(JobError::Commit(lost @ CommitError::LeaseLost))) => {
@@ -246,14 +252,14 @@ async fn run(app: &App, job: ClaimedJob) {
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
             // A row had changed that the job expected otherwise: it decides again on what is there now.
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
-            put_back(&cx, &job, CONFLICT_RETRY, false).await;
+            put_back(cx, &job, CONFLICT_RETRY, false).await;
         }
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(
             JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
         )) if !app.store().health().is_healthy() || app.fence().is_some() => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
-            put_back(&cx, &job, STORE_RETRY, false).await;
+            put_back(cx, &job, STORE_RETRY, false).await;
         }
         Ok(Err(error)) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
@@ -263,11 +269,11 @@ async fn run(app: &App, job: ClaimedJob) {
                 JobError::Store(StoreError::Failed(_)) => app.store().health().is_healthy(),
                 _ => false,
             };
-            put_back(&cx, &job, if is_failure { back_off(job.failures) } else { RETRY }, is_failure).await;
+            put_back(cx, &job, if is_failure { back_off(job.failures) } else { RETRY }, is_failure).await;
         }
         Err(_) => {
             tracing::error!(kind = job.kind, job = %job.handle.id, failures = job.failures, "a job panicked");
-            put_back(&cx, &job, back_off(job.failures), true).await;
+            put_back(cx, &job, back_off(job.failures), true).await;
         }
     }
 }

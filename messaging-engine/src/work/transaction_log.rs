@@ -22,12 +22,20 @@ use messaging_core::time::Monotonic;
 
 use crate::app::Provider;
 use crate::app::account_pauses::Account;
+use crate::app::account_rates::Turn;
 use crate::jobs::deliver_message::DeliverMessage;
+use crate::work::delivery::TOO_FAST;
 use crate::work::job::{JobContext, JobError};
 use crate::work::marketing_look::{self, Look, Permit, Refusal};
 
 /// How often a transaction is put on record again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
+
+/// A transaction is put on record so long before its turn, which is hardly late then.
+const RECORD_AHEAD: Duration = Duration::from_millis(100);
+
+/// How often another turn is taken after one was missed.
+const MAX_TURNS: usize = 4;
 
 /// After so long the suppression list is asked again before a transaction begins.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -72,6 +80,8 @@ pub(super) struct LogState {
     pub(super) permit: Option<Permit>,
     /// Why the attempt at a message of a campaign did not begin after all.
     pub(super) refused: Option<Refusal>,
+    /// The turn of the message over its account, for its first transaction.
+    pub(super) in_turn: Option<Turn>,
 }
 
 impl TransactionLog {
@@ -89,14 +99,41 @@ impl TransactionLog {
         Self { cx, is_kept: true, state, ended: Mutex::default(), devices, provider: None }
     }
 
+    /// The account that a recipient is sent to over; `None` without a peer.
+    fn account_of(&self, message: &Message, recipient: &str) -> Option<(Account, &Provider)> {
+        let provider = self.provider.as_ref()?;
+        let transport = self.cx.app.transport(message.channel, &provider.name)?;
+        let name = transport.account_of(&provider.settings, recipient);
+        Some((Account { name, ..Account::of(message.workspace_id, message.channel) }, provider))
+    }
+
     /// Why nothing may leave to a recipient over its account any more: many messages are on their way to it when it asks
     /// for a pause.
     fn closed(&self, message: &Message, recipient: &str) -> Option<String> {
-        let (app, provider) = (&self.cx.app, self.provider.as_ref()?);
-        let transport = app.transport(message.channel, &provider.name)?;
-        let name = transport.account_of(&provider.settings, recipient);
-        let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
+        let (account, provider) = self.account_of(message, recipient)?;
+        let app = &self.cx.app;
         app.account_pauses().closed_since(account, provider, app.monotonic())
+    }
+
+    /// Waits until a transaction that is on record may leave; an error when that is too far away, or when its account
+    /// closed meanwhile.
+    async fn depart(&self, message: &Message, recipient: &str, mut turn: Option<Turn>) -> Result<(), String> {
+        let Some((account, provider)) = self.account_of(message, recipient) else { return Ok(()) };
+        let app = &self.cx.app;
+        let mut awaited = None::<Turn>;
+        for _ in 0..MAX_TURNS {
+            let now = awaited.map_or(app.monotonic(), |turn| turn.0.max(app.monotonic()));
+            match app.account_rates().depart(account, provider, turn, now) {
+                Ok(None) => return Ok(()),
+                Ok(next) => (turn, awaited) = (next, next),
+                Err(_) => break,
+            }
+            self.cx.wait_for(turn, Duration::ZERO).await;
+            if let Some(error) = self.closed(message, recipient) {
+                return Err(error);
+            }
+        }
+        Err(TOO_FAST.to_owned())
     }
 
     /// What the run knows at its end.
@@ -254,6 +291,8 @@ impl transport::Admission for TransactionLog {
             return vec![Admitted::Granted; recipients.len()];
         }
         let mut state = self.state.lock().await;
+        let turn = state.in_turn.take();
+        self.cx.wait_for(turn, RECORD_AHEAD).await;
         let now = self.cx.app.clock().monotonic();
         let mut answers = vec![Admitted::Granted; recipients.len()];
         if now >= state.looked_at + LOOK_AGAIN_AFTER {
@@ -280,7 +319,11 @@ impl transport::Admission for TransactionLog {
         if granted.is_empty() {
             return answers;
         }
-        if let Err(refusal) = self.record(&mut state, &granted).await {
+        let recorded = match self.record(&mut state, &granted).await {
+            Ok(()) => self.depart(&state.message, granted[0], turn).await.map_err(Admitted::NotNow),
+            refused => refused,
+        };
+        if let Err(refusal) = recorded {
             for answer in answers.iter_mut().filter(|answer| **answer == Admitted::Granted) {
                 *answer = refusal.clone();
             }

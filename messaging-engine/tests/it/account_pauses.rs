@@ -120,6 +120,23 @@ async fn an_account_that_asks_for_a_pause_gets_it() {
 }
 
 #[tokio::test]
+async fn an_account_that_throttles_and_names_no_time_goes_on() {
+    let product = Product::start().await;
+    product.transport.outcome_next(ANN, throttled(None));
+    let first = product.send_to(ANN).await;
+    product.work().await;
+    // By its schedule.
+    assert_eq!(product.last_meta(first).await["next_attempt_at"], json!("2026-01-31T09:16:00.000Z"));
+    assert_eq!(product.email_channel(&product.caller).await, (ChannelStatus::Throttled, Some("too fast".to_owned())));
+    let second = product.send_to("bob@a.example").await;
+    product.work().await;
+    assert_eq!(product.story(second).await, "delivered: Queued Sent Delivered");
+    product.pass(61 * SECOND).await;
+    assert_eq!(product.story(first).await, "delivered: Queued Deferred Sent Delivered");
+    assert_eq!(product.email_channel(&product.caller).await, (ChannelStatus::Active, None));
+}
+
+#[tokio::test]
 async fn a_pause_of_one_recipient_is_nobody_elses() {
     let product = Product::start().await;
     let answer = Answer::new(OutcomeClass::Throttled(Scope::Recipient), Response::of_text("slow")).wait(90 * SECOND);

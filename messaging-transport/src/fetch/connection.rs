@@ -1,16 +1,18 @@
 //! One connection, over which HTTP/1.1 or HTTP/2 is spoken.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{Request, Response, Uri};
+use http::{HeaderMap, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use messaging_core::ports::fetch::{FetchError, Protocol};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -18,6 +20,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::{Position, Url};
 
+use super::pool::IDLE_TIME;
 use super::tls::Tls;
 
 /// How long one address may take to answer; a host may have several.
@@ -25,6 +28,10 @@ const CONNECT_TIME: Duration = Duration::from_secs(5);
 
 /// A peer that has answered and does not take the rest of the request is not waited for: the answer is there.
 const READY_TIME: Duration = Duration::from_millis(50);
+
+/// While requests are under way a peer that speaks HTTP/2 is asked so often whether it is there, and answers in so long.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PING_TIME: Duration = Duration::from_secs(10);
 
 /// The head of an answer, and what is read of its body at a time, is no longer than this.
 const BUFFER: usize = 64 << 10;
@@ -43,6 +50,20 @@ pub(super) struct Connection {
     sender: Sender,
     /// Ends with the last of those who share the connection.
     driver: Arc<Driver>,
+    /// How long the peer keeps it while nothing is sent, at most [`IDLE_TIME`].
+    idle_time: Duration,
+    /// The place of a request among those that the peer allows at the same time.
+    stream: Option<Stream>,
+}
+
+/// A request that is under way on a shared connection.
+#[derive(Debug)]
+struct Stream(Arc<Driver>);
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -60,11 +81,17 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// The task that reads and writes.
 #[derive(Debug)]
-struct Driver(AbortHandle);
+struct Driver {
+    task: AbortHandle,
+    /// Requests that are under way.
+    streams: AtomicUsize,
+    /// How many the peer allows (RFC 9113 section 5.1.2).
+    max_streams: Arc<AtomicUsize>,
+}
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -99,11 +126,20 @@ impl Connection {
     async fn speak(stream: Box<dyn Duplex>, is_http2: bool) -> Result<Self, FetchError> {
         let stream = TokioIo::new(stream);
         // How a connection ends, whoever waits for an answer hears.
+        let max_streams = Arc::new(AtomicUsize::new(1));
         let (sender, driver) = if is_http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.max_header_list_size(u32::try_from(BUFFER).unwrap_or(u32::MAX));
+            // A peer that is gone without a word ends the requests of all who share the connection.
+            builder.timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).keep_alive_timeout(PING_TIME);
             let (sender, connection) = builder.handshake(stream).await.map_err(|_| FetchError::Connection)?;
-            let driver = tokio::spawn(async move { drop(connection.await) });
+            max_streams.store(connection.current_max_send_streams(), Ordering::Relaxed);
+            let (mut connection, allowed) = (Box::pin(connection), Arc::clone(&max_streams));
+            let driver = tokio::spawn(poll_fn(move |cx| {
+                let ended = connection.as_mut().poll(cx);
+                allowed.store(connection.current_max_send_streams(), Ordering::Relaxed);
+                ended.map(drop)
+            }));
             (Sender::Http2(sender), driver)
         } else {
             let opened = http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await;
@@ -111,7 +147,24 @@ impl Connection {
             let driver = tokio::spawn(async move { drop(connection.await) });
             (Sender::Http1(sender), driver)
         };
-        Ok(Self { sender, driver: Arc::new(Driver(driver.abort_handle())) })
+        let driver = Driver { task: driver.abort_handle(), streams: AtomicUsize::new(0), max_streams };
+        Ok(Self { sender, driver: Arc::new(driver), idle_time: IDLE_TIME, stream: None })
+    }
+
+    /// How long it may be idle.
+    pub(super) const fn idle_time(&self) -> Duration {
+        self.idle_time
+    }
+
+    /// Takes note of how long the peer keeps a connection that is idle (`Keep-Alive: timeout=5`), and stays a second
+    /// below.
+    pub(super) fn note_keep_alive(&mut self, headers: &HeaderMap) {
+        let said = headers.get("keep-alive").and_then(|value| value.to_str().ok());
+        let parts = said.into_iter().flat_map(|said| said.split(','));
+        let seconds = parts.filter_map(|part| part.trim().strip_prefix("timeout=")?.trim().parse().ok()).next();
+        if let Some(seconds) = seconds {
+            self.idle_time = Duration::from_secs(seconds).saturating_sub(Duration::from_secs(1)).min(IDLE_TIME);
+        }
     }
 
     /// Whether several requests share it.
@@ -119,14 +172,28 @@ impl Connection {
         matches!(self.sender, Sender::Http2(_))
     }
 
-    /// The same connection for another request, if several share it.
+    /// Gives the place of a request back that has ended.
+    pub(super) fn end_request(&mut self) {
+        self.stream = None;
+    }
+
+    /// Whether both are the same connection.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.driver, &other.driver)
+    }
+
+    /// The same connection for another request, if several share it and the peer allows one more.
     pub(super) fn share(&self) -> Option<Self> {
-        match &self.sender {
-            Sender::Http1(_) => None,
-            Sender::Http2(sender) => {
-                Some(Self { sender: Sender::Http2(sender.clone()), driver: Arc::clone(&self.driver) })
-            }
+        let Sender::Http2(sender) = &self.sender else { return None };
+        if sender.is_closed() {
+            return None;
         }
+        let max = self.driver.max_streams.load(Ordering::Relaxed);
+        let more = |streams: usize| (streams < max).then_some(streams + 1);
+        self.driver.streams.try_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        let driver = Arc::clone(&self.driver);
+        let stream = Some(Stream(Arc::clone(&driver)));
+        Some(Self { sender: Sender::Http2(sender.clone()), driver, idle_time: self.idle_time, stream })
     }
 
     /// Sends a request to a URL and waits for the head of its answer.

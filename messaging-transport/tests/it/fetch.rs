@@ -3,6 +3,7 @@
 mod answers;
 mod guard;
 mod redirects;
+mod sharing;
 mod stages;
 
 use std::time::Duration;

@@ -87,9 +87,9 @@ fn the_table_of_classes() {
 }
 
 #[test]
-fn waits_are_those_that_were_asked_for_or_the_usual_ones() {
+fn an_account_rests_only_for_as_long_as_it_asks() {
     let throttled = Answer::new(OutcomeClass::Throttled(Scope::Account), Response::default());
-    assert_eq!(lane_effect(&throttled), LaneEffect::Rest(REST));
+    assert_eq!(lane_effect(&throttled), LaneEffect::Rest(Duration::ZERO));
     let circumstances = Circumstances { is_email: false, is_last: false, was_deferred: false };
     assert_eq!(fate(&throttled, circumstances), Fate::Deferred(Duration::ZERO));
     let lost = answer(OutcomeClass::Ambiguous).wait(Duration::from_mins(3));

@@ -85,6 +85,11 @@ fn check_member(form: Form, value: &Value) -> Result<(), Fault> {
             _ => fault(FieldCode::OutOfRange, "must be from 1 to 65535"),
         },
         (Form::Port, _) => fault(FieldCode::InvalidType, "must be an integer"),
+        (Form::Rate, Value::Number(number)) => match number.as_f64() {
+            Some(rate) if rate > 0.0 => Ok(()),
+            _ => fault(FieldCode::OutOfRange, "must be greater than 0"),
+        },
+        (Form::Rate, _) => fault(FieldCode::InvalidType, "must be a number"),
         (Form::Flag, _) => fault(FieldCode::InvalidType, "must be true or false"),
         (Form::Routes, _) => fault(FieldCode::InvalidType, "must be an object"),
         (Form::Document, Value::Object(_) | Value::String(_)) => {
@@ -245,6 +250,14 @@ mod tests {
         assert_eq!(sms("sender", json!("")), "required");
         let smpp = |value: Value| member(Channel::Sms, "smpp", "tls", value);
         assert_eq!((smpp(json!(true)), smpp(json!("tls"))), (String::new(), "invalid_type".to_owned()));
+        for rate in [json!(0.5), json!(30), json!(null)] {
+            assert_eq!(sms("max_rate", rate.clone()), "", "{rate}");
+        }
+        assert_eq!(
+            (sms("max_rate", json!(0)), sms("max_rate", json!(-1))),
+            ("out_of_range".into(), "out_of_range".into())
+        );
+        assert_eq!(sms("max_rate", json!("30")), "invalid_type");
         let apns = |name: &str, value: Value| member(Channel::Push, "apns", name, value);
         assert_eq!(apns("environment", json!("development")), "");
         assert_eq!(apns("environment", json!("staging")), "unknown_value");

@@ -19,6 +19,9 @@ pub const DETAIL: &str = "x-detail";
 /// Marks, in the JSON Schema of a provider's settings, a provider that calls the callback address of the channel.
 pub const CALLBACKS: &str = "x-callbacks";
 
+/// The setting of every provider that bounds how many messages leave over its account in a second.
+pub const MAX_RATE: &str = "max_rate";
+
 /// The setting of a push provider under which other push providers stand.
 pub const ROUTES: &str = "routes";
 
@@ -94,6 +97,8 @@ pub enum Form {
     Host,
     /// 1 to 65535.
     Port,
+    /// A number greater than 0.
+    Rate,
     /// An absolute http or https URL.
     Url,
     /// A `mailto:` or `https:` URI at which people are reached (RFC 8292 section 2.1).
@@ -121,6 +126,7 @@ impl Form {
             Self::Text | Self::TextUpTo(_) | Self::SmsSender | Self::Pem | Self::BySchema => "text".to_owned(),
             Self::Host => "host name or address".to_owned(),
             Self::Port => "number from 1 to 65535".to_owned(),
+            Self::Rate => "number greater than 0".to_owned(),
             Self::Url => "http or https URL".to_owned(),
             Self::ContactUri => "mailto: or https: URI".to_owned(),
             Self::Tls => TLS.join(" | "),

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{BUILTIN, Callbacks, Form, Member, ProviderKind, ROUTES, Role, VIBER_BOT};
+use super::kind::{BUILTIN, Callbacks, Form, MAX_RATE, Member, ProviderKind, ROUTES, Role, VIBER_BOT};
 use crate::domain::channel::Channel;
 
 /// Every provider of every channel; the first of a channel is its default.
@@ -44,6 +44,7 @@ fn email() -> Vec<ProviderKind> {
                 destination("username", Form::Text, "The name that we log in with; without one we do not log in."),
                 secret("password", Form::Text, "The password of that name."),
                 destination("tls", Form::Tls, tls),
+                max_rate(),
             ],
         ),
     ]
@@ -57,6 +58,7 @@ fn sms() -> Vec<ProviderKind> {
         secret("auth_token", Form::Text, "The account's auth token; it also proves what Twilio calls back with.")
             .required(),
         sms_sender("The number or name that messages come from, or a messaging service, MG…."),
+        max_rate(),
     ];
     let vonage = vec![
         api_base("https://api.nexmo.com"),
@@ -68,6 +70,7 @@ fn sms() -> Vec<ProviderKind> {
             Form::Text,
             "The secret that callbacks are signed with; without it none of them is believed.",
         ),
+        max_rate(),
     ];
     let smpp = vec![
         destination("host", Form::Host, "The message center.").required(),
@@ -76,6 +79,7 @@ fn sms() -> Vec<ProviderKind> {
         secret("password", Form::Text, "The password of that name.").required(),
         sms_sender("The number or name that messages come from."),
         destination("tls", Form::Flag, "Whether the connection is secured from its first byte.").or(false),
+        max_rate(),
     ];
     vec![
         own_gateway(channel),
@@ -92,6 +96,7 @@ fn push() -> Vec<ProviderKind> {
         destination("project_id", Form::Text, "The Firebase project.").required(),
         secret("service_account", Form::Document, "The JSON key of a service account that may send messages.")
             .required(),
+        max_rate(),
         routes(),
     ];
     let api_base = "Where requests go; left out, Apple's server of the environment.";
@@ -107,6 +112,7 @@ fn push() -> Vec<ProviderKind> {
             "Which of Apple's servers the device tokens are for.",
         )
         .or("production"),
+        max_rate(),
         routes(),
     ];
     let webpush = vec![
@@ -114,6 +120,7 @@ fn push() -> Vec<ProviderKind> {
         detail("public_key", Form::Text, "The public key that browsers subscribe with (applicationServerKey).")
             .made_by_us(),
         secret("private_key", Form::Text, "The private key of that pair.").made_by_us(),
+        max_rate(),
         routes(),
     ];
     vec![provider(channel, "fcm", fcm), provider(channel, "apns", apns), provider(channel, "webpush", webpush)]
@@ -121,7 +128,12 @@ fn push() -> Vec<ProviderKind> {
 
 fn telegram() -> Vec<ProviderKind> {
     let bot_token = "The token that BotFather gave you.";
-    let members = vec![api_base("https://api.telegram.org"), secret("bot_token", Form::Text, bot_token).required()];
+    let members = vec![
+        api_base("https://api.telegram.org"),
+        secret("bot_token", Form::Text, bot_token).required(),
+        // Of a bot ("My bot is hitting limits"); paid broadcasts may have more.
+        max_rate().or(30),
+    ];
     vec![calling(Callbacks::Proved, provider(Channel::Telegram, "bot_api", members))]
 }
 
@@ -132,6 +144,8 @@ fn whatsapp() -> Vec<ProviderKind> {
         destination("phone_number_id", Form::Text, "The id of the number that messages come from.").required(),
         secret("access_token", Form::Text, "The access token of a system user.").required(),
         secret("app_secret", Form::Text, app_secret),
+        // Of a phone number ("Throughput"); more on request.
+        max_rate().or(80),
     ];
     vec![calling(Callbacks::ProvedBy("app_secret"), provider(Channel::Whatsapp, "cloud_api", members))]
 }
@@ -141,6 +155,7 @@ fn viber() -> Vec<ProviderKind> {
         api_base("https://chatapi.viber.com/pa"),
         secret("auth_token", Form::Text, "The token of the bot; it also proves what Viber calls back with.").required(),
         detail("sender", Form::TextUpTo(28), "The name that messages come from.").required(),
+        max_rate(),
     ];
     vec![own_gateway(Channel::Viber), calling(Callbacks::Proved, provider(Channel::Viber, VIBER_BOT, bot))]
 }
@@ -151,6 +166,7 @@ fn own_gateway(channel: Channel) -> ProviderKind {
         destination("api_base", Form::Url, "Where messages are posted.").required(),
         detail("sender", Form::Text, "The number or name that messages come from.").required(),
         secret("token", Form::Text, "Sent along as a bearer token."),
+        max_rate(),
     ];
     provider(channel, "http", members)
 }
@@ -186,6 +202,11 @@ fn api_base(default: &str) -> Member {
 
 fn sms_sender(meaning: &str) -> Member {
     detail("sender", Form::SmsSender, meaning).required()
+}
+
+fn max_rate() -> Member {
+    let meaning = "The most messages that leave over the account in a second; slower than this it finds by itself.";
+    detail(MAX_RATE, Form::Rate, meaning)
 }
 
 fn routes() -> Member {
@@ -230,23 +251,23 @@ mod tests {
             shown,
             [
                 "email builtin: ",
-                "email smtp: host R, port R, username, password, tls",
+                "email smtp: host R, port R, username, password, tls, max_rate",
                 "email sandbox: ",
-                "sms http: api_base R, sender R, token",
-                "sms twilio: api_base, account_sid R, auth_token R, sender R",
-                "sms vonage: api_base, application_id R, private_key R, sender R, signature_secret",
-                "sms smpp: host R, port R, system_id R, password R, sender R, tls",
+                "sms http: api_base R, sender R, token, max_rate",
+                "sms twilio: api_base, account_sid R, auth_token R, sender R, max_rate",
+                "sms vonage: api_base, application_id R, private_key R, sender R, signature_secret, max_rate",
+                "sms smpp: host R, port R, system_id R, password R, sender R, tls, max_rate",
                 "sms sandbox: ",
-                "push fcm: api_base, project_id R, service_account R, routes",
-                "push apns: api_base, team_id R, key_id R, private_key R, topic R, environment, routes",
-                "push webpush: subject R, public_key, private_key, routes",
+                "push fcm: api_base, project_id R, service_account R, max_rate, routes",
+                "push apns: api_base, team_id R, key_id R, private_key R, topic R, environment, max_rate, routes",
+                "push webpush: subject R, public_key, private_key, max_rate, routes",
                 "push sandbox: ",
-                "telegram bot_api: api_base, bot_token R",
+                "telegram bot_api: api_base, bot_token R, max_rate",
                 "telegram sandbox: ",
-                "whatsapp cloud_api: api_base, phone_number_id R, access_token R, app_secret",
+                "whatsapp cloud_api: api_base, phone_number_id R, access_token R, app_secret, max_rate",
                 "whatsapp sandbox: ",
-                "viber http: api_base R, sender R, token",
-                "viber bot: api_base, auth_token R, sender R",
+                "viber http: api_base R, sender R, token, max_rate",
+                "viber bot: api_base, auth_token R, sender R, max_rate",
                 "viber sandbox: ",
             ]
         );
@@ -254,7 +275,7 @@ mod tests {
 
     #[test]
     fn whatever_leads_a_secret_elsewhere_is_a_destination() {
-        let details = ["sender", "topic", "environment", "subject", "public_key", ROUTES];
+        let details = ["sender", "topic", "environment", "subject", "public_key", MAX_RATE, ROUTES];
         for kind in all() {
             for member in &kind.members {
                 let expected = details.contains(&member.name.as_str());

@@ -154,7 +154,9 @@ async fn attempt(
     let state = account_state([&outcome]);
     let name = transport.account_of(&provider.settings, &outgoing.recipients[0]);
     let account = Account { workspace: workspace_id, channel, name };
-    cx.app.account_pauses().report(account, provider, state, cx.app.monotonic());
+    let now = cx.app.monotonic();
+    cx.app.account_rates().report(account, provider, &state, (now, now));
+    cx.app.account_pauses().report(account, provider, state, now);
     let (ok, response) = (outcome.is_accepted(), words(outcome));
     // The provider may repeat the address; who asks has just given it.
     ChannelTestView { ok, response: cx.redactor().text(response) }

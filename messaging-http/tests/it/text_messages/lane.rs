@@ -1,4 +1,4 @@
-//! Accounts that ask for a pause or refuse us: everything that goes over them waits.
+//! Accounts that ask for a pause, get too much or refuse us: what goes over them waits, or leaves more slowly.
 
 use std::time::Duration;
 
@@ -43,8 +43,6 @@ async fn an_account_that_answers_429_rests_for_as_long_as_it_says() {
     for (texts, fake) in beds {
         for (wait, seconds) in [
             (Wait::Seconds, 7),
-            (Wait::Absent, 60),
-            (Wait::Unreadable, 60),
             // 24 hours are granted; the message would have expired by then.
             (Wait::Absurd, 86_400),
         ] {
@@ -65,7 +63,9 @@ async fn an_account_that_answers_429_rests_for_as_long_as_it_says() {
             }
             // Jobs that wait look again every few seconds.
             texts.pass(SECOND).await;
-            texts.pass(Duration::from_mins(1)).await;
+            for _ in 0..60 {
+                texts.pass(SECOND).await;
+            }
             waiting.push(first);
             assert_eq!(texts.statuses(&waiting).await, vec![Value::from("sent"); 11], "{wait:?}");
             assert_eq!(fake.requests().len(), before + 12, "{wait:?}");
@@ -75,16 +75,66 @@ async fn an_account_that_answers_429_rests_for_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn a_message_center_that_throttles_rests() {
+async fn an_account_that_names_no_time_goes_on_more_slowly() {
+    for wait in [Wait::Absent, Wait::Unreadable] {
+        let http = FakeHttp::new(None);
+        let (texts, fake) = Texts::by("http", http.clone(), |url| http.settings(url)).await;
+        fake.next(Case::Refused(Refusal::Throttled(wait)));
+        let first = texts.send("+9990010112").await;
+        assert_eq!(texts.fate(&first).await, "deferred: deferred queued");
+        assert_eq!(texts.channel().await["status"], "throttled");
+        let others = texts.others(10).await;
+        texts.work().await;
+        let before = fake.requests().len();
+        assert!((2..5).contains(&before), "{wait:?}: {before}");
+        // The message itself waits by the schedule, five seconds and some jitter.
+        texts.pass(SECOND * 6).await;
+        for _ in 0..60 {
+            texts.pass(SECOND).await;
+        }
+        assert_eq!(texts.fate(&first).await, "sent: deferred queued sent");
+        assert_eq!(texts.statuses(&others).await, vec![Value::from("sent"); 10], "{wait:?}");
+        assert_eq!(texts.channel().await["status"], "active");
+    }
+}
+
+#[tokio::test]
+async fn a_max_rate_spreads_what_leaves() {
+    let http = FakeHttp::new(None);
+    let with_rate = |url: &str| {
+        let mut settings = http.settings(url);
+        settings["max_rate"] = 10.into();
+        settings
+    };
+    let (texts, fake) = Texts::by("http", http.clone(), with_rate).await;
+    let began = std::time::Instant::now();
+    let ids = texts.others(30).await;
+    texts.work().await;
+    let mut passed = 0;
+    while fake.requests().len() < 30 {
+        // No more than ten in any second of the product's clock, and of the real one what waits in its place.
+        let sent = u32::try_from(fake.requests().len()).unwrap();
+        assert!(sent <= 10 * passed + 21, "{sent} after {passed} s");
+        assert!(began.elapsed() + SECOND * passed >= SECOND * sent.saturating_sub(1) / 10);
+        passed += 1;
+        assert!(passed < 10);
+        texts.pass(SECOND).await;
+    }
+    assert_eq!(texts.statuses(&ids).await, vec![Value::from("sent"); 30], "waiting is no attempt");
+}
+
+#[tokio::test]
+async fn a_message_center_that_throttles_is_sent_to_more_slowly() {
     let texts = Texts::start().await;
     let center = FakeSmpp::start("us", "secret").await.unwrap();
     texts.set("smpp", &center.settings()).await;
     let first = texts.send("+9990000020").await;
     assert_eq!(texts.fate(&first).await, "deferred: deferred queued");
-    let waiting = texts.others(10).await;
-    texts.pass(SECOND * 59).await;
     assert_eq!((center.parts().len(), &texts.channel().await["status"]), (1, &Value::from("throttled")));
-    texts.pass(Duration::from_mins(1)).await;
+    let waiting = texts.others(10).await;
+    for _ in 0..60 {
+        texts.pass(SECOND).await;
+    }
     assert_eq!(texts.statuses(&waiting).await, vec![Value::from("sent"); 10]);
 }
 

@@ -1,0 +1,212 @@
+//! Text messages through the provider `http` beside their floor, and how much of what a gateway takes it gets.
+//!
+//! `cargo bench -p messaging-benches --bench providers`. The floor posts the same bodies with a bare HTTP client over kept
+//! connections; what it leaves out is the queue, the outcome and everything else that is kept. Then a gateway that takes
+//! 30 messages a second and 100 at a time, and answers 429 without `Retry-After` beyond that.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use messaging_benches::product::Product;
+use messaging_benches::{Plan, report};
+use messaging_core::domain::channel::Channel;
+use messaging_engine::Caller;
+use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
+use messaging_engine::work::Workers;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// Connections of the floor.
+const CONNECTIONS: usize = 100;
+
+/// What the gateway that throttles takes in a second, and at a time.
+const RATE: usize = 30;
+const AT_A_TIME: usize = 100;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir_in(".")?;
+    let plan = Plan::from_arguments();
+    let argument = |name: &str| std::env::args().skip_while(|given| given != name).nth(1);
+    let given: Option<u64> = argument("--messages").map(|text| text.parse()).transpose()?;
+    let messages = given.unwrap_or(if plan.rounds == 1 { 200 } else { 20_000 });
+    for millis in [30, 0] {
+        let (mut floors, mut ours) = (Vec::new(), Vec::new());
+        for round in 0..plan.rounds {
+            let gateway = Gateway::start(Duration::from_millis(millis), None).await?;
+            floors.push(floor(&gateway, messages).await?);
+            let path = directory.path().join(format!("{millis}-{round}.db"));
+            ours.push(product(&path, &gateway, messages).await?);
+        }
+        report(&format!("sms over http, answers after {millis} ms"), floors, ours);
+    }
+    let messages = if plan.rounds == 1 { 60 } else { 2_000 };
+    let gateway = Gateway::start(Duration::from_millis(30), Some(RATE)).await?;
+    let rate = product(&directory.path().join("throttled.db"), &gateway, messages).await?;
+    let refused = gateway.refused.load(Ordering::Relaxed);
+    println!("a gateway of {RATE} a second: {messages} messages at {rate:.1} a second, {refused} refused");
+    Ok(())
+}
+
+/// A gateway that counts what it takes.
+struct Gateway {
+    address: SocketAddr,
+    taken: Arc<watch::Sender<u64>>,
+    refused: Arc<AtomicU64>,
+}
+
+struct Limits {
+    delay: Duration,
+    rate: Option<usize>,
+    under_way: AtomicUsize,
+    lately: Mutex<VecDeque<Instant>>,
+}
+
+impl Limits {
+    fn takes(&self) -> bool {
+        let Some(rate) = self.rate else { return true };
+        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
+        while lately.front().is_some_and(|at| at.elapsed() >= Duration::from_secs(1)) {
+            lately.pop_front();
+        }
+        let takes = lately.len() < rate && self.under_way.load(Ordering::Relaxed) <= AT_A_TIME;
+        if takes {
+            lately.push_back(Instant::now());
+        }
+        takes
+    }
+}
+
+impl Gateway {
+    async fn start(delay: Duration, rate: Option<usize>) -> Result<Self, Box<dyn Error>> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let (taken, refused) = (Arc::new(watch::Sender::new(0)), Arc::new(AtomicU64::new(0)));
+        let limits =
+            Arc::new(Limits { delay, rate, under_way: AtomicUsize::new(0), lately: Mutex::default() });
+        let (counted, refusals) = (Arc::clone(&taken), Arc::clone(&refused));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
+                let (limits, taken, refused) = (Arc::clone(&limits), Arc::clone(&counted), Arc::clone(&refusals));
+                let service = service_fn(move |request: Request<Incoming>| {
+                    let (limits, taken, refused) = (Arc::clone(&limits), Arc::clone(&taken), Arc::clone(&refused));
+                    async move {
+                        let _ = request.into_body().collect().await;
+                        limits.under_way.fetch_add(1, Ordering::Relaxed);
+                        let takes = limits.takes();
+                        if !limits.delay.is_zero() {
+                            tokio::time::sleep(limits.delay).await;
+                        }
+                        limits.under_way.fetch_sub(1, Ordering::Relaxed);
+                        let (status, body) = if takes { (202, r#"{"id":"1"}"#) } else { (429, "{}") };
+                        if takes {
+                            taken.send_modify(|count| *count += 1);
+                        } else {
+                            refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                        let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+                        *answer.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
+                        Ok::<_, Infallible>(answer)
+                    }
+                });
+                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        Ok(Self { address, taken, refused })
+    }
+
+    async fn reach(&self, count: u64) {
+        let _ = self.taken.subscribe().wait_for(|taken| *taken >= count).await;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn rate(messages: u64, began: Instant) -> f64 {
+    messages as f64 / began.elapsed().as_secs_f64()
+}
+
+/// The same requests and nothing else.
+async fn floor(gateway: &Gateway, messages: u64) -> Result<f64, Box<dyn Error>> {
+    let left = Arc::new(AtomicU64::new(messages));
+    let address = gateway.address;
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let left = Arc::clone(&left);
+            tokio::spawn(async move {
+                let stream = TcpStream::connect(address).await.expect("the gateway listens");
+                stream.set_nodelay(true).expect("a TCP socket");
+                let opened = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+                let (mut sender, connection) = opened.expect("a new connection");
+                tokio::spawn(connection);
+                while left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                    let body = json!({"to": "+4915112345678", "from": "ACME", "text": TEXT,
+                        "message_id": "msg_00000000000000000000000000", "callback_url": "https://localhost/callback"});
+                    let request = Request::post("/").header("host", "localhost").header("content-type", "application/json");
+                    let request = request.body(Full::new(Bytes::from(body.to_string()))).expect("a request");
+                    let answer = sender.send_request(request).await.expect("an answer");
+                    answer.into_body().collect().await.expect("a body");
+                    sender.ready().await.expect("a connection that is kept");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await?;
+    }
+    Ok(rate(messages, began))
+}
+
+const TEXT: &str = "Your code is 123456. It is valid for ten minutes.";
+
+/// Messages that wait in the queue of a product, until the gateway has them all.
+async fn product(path: &std::path::Path, gateway: &Gateway, messages: u64) -> Result<f64, Box<dyn Error>> {
+    let product = Product::open(path).await?;
+    let (workspace_id, channel) = (product.workspace, Channel::Sms);
+    let config = json!({"api_base": format!("http://{}/", gateway.address), "sender": "ACME"});
+    let input = ChannelInput::new("http").config(config.as_object().cloned().unwrap_or_default());
+    let caller = Caller::Operator(Some(workspace_id));
+    product.app.run(SetChannel).path(ChannelPath { workspace_id, channel }).body(input).by(&caller).await?;
+    let next = Arc::new(AtomicU64::new(0));
+    let accepting: Vec<_> = (0..64)
+        .map(|_| {
+            let (product, next) = (product.clone(), Arc::clone(&next));
+            tokio::spawn(async move {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= messages {
+                        return;
+                    }
+                    let body = json!({"channel": "sms", "to": format!("+4915{n:09}"), "text": TEXT});
+                    assert!(product.accept_body(n, body.to_string()).await, "the product accepts");
+                }
+            })
+        })
+        .collect();
+    for task in accepting {
+        task.await?;
+    }
+    let before = *gateway.taken.borrow();
+    let began = Instant::now();
+    let workers = Workers::start(&product.app, &Handle::current());
+    gateway.reach(before + messages).await;
+    let rate = rate(messages, began);
+    workers.stop().await;
+    product.app.store().close().await;
+    Ok(rate)
+}

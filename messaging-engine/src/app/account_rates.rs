@@ -1,0 +1,353 @@
+//! How many messages a second leave over an account at a provider: never more than its `max_rate`, and as many as it
+//! takes.
+//!
+//! Turns are handed out by a generic cell rate algorithm (ITU-T I.371) with a burst of one. A message takes its turn
+//! before its content is read, a little ahead, and leaves when the turn has come. One that comes late takes another:
+//! messages that were held up together do not leave together.
+//!
+//! The rate that an account takes is found by additive increase and multiplicative decrease (RFC 5681): an answer that
+//! it is too much halves the rate, though not below what the account was seen to take, and every message that is taken
+//! raises it by a small step. An account that never said so is not slowed down. What waits for a turn stays in the queue,
+//! so a lower rate is also a lower number of messages in work.
+//!
+//! This is memory of the process that sends: each process on one database keeps its own.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::AccountState;
+use messaging_core::domain::provider::{MAX_RATE, ROUTES};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::time::Monotonic;
+use serde_json::Value;
+
+use crate::app::account_pauses::Account;
+use crate::app::caches::Provider;
+
+/// Messages are taken in work so long before their turn, and their content is read: enough for what lies between.
+pub(crate) const AHEAD: Duration = Duration::from_millis(500);
+
+/// A turn that is further away than this is not waited for: the message is put off.
+const MAX_IN_PLACE: Duration = Duration::from_secs(2);
+
+/// The longest that a message is put off at a time.
+const MAX_PUT_OFF: Duration = Duration::from_mins(1);
+
+/// A turn that is missed by no more than this still counts: timers are hardly finer.
+const GRAIN: Duration = Duration::from_millis(20);
+
+/// An account shows that it throttles for so long after it last said so.
+const SHOWN: Duration = Duration::from_mins(1);
+
+/// What an account takes and gets is measured over this time.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The rate after a throttle, as a part of what the account was seen to take.
+const GOOD: f64 = 0.95;
+
+/// Steps of the rate for each message that is taken, in messages a second: near the rate at which the account
+/// throttled, and away from it.
+const SMALL_STEP: f64 = 0.005;
+const STEP: f64 = 0.25;
+
+/// The lowest rate that is found, and the rate from which on there is none any more.
+const LOWEST: f64 = 0.05;
+const HIGHEST: f64 = 10_000.0;
+
+/// What was found is remembered for so long after the last message.
+const USED: Duration = Duration::from_hours(1);
+
+/// Beyond so many accounts those that are not in use are forgotten.
+const REMEMBERED: usize = 1024;
+
+/// Long ago.
+const BEGINNING: Monotonic = Monotonic::new(Duration::ZERO);
+
+/// When a message may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn(pub(crate) Monotonic);
+
+/// How many more messages may be taken in work for an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// So many.
+    Left(usize),
+    /// None before then.
+    NotBefore(Monotonic),
+}
+
+/// The rates of the accounts that are in use.
+#[derive(Debug, Default)]
+pub(crate) struct AccountRates(Mutex<HashMap<Account, AccountRate>>);
+
+#[derive(Debug)]
+struct AccountRate {
+    /// The provider and the settings that it is about.
+    provider: Provider,
+    /// The setting.
+    most: Option<f64>,
+    found: Option<Found>,
+    /// When the next message may leave.
+    next: Monotonic,
+    /// The time of the last message that was put off.
+    promised: Monotonic,
+    left: Meter,
+    taken: Meter,
+    /// When the account last said that it was too much, and in which words.
+    throttled: Option<(Monotonic, String)>,
+}
+
+/// What throttling has taught.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// Messages a second.
+    rate: f64,
+    /// Where the account throttled.
+    limit: f64,
+    /// When the rate was lowered last.
+    lowered: Monotonic,
+}
+
+/// Counts over a sliding window.
+#[derive(Debug, Clone, Copy)]
+struct Meter {
+    began: Monotonic,
+    before: u32,
+    now: u32,
+}
+
+impl Meter {
+    const NEW: Self = Self { began: BEGINNING, before: 0, now: 0 };
+
+    fn count(&mut self, now: Monotonic) {
+        let passed = now.since(self.began);
+        if passed >= WINDOW {
+            self.before = if passed < WINDOW * 2 { self.now } else { 0 };
+            (self.began, self.now) = (if passed < WINDOW * 2 { self.began + WINDOW } else { now }, 0);
+        }
+        self.now = self.now.saturating_add(1);
+    }
+
+    fn per_second(&self, now: Monotonic) -> f64 {
+        let passed = now.since(self.began).as_secs_f64() / WINDOW.as_secs_f64();
+        if passed >= 2.0 {
+            0.0
+        } else if passed >= 1.0 {
+            f64::from(self.now) * (2.0 - passed)
+        } else {
+            f64::from(self.before).mul_add(1.0 - passed, f64::from(self.now))
+        }
+    }
+}
+
+impl AccountRate {
+    fn new(provider: &Provider, name: Option<&str>) -> Self {
+        Self {
+            provider: provider.clone(),
+            most: max_rate(provider, name),
+            found: None,
+            next: BEGINNING,
+            promised: BEGINNING,
+            left: Meter::NEW,
+            taken: Meter::NEW,
+            throttled: None,
+        }
+    }
+
+    /// The time between two messages, if there is a limit.
+    fn interval(&self) -> Option<Duration> {
+        let found = self.found.map(|found| found.rate);
+        let rate = found.into_iter().chain(self.most).min_by(f64::total_cmp)?;
+        // Rounded up: a little less often, and never one more.
+        let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
+        Some(interval.saturating_add(Duration::from_nanos(1)))
+    }
+
+    fn is_needed(&self, now: Monotonic) -> bool {
+        self.next > now || (self.found.is_some() && now.since(self.left.began) < USED)
+    }
+
+    fn throttle(&mut self, began: Monotonic, now: Monotonic, words: &str) {
+        self.throttled = Some((now, words.to_owned()));
+        // What was on its way at the old rate says nothing about the new one, and what the account counts over a second
+        // is not over sooner.
+        if self.found.is_some_and(|found| began < found.lowered + WINDOW) {
+            return;
+        }
+        let taken = self.taken.per_second(now);
+        let known = self.found.map(|found| found.rate).into_iter().chain(self.most).min_by(f64::total_cmp);
+        let rate = known.unwrap_or_else(|| self.left.per_second(now));
+        let (half, good) = (rate / 2.0, (taken * GOOD).min(rate));
+        let (lower, limit) = match known {
+            _ if good > half => (good, taken.min(rate)),
+            Some(_) => (half, rate),
+            // What few messages in a while seem to say is not where the limit lies.
+            None => (half, HIGHEST),
+        };
+        self.found = Some(Found { rate: lower.max(LOWEST), limit, lowered: now });
+    }
+
+    fn take(&mut self, now: Monotonic) {
+        self.taken.count(now);
+        // Only what was used to the full has shown that it is not too much.
+        let Some(found) = self.found.as_mut().filter(|_| self.next > now) else { return };
+        let is_near = found.rate > found.limit * 0.9 && found.rate < found.limit * 1.1;
+        found.rate += if is_near { SMALL_STEP } else { STEP };
+        if found.rate >= self.most.unwrap_or(HIGHEST) {
+            self.found = None;
+        }
+    }
+}
+
+/// The `max_rate` in the settings of an account.
+fn max_rate(provider: &Provider, name: Option<&str>) -> Option<f64> {
+    let own = &provider.settings;
+    let route = name.filter(|name| *name != provider.name);
+    let setting = match route {
+        Some(name) => own.get(ROUTES).and_then(|routes| routes.get(name)?.get(MAX_RATE)),
+        None => own.get(MAX_RATE),
+    };
+    setting.and_then(Value::as_f64).filter(|rate| *rate > 0.0)
+}
+
+impl AccountRates {
+    /// The turn of a message that is about to be attempted; none where the account has no limit. `Err` when it is too far
+    /// away: the message is put off for so long.
+    pub(crate) fn admit(
+        &self,
+        account: Account,
+        provider: &Provider,
+        now: Monotonic,
+    ) -> Result<Option<Turn>, Duration> {
+        self.with(account, provider, now, |rate| {
+            let Some(interval) = rate.interval() else { return Ok(None) };
+            let begin = rate.next.max(now);
+            if begin.since(now) > MAX_IN_PLACE {
+                // Of many each comes back at a time of its own.
+                let back = begin.max(rate.promised);
+                if back.since(now) < MAX_PUT_OFF {
+                    rate.promised = back + interval;
+                }
+                return Err(back.since(now).min(MAX_PUT_OFF));
+            }
+            rate.next = begin + interval;
+            Ok(Some(Turn(begin)))
+        })
+    }
+
+    /// Whether a message that is ready to leave may do so now: `None` in its turn, and the turn to wait for if that has not
+    /// come or is over. `Err` when another is too far away.
+    pub(crate) fn depart(
+        &self,
+        account: Account,
+        provider: &Provider,
+        turn: Option<Turn>,
+        now: Monotonic,
+    ) -> Result<Option<Turn>, Duration> {
+        self.with(account, provider, now, |rate| {
+            let interval = rate.interval();
+            let turn = match (interval, turn.filter(|turn| now.since(turn.0) <= GRAIN)) {
+                (None, _) => Turn(now),
+                (_, Some(turn)) => turn,
+                (Some(interval), None) => {
+                    let begin = rate.next.max(now);
+                    if begin.since(now) > MAX_IN_PLACE {
+                        return Err(begin.since(now));
+                    }
+                    rate.next = begin + interval;
+                    Turn(begin)
+                }
+            };
+            if turn.0 > now {
+                return Ok(Some(turn));
+            }
+            rate.left.count(now);
+            Ok(None)
+        })
+    }
+
+    /// Takes note of what an attempt that began at a time said about its account.
+    pub(crate) fn report(
+        &self,
+        account: Account,
+        provider: &Provider,
+        state: &AccountState,
+        (began, now): (Monotonic, Monotonic),
+    ) {
+        match state {
+            AccountState::Works => self.with(account, provider, now, |rate| rate.take(now)),
+            AccountState::Rests(_, words) => {
+                self.with(account, provider, now, |rate| rate.throttle(began, now, words));
+            }
+            AccountState::Unknown | AccountState::Stopped(_) => {}
+        }
+    }
+
+    /// The words in which an account throttled lately.
+    pub(crate) fn trouble(
+        &self,
+        (workspace, channel): (WorkspaceId, Channel),
+        provider: &Provider,
+        now: Monotonic,
+    ) -> Option<String> {
+        let rates = self.lock();
+        let lately = |rate: &AccountRate| {
+            let (at, words) = rate.throttled.as_ref().filter(|_| rate.provider.is_same(provider))?;
+            (now.since(*at) < SHOWN).then(|| (*at, words.clone()))
+        };
+        let found = rates.iter().filter(|(account, _)| account.is_of(workspace, channel)).filter_map(|(_, rate)| lately(rate));
+        found.max().map(|(_, words)| words)
+    }
+
+    /// The accounts that have a limit, with how many more messages of each may be taken in work.
+    pub(crate) fn rooms(&self, now: Monotonic) -> Vec<(Account, Provider, Room)> {
+        let room = |rate: &AccountRate| {
+            let interval = rate.interval()?;
+            let ahead = rate.next.since(now);
+            Some(if ahead > AHEAD {
+                // Early enough for the next.
+                Room::NotBefore(now + (ahead - AHEAD))
+            } else {
+                let more = (AHEAD - ahead).as_nanos() / interval.as_nanos();
+                Room::Left(usize::try_from(more).unwrap_or(usize::MAX).saturating_add(1))
+            })
+        };
+        let rates = self.lock();
+        rates.iter().filter_map(|(account, rate)| Some((*account, rate.provider.clone(), room(rate)?))).collect()
+    }
+
+    /// Forgets the accounts of channels, whose settings are new.
+    pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
+        if !channels.is_empty() {
+            let is_meant = |account: &Account| channels.iter().any(|(workspace, channel)| account.is_of(*workspace, *channel));
+            self.lock().retain(|account, _| !is_meant(account));
+        }
+    }
+
+    fn with<T>(
+        &self,
+        account: Account,
+        provider: &Provider,
+        now: Monotonic,
+        change: impl FnOnce(&mut AccountRate) -> T,
+    ) -> T {
+        let mut rates = self.lock();
+        if rates.len() >= REMEMBERED && !rates.contains_key(&account) {
+            rates.retain(|_, rate| rate.is_needed(now));
+        }
+        let rate = rates.entry(account).or_insert_with(|| AccountRate::new(provider, account.name));
+        if !rate.provider.is_same(provider) {
+            *rate = AccountRate::new(provider, account.name);
+        }
+        change(rate)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountRate>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
