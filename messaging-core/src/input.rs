@@ -211,8 +211,8 @@ fn explain<T: Input>(
     unknown: UnknownMembers,
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
-    let check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
-    let (rest, mut violations) = readable(&schema, check, object, place, &|members| read::<T>(members).is_some());
+    let check = || SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let (rest, mut violations) = readable(&schema, &check, object, place, &|members| read::<T>(members).is_some());
     let Some(input) = read::<T>(rest) else {
         if violations.is_empty() {
             violations.add("", FieldCode::InvalidType, "has a member of the wrong type");
@@ -233,13 +233,21 @@ fn explain<T: Input>(
 }
 
 /// What is left of an input without its broken members, and what is broken. Not generic: there are some hundred inputs.
-fn readable(
+fn readable<'a>(
     schema: &Value,
-    mut check: SchemaCheck<'_>,
+    walk: &dyn Fn() -> SchemaCheck<'a>,
     object: Map<String, Value>,
     place: Place,
     reads: &dyn Fn(Map<String, Value>) -> bool,
 ) -> (Map<String, Value>, Violations) {
+    let mut check = walk().standing_in();
+    let mut rest = check.object(object.clone());
+    stand_in(schema, &mut rest);
+    if reads(rest.clone()) {
+        return (rest, check.finish());
+    }
+    // A type that takes none of the empty values.
+    let mut check = walk();
     let mut rest = check.object(object);
     let mut violations = check.finish();
     stand_in(schema, &mut rest);

@@ -48,6 +48,9 @@ pub enum Error {
     /// The session's role is too low.
     #[error("the role in this workspace is too low")]
     RoleForbidden,
+    /// The session's role does not have a scope that a part of the request takes.
+    #[error("the role in this workspace does not have the scope {0}")]
+    RoleLacks(Scope),
     /// The caller's address is not in the key's allowlist.
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
@@ -304,6 +307,7 @@ impl Error {
             | Self::WorkspaceForbidden
             | Self::SessionRequired
             | Self::RoleForbidden
+            | Self::RoleLacks(_)
             | Self::IpNotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -340,7 +344,7 @@ impl Error {
             Self::ScopeRequired(_) => "scope_required",
             Self::WorkspaceForbidden => "workspace_forbidden",
             Self::SessionRequired => "session_required",
-            Self::RoleForbidden => "role_forbidden",
+            Self::RoleForbidden | Self::RoleLacks(_) => "role_forbidden",
             Self::IpNotAllowed => "ip_not_allowed",
             Self::NotFound => "not_found",
             Self::RouteNotFound => "route_not_found",
