@@ -79,4 +79,5 @@ pub mod unsubscribe;
 pub mod unsubscribe_header;
 pub mod user_email;
 pub mod verification;
+pub mod web_url;
 pub mod webhook;

@@ -213,11 +213,12 @@ fn explain<T: Input>(
     unknown: UnknownMembers,
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
-    let check = SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
-    let (mut rest, mut violations) = readable(&schema, check, object);
+    let check = || SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let reads = |members: &Map<String, Value>| read::<T>(members).is_some();
+    let (mut rest, mut violations) = readable(&schema, &check, object, &reads);
     let mut input = read::<T>(&rest);
     if input.is_none() && !violations.is_full() {
-        name_unreadable(&schema, &mut rest, place, &mut violations, &|members| read::<T>(members).is_some());
+        name_unreadable(&schema, &mut rest, place, &mut violations, &reads);
         input = read(&rest);
     }
     let Some(input) = input else {
@@ -240,11 +241,20 @@ fn explain<T: Input>(
 }
 
 /// What is left of an input without its broken members, and what is broken. Not generic: there are some hundred inputs.
-fn readable(
+fn readable<'a>(
     schema: &Value,
-    mut check: SchemaCheck<'_>,
+    walk: &dyn Fn() -> SchemaCheck<'a>,
     object: Map<String, Value>,
+    reads: &dyn Fn(&Map<String, Value>) -> bool,
 ) -> (Map<String, Value>, Violations) {
+    let mut check = walk().standing_in();
+    let mut rest = check.object(object.clone());
+    stand_in(schema, &mut rest);
+    if reads(&rest) {
+        return (rest, check.finish());
+    }
+    // A type that takes none of the empty values.
+    let mut check = walk();
     let mut rest = check.object(object);
     stand_in(schema, &mut rest);
     (rest, check.finish())

@@ -100,6 +100,15 @@ impl Caller {
         }
     }
 
+    /// Refuses a caller without a scope that only a part of the request takes, and names the scope.
+    pub(crate) fn needs(&self, workspace: WorkspaceId, wanted: Scope) -> Result<(), Error> {
+        match self {
+            caller if caller.covers(workspace, wanted) => Ok(()),
+            Self::Session(_) => Err(Error::RoleLacks(wanted)),
+            _ => Err(Error::ScopeRequired(wanted)),
+        }
+    }
+
     /// Whether the caller may do what the operation asks for, and in which workspace (checks 2, 5 to 7).
     ///
     /// A session is judged by [`SignedIn::membership`]; [`App::admit`](crate::App::admit) looks that up first.

@@ -52,6 +52,9 @@ pub enum Error {
     /// The operation is for operators of the installation.
     #[error("only operators may do this; `messaging admin set-operator --email EMAIL` on the server makes somebody one")]
     OperatorRequired,
+    /// The session's role does not have a scope that a part of the request takes.
+    #[error("the role in this workspace does not have the scope {0}")]
+    RoleLacks(Scope),
     /// The caller's address is not in the key's allowlist.
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
@@ -317,6 +320,7 @@ impl Error {
             | Self::SessionRequired
             | Self::RoleForbidden
             | Self::OperatorRequired
+            | Self::RoleLacks(_)
             | Self::IpNotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -354,7 +358,7 @@ impl Error {
             Self::ScopeRequired(_) => "scope_required",
             Self::WorkspaceForbidden => "workspace_forbidden",
             Self::SessionRequired => "session_required",
-            Self::RoleForbidden | Self::OperatorRequired => "role_forbidden",
+            Self::RoleForbidden | Self::OperatorRequired | Self::RoleLacks(_) => "role_forbidden",
             Self::IpNotAllowed => "ip_not_allowed",
             Self::NotFound => "not_found",
             Self::RouteNotFound => "route_not_found",

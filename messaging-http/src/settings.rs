@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
 use messaging_transport::MxOverride;
@@ -193,10 +194,7 @@ impl SettingsArgs {
 
 fn is_base_url(url: &str) -> bool {
     let Ok(uri) = url.parse::<http::Uri>() else { return false };
-    matches!(uri.scheme_str(), Some("http" | "https"))
-        && uri.host().is_some_and(|host| !host.is_empty())
-        && uri.query().is_none()
-        && !url.contains('#')
+    is_absolute(url, &["http", "https"]) && uri.query().is_none() && !url.contains('#')
 }
 
 fn is_hostname(name: &str) -> bool {

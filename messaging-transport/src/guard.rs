@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use messaging_core::domain::web_url::is_absolute;
 use messaging_core::ports::fetch::UrlFault;
 use url::{Host, Position, Url};
 
@@ -44,6 +45,9 @@ impl Guard {
             return Err(UrlFault::Malformed);
         }
         let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
+        if matches!(url.scheme(), "http" | "https") && !is_absolute(text, &["http", "https"]) {
+            return Err(UrlFault::Malformed);
+        }
         let is_scheme_allowed = match url.scheme() {
             "https" => true,
             "http" => self.allow_private,

@@ -1,4 +1,5 @@
-//! README's commands, taken out of it and run in their order, word for word but for addresses, ports and ids.
+//! The commands of README and of the page about backups, taken out of them and run in their order, word for word but for
+//! addresses, ports and ids.
 
 use std::collections::HashMap;
 use std::fs;
@@ -64,6 +65,17 @@ impl Drop for Reader {
 }
 
 impl Reader {
+    fn new(work: PathBuf, settings: Vec<String>) -> Self {
+        Self {
+            work,
+            environment: HashMap::new(),
+            seen: HashMap::new(),
+            servers: HashMap::new(),
+            base: "http://127.0.0.1:8080".to_owned(),
+            settings,
+        }
+    }
+
     /// The command with what this reader has in the places of addresses and ids.
     fn filled(&self, command: &str) -> String {
         let mut filled = command.replace("http://127.0.0.1:8080", &self.base);
@@ -203,6 +215,25 @@ impl Reader {
     }
 }
 
+#[test]
+fn the_commands_of_the_backup_page_work_in_one_directory() {
+    let directory = directory();
+    let mut reader = Reader::new(directory.path().to_owned(), Vec::new());
+    reader.type_in("messaging dev");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/backup.md");
+    let page = fs::read_to_string(page).unwrap();
+    let commands: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        reader.type_in(command);
+    }
+    // The copy is a server of its own now, which may send.
+    let sends = reader.command("messaging").args(["system", "get", "--json", "--data", "restored"]).output().unwrap();
+    let system: Value = serde_json::from_slice(&sends.stdout).unwrap();
+    assert!(!system.to_string().contains("admin resume"), "{system}");
+    assert_eq!(reader.servers.len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_commands_of_the_readme_work_word_for_word() {
     let dns = TestDns::start().await;
@@ -223,14 +254,7 @@ async fn the_commands_of_the_readme_work_word_for_word() {
     put("report.pdf", "%PDF-1.7 not much");
     put("hello.html", "<p>Hello</p>");
     let settings = ["--dns", &dns.addr().to_string(), "--mx-override", &peer.address().to_string()].map(str::to_owned);
-    let mut reader = Reader {
-        work,
-        environment: HashMap::new(),
-        seen: HashMap::new(),
-        servers: HashMap::new(),
-        base: "http://127.0.0.1:8080".to_owned(),
-        settings: settings.to_vec(),
-    };
+    let mut reader = Reader::new(work, settings.to_vec());
     let commands = commands();
     assert!(commands.len() > 25, "{commands:?}");
     for command in &commands {

@@ -77,6 +77,10 @@ pub struct Design {
     pub re_entry: ReEntry,
     /// A path in the event, `event.…`: the rule then holds for each contact and value there.
     pub re_entry_key: Option<String>,
+    /// True where whoever wrote it may not see addresses: what it writes to contacts and web addresses has the contact's
+    /// masked (contract section 2.4). Messages have them in clear.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 /// A version of an automation, which never changes.

@@ -49,6 +49,11 @@ impl Redactor {
         Self { sees_addresses }
     }
 
+    /// True where nothing is masked.
+    pub const fn is_clear(self) -> bool {
+        self.sees_addresses
+    }
+
     /// An address of a channel.
     pub fn address(self, channel: Channel, text: String) -> String {
         if self.sees_addresses { text } else { address::mask(channel, &text) }

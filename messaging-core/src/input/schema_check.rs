@@ -68,12 +68,25 @@ pub(super) struct SchemaCheck<'a> {
     noted: usize,
     unknown: UnknownMembers,
     read_only: &'static [&'static str],
+    /// Whether empty values stand in for broken ones.
+    stands_in: bool,
+    /// Whether a member was taken out of the present item that nothing stands in for: what is left may mean something else.
+    has_lost: bool,
 }
 
 impl<'a> SchemaCheck<'a> {
     /// A walk beside `root`.
     pub(super) fn new(root: &'a Value, place: Place) -> Self {
-        Self { root, place, found: Violations::new(), noted: 0, unknown: UnknownMembers::default(), read_only: &[] }
+        Self {
+            root,
+            place,
+            found: Violations::new(),
+            noted: 0,
+            unknown: UnknownMembers::default(),
+            read_only: &[],
+            stands_in: false,
+            has_lost: false,
+        }
     }
 
     /// The walk, which ignores some unknown members: what `unknown` says, and `read_only` in the outermost object.
@@ -84,6 +97,35 @@ impl<'a> SchemaCheck<'a> {
     /// Whether no more is looked for: as much was found as is reported, or the same place is at fault again and again.
     const fn is_done(&self) -> bool {
         self.found.is_full() || self.noted >= MAX_NOTED
+    }
+
+    /// The walk, which puts empty values in the place of broken items and of broken members that an inner object needs, so
+    /// that what stands beside them gets its meaning checked. What is said of them is not reported: see
+    /// [`Violations::merge`].
+    pub(super) fn standing_in(self) -> Self {
+        Self { stands_in: true, ..self }
+    }
+
+    /// The emptiest value of a type; `None` where there is none, as of an enumeration, by which the rules for others go.
+    fn empty(&self, schema: &Value, depth: usize) -> Option<Value> {
+        let schema = resolved(self.root, schema);
+        let bounds = ["enum", "const", "oneOf", "anyOf", "allOf", "pattern", "format", JUDGED_ALONE];
+        let is_number = schema["type"] == "integer" || schema["type"] == "number";
+        if !self.stands_in || depth > MAX_DEPTH || bounds.iter().any(|word| schema.get(word).is_some() && !is_number) {
+            return None;
+        }
+        match schema["type"].as_str()? {
+            "string" => Some(Value::String(String::new())),
+            "array" => Some(Value::Array(Vec::new())),
+            "integer" | "number" => Some(schema.get("minimum").cloned().unwrap_or_else(|| Value::from(1))),
+            "object" => {
+                let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let members =
+                    required.map(|name| Some((name.to_owned(), self.empty(&schema["properties"][name], depth + 1)?)));
+                members.collect::<Option<Map<_, _>>>().map(Value::Object)
+            }
+            _ => None,
+        }
     }
 
     /// What was found.
@@ -296,22 +338,27 @@ impl<'a> SchemaCheck<'a> {
     }
 
     fn array(&mut self, schema: &Value, items: Vec<Value>, spot: &Spot<'_>, depth: usize) -> Option<Value> {
-        if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
+        let is_too_long = schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most);
+        if is_too_long {
             self.fault(spot, FieldCode::TooManyItems, &format!("at most {} items", schema["maxItems"]));
-            return None;
         }
         if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
             self.fault(spot, FieldCode::TooShort, &format!("at least {} items", schema["minItems"]));
             return None;
         }
-        let before = self.found.as_slice().len();
+        let has_lost = std::mem::take(&mut self.has_lost);
         let kept: Vec<_> = items
             .into_iter()
             .enumerate()
-            .filter_map(|(index, item)| self.value(&schema["items"], item, &Spot::Item(spot, index), depth + 1))
+            .map(|(index, item)| {
+                let kept = self.value(&schema["items"], item, &Spot::Item(spot, index), depth + 1);
+                kept.or_else(|| self.empty(&schema["items"], depth + 1))
+            })
             .collect();
+        let has_lost = std::mem::replace(&mut self.has_lost, has_lost);
         // A list with a hole would shift the pointers of what is checked later.
-        (self.found.as_slice().len() == before).then_some(Value::Array(kept))
+        let kept = kept.into_iter().collect::<Option<_>>().map(Value::Array);
+        kept.filter(|_| !is_too_long && !has_lost)
     }
 
     fn members(&mut self, schema: &Value, members: Map<String, Value>, spot: &Spot<'_>, depth: usize) -> Option<Value> {
@@ -358,11 +405,23 @@ impl<'a> SchemaCheck<'a> {
             } else if is_missing(&member) && self.refuses_missing(property, &member) {
                 // A member that may be left out but, like a name in a PATCH, not be cleared.
                 self.fault(&at, FieldCode::Required, "cannot be cleared");
+                self.has_lost = true;
             } else if let Some(member) = self.value(property, member, &at, depth + 1) {
                 kept.insert(name, member);
+            } else {
+                self.has_lost |= !required.contains(&name.as_str());
             }
         }
         // The outermost object goes on without its broken members; an incomplete inner one is dropped.
+        if !spot.is_body() {
+            for name in &required {
+                if !kept.contains_key(*name)
+                    && let Some(empty) = self.empty(&schema["properties"][*name], depth + 1)
+                {
+                    kept.insert((*name).to_owned(), empty);
+                }
+            }
+        }
         let complete = required.iter().all(|name| kept.contains_key(*name));
         (complete || spot.is_body()).then_some(Value::Object(kept))
     }

@@ -98,7 +98,7 @@ impl Operation for CreateAutomation {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let (name, design) = call.body.into_design();
-        let (design, reading) = judge(cx, design).await?;
+        let (design, reading) = judge(cx, design, &Design::default()).await?;
         let automation = Automation {
             id: cx.new_id(),
             workspace_id: workspace,
@@ -116,14 +116,18 @@ impl Operation for CreateAutomation {
     }
 }
 
-/// Reads a design that was sent; refuses one that not even a draft may have.
-async fn judge(cx: &mut Context<'_>, design: Design) -> Result<(Design, Reading), Error> {
+/// Reads a design that was sent in place of another; refuses one that not even a draft may have.
+async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<(Design, Reading), Error> {
     let design = if cx.lenient { design.without_unknown_members() } else { design };
     let mut found = Violations::new();
     let reading = cx.app.read_design(&design, &mut found).await?;
+    if reading.needs_pii && design != *before {
+        cx.caller.needs(cx.workspace()?, Scope::PiiRead)?;
+    }
     cx.violations.merge(found);
     std::mem::take(&mut cx.violations).into_result()?;
-    Ok((design, reading))
+    // What this caller changes reveals no more than this caller may read (contract section 2.4).
+    Ok((design.edited(before, cx.sees_addresses()), reading))
 }
 
 /// The write that keeps an automation, with what the store has to know of it.
@@ -209,7 +213,7 @@ impl Operation for UpdateAutomation {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AutomationView, Error> {
         let Stored { record: automation, revision } = find(cx, call.path).await?;
         let (name, design) = call.body.apply(automation.name.clone(), automation.design.clone());
-        let (design, reading) = judge(cx, design).await?;
+        let (design, reading) = judge(cx, design, &automation.design).await?;
         let changed = automation.clone().change(name, design, cx.now);
         if changed == automation {
             return Ok(AutomationView::of(automation));

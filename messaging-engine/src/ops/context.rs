@@ -8,11 +8,14 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
+use messaging_core::patch::Patch;
 use messaging_core::ports::Store;
 use messaging_core::scope::Scope;
 use messaging_core::time::Timestamp;
-use messaging_core::violation::Violations;
+use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
@@ -121,6 +124,14 @@ impl<'a> Context<'a> {
     /// Wants something changed.
     pub fn change(&mut self, write: Write) {
         self.changes.push(write);
+    }
+
+    /// Refuses a member that cannot be changed unless it says what is so anyway: what was read can be sent back.
+    pub(super) fn keeps(&mut self, pointer: &str, sent: &Patch<Value>, current: impl Serialize) {
+        let is_kept = sent.is_absent() || sent.as_value() == serde_json::to_value(current).ok().as_ref();
+        if !is_kept {
+            self.violations.add(pointer, FieldCode::Immutable, "cannot be changed");
+        }
     }
 
     /// Whether the caller sees email addresses and phone numbers in clear (contract section 2.4).

@@ -163,15 +163,7 @@ pub struct CustomFieldPatch {
     pub kind: Patch<Value>,
 }
 
-impl Input for CustomFieldPatch {
-    fn check(&self, violations: &mut Violations) {
-        for (pointer, member) in [("/key", &self.key), ("/type", &self.kind)] {
-            if !member.is_absent() {
-                violations.add(pointer, FieldCode::Immutable, "cannot be changed");
-            }
-        }
-    }
-}
+impl Input for CustomFieldPatch {}
 
 /// `PATCH /workspaces/{workspace_id}/custom-fields/{id}`
 pub struct UpdateCustomField;
@@ -195,6 +187,8 @@ impl Operation for UpdateCustomField {
         let CustomFieldPath { workspace_id, id } = call.path;
         let stored = cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let mut field = stored.record.clone();
+        cx.keeps("/key", &call.body.key, &field.key);
+        cx.keeps("/type", &call.body.kind, field.kind);
         call.body.label.apply(&mut field.label);
         if field != stored.record {
             cx.change(Write::PutField(field.clone(), Expect::Revision(stored.revision)));

@@ -70,8 +70,7 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
                 }
             };
             let key = parse_key(header)?;
-            let route = format!("{method} {}", request.path);
-            Some((ReplyKey { credential, route, key }, print))
+            Some((ReplyKey { credential, route: route(invocation, &method), key }, print))
         }
         _ => None,
     };
@@ -226,6 +225,16 @@ pub(super) async fn commit_with_files(app: &App, mut changes: Changes, files: Ve
         }
     }
     outcome
+}
+
+/// Method, path and workspace of a call, as far as the credential does not tell them. A person names any of their
+/// workspaces in a header (contract sections 1.7 and 2.3).
+fn route(invocation: &Invocation<'_>, method: &Method) -> String {
+    let path = invocation.request.path;
+    match (invocation.caller, invocation.workspace) {
+        (Caller::Key(_) | Caller::Anonymous, _) | (_, None) => format!("{method} {path}"),
+        (Caller::Session(_) | Caller::Operator(_), Some(workspace)) => format!("{method} {path} {workspace}"),
+    }
 }
 
 /// 1 to 64 visible ASCII characters; one surrounding pair of double quotes is removed.

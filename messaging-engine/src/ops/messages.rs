@@ -69,7 +69,7 @@ impl Operation for SendMessage {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessage, Error> {
         let sent = SentMessage { request: cx.body.clone(), ..SentMessage::new(cx.workspace()?, call.body) };
         let accepted = cx.app.accept_message(sent, cx.now, &mut cx.violations).await?;
-        let segments = cx.app.segments_of_new(&accepted.writes).await;
+        let segments = cx.app.segments_of_new(&accepted.writes, cx.redactor()).await;
         cx.changes.extend(accepted.writes);
         cx.files.extend(accepted.files);
         let message_id = accepted.message_id;

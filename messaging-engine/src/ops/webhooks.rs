@@ -45,7 +45,7 @@ pub struct WebhookView {
     pub events: Vec<Topic>,
     /// Whether it is called.
     pub status: WebhookStatus,
-    /// Whether it gets addresses in clear: whether its creator saw them.
+    /// Whether it gets addresses in clear: false once somebody without `pii:read` has given its URL.
     pub pii: bool,
     /// When it was created.
     pub created_at: Timestamp,
@@ -313,8 +313,10 @@ impl Operation for UpdateWebhook {
         let url = call.body.url.value();
         let refusal = url.as_deref().and_then(|url| check_url(cx, url));
         refuse(cx, refusal)?;
-        if let Some(url) = url {
+        if let Some(url) = url.filter(|url| *url != webhook.url) {
             webhook.url = url;
+            // Who names the receiver may not have it told more than they may read themselves (contract section 2.4).
+            webhook.pii &= cx.sees_addresses();
         }
         if let Some(events) = call.body.events.value() {
             webhook.events = distinct(events);

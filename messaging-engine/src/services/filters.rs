@@ -11,10 +11,13 @@ use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES,
 use messaging_core::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS, Segment, StoredFilter};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, Stored};
+use messaging_core::scope::Scope;
 use messaging_core::violation::{FieldCode, Violations, unescape};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::caller::Caller;
+use crate::error::Error;
 
 /// A filter in which nothing is wrong.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ pub(crate) struct SentFilter<'a> {
     pub(crate) segment: Option<SegmentId>,
     /// Whether unknown members are ignored: `Prefer: handling=lenient`.
     pub(crate) lenient: bool,
+    /// Who sent it: without `pii:read` addresses are compared as a whole only (contract section 2.4).
+    pub(crate) caller: &'a Caller,
 }
 
 impl App {
@@ -64,15 +69,18 @@ impl App {
         workspace: WorkspaceId,
         sent: SentFilter<'_>,
         violations: &mut Violations,
-    ) -> Result<Option<CheckedFilter>, StoreError> {
-        let SentFilter { value, pointer, purpose, segment, lenient } = sent;
+    ) -> Result<Option<CheckedFilter>, Error> {
+        let SentFilter { value, pointer, purpose, segment, lenient, caller } = sent;
         if value.is_null() {
             violations.add(pointer, FieldCode::Required, "is required; {} is everyone");
             return Ok(None);
         }
         let mut found = Violations::new();
         let read = if lenient { parse_ignoring_unknown } else { parse };
-        let Parsed { filter, leaves, references, ignored } = read(value, pointer, purpose, &mut found);
+        let Parsed { filter, leaves, references, ignored, needs_pii } = read(value, pointer, purpose, &mut found);
+        if needs_pii {
+            caller.needs(workspace, Scope::PiiRead)?;
+        }
         let reached = self.reachable(workspace, &references).await?;
         let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
         if segment.is_some() {

@@ -6,6 +6,7 @@ use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::{self, RequestContent};
 use messaging_core::domain::message::Message;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::sms::{self, Size};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreError;
@@ -62,34 +63,39 @@ impl App {
 
     /// What answers tell of what a message says, as it was sent or would be: nothing on channels that have neither, when
     /// the content is not kept, and where it cannot be rendered.
-    pub(crate) async fn outline_of(&self, message: &Message) -> Result<Outline, StoreError> {
+    pub(crate) async fn outline_of(&self, message: &Message, redactor: Redactor) -> Result<Outline, StoreError> {
         if !matches!(message.channel, Channel::Email | Channel::Push | Channel::Sms) {
             return Ok(Outline::default());
         }
         let Some(kept) = self.kept_content(message).await? else { return Ok(Outline::default()) };
         if message.channel == Channel::Sms {
-            return Ok(Outline { subject: None, sms: self.sms_size(message, &kept.request).await? });
+            return Ok(Outline { subject: None, sms: self.sms_size(message, &kept.request, redactor).await? });
         }
-        let subject = or_unrenderable(self.rendered_subject(message, &kept.request).await)?.flatten();
-        Ok(Outline { subject, sms: None })
+        let subject = or_unrenderable(self.rendered_subject(message, &kept.request, redactor).await)?.flatten();
+        Ok(Outline { subject: subject.map(|subject| redactor.text(subject)), sms: None })
     }
 
     /// What a text message takes; `None` where it cannot be rendered.
-    async fn sms_size(&self, message: &Message, request: &RequestContent) -> Result<Option<Size>, StoreError> {
-        let parts = or_unrenderable(self.message_parts(message, request).await)?;
+    async fn sms_size(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+        redactor: Redactor,
+    ) -> Result<Option<Size>, StoreError> {
+        let parts = or_unrenderable(self.message_parts_for(message, request, redactor).await)?;
         Ok(parts.and_then(|parts| parts.text).map(|text| sms::size(&text)))
     }
 
     /// The segments of a text message that is being accepted by these writes; `None` of other channels, and where they
     /// are not known now: that is no reason to refuse it.
-    pub(crate) async fn segments_of_new(&self, writes: &[Write]) -> Option<u32> {
+    pub(crate) async fn segments_of_new(&self, writes: &[Write], redactor: Redactor) -> Option<u32> {
         let inserted = writes.iter().find_map(|write| match write {
             Write::InsertMessage(message, content) if message.channel == Channel::Sms => Some((message, content)),
             _ => None,
         });
         let (message, content) = inserted?;
         let request = content::decode(content).ok()?;
-        let size = self.sms_size(message, &request).await.ok()??;
+        let size = self.sms_size(message, &request, redactor).await.ok()??;
         u32::try_from(size.segments).ok()
     }
 }

@@ -3,6 +3,9 @@
 //! A message of a campaign has no stored request: what it says follows from the campaign, whose templates were pinned
 //! when it started (contract section 12.5).
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::{ChannelContent, Parts, TooLong, ViberService};
@@ -11,19 +14,21 @@ use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
 use messaging_core::domain::message::{Message, MessageSource};
 use messaging_core::domain::message_input::Category;
 use messaging_core::domain::plain_text;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::sending_domain::responsible;
 use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
 use messaging_core::domain::template::values::{ContactValues, Values};
 use messaging_core::domain::tracking::{self, Links, NumberedLink, footer};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::StoreError;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::services::templates::Unrendered;
 
 /// Characters of a display name; longer ones are cut.
 const LONGEST_NAME: usize = 128;
+static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 const _: () = assert!(LONGEST_NAME as u64 == MAX_DISPLAY_NAME);
 
 /// The parts of a message that people read.
@@ -83,11 +88,21 @@ impl App {
         self.compiled_for_campaign(message.workspace_id, used, replaced).await
     }
 
-    /// The parts of a message, before links are redirected.
+    /// The parts of a message as its recipient gets it, before links are redirected.
     pub(crate) async fn message_parts(
         &self,
         message: &Message,
         request: &RequestContent,
+    ) -> Result<MessageParts, Unrendered> {
+        self.message_parts_for(message, request, Redactor::new(true)).await
+    }
+
+    /// The same as one reader may know it, who could have had a template spell an address backwards.
+    pub(super) async fn message_parts_for(
+        &self,
+        message: &Message,
+        request: &RequestContent,
+        redactor: Redactor,
     ) -> Result<MessageParts, Unrendered> {
         let input = &request.input;
         let (from_name, reply_to) = (input.from_name.clone(), input.reply_to.clone());
@@ -96,7 +111,7 @@ impl App {
             return Ok(MessageParts { from_name, reply_to, subject, html, text, links: Vec::new() });
         };
         let compiled = self.compiled_for_message(message, request, used).await?;
-        let values = self.values(message, request, &compiled).await?;
+        let values = self.values(message, request, &compiled, redactor).await?;
         let Rendering { subject, preheader: _, html, text, from_name: rendered_name, links } =
             self.render(&compiled, values).await?;
         let mut parts = MessageParts { from_name, reply_to, subject, html, text, links };
@@ -128,15 +143,16 @@ impl App {
             .ok_or_else(|| Unrendered::Unsendable("an email is not made of this".to_owned()))
     }
 
-    /// The subject of a message alone.
+    /// The subject of a message alone, as one reader may know it.
     pub(super) async fn rendered_subject(
         &self,
         message: &Message,
         request: &RequestContent,
+        redactor: Redactor,
     ) -> Result<Option<String>, Unrendered> {
         let Some(used) = request.template else { return Ok(request.input.subject.clone()) };
         let compiled = self.compiled_for_message(message, request, used).await?;
-        let values = self.values(message, request, &compiled).await?;
+        let values = self.values(message, request, &compiled, redactor).await?;
         self.render_subject(&compiled, values).await
     }
 
@@ -146,10 +162,14 @@ impl App {
         message: &Message,
         request: &RequestContent,
         compiled: &Compiled,
+        redactor: Redactor,
     ) -> Result<Values, StoreError> {
-        let given = Map::new();
-        let mut values = Values::new(request.input.variables.as_ref().unwrap_or(&given))
-            .system("message_id", message.id.to_string());
+        let mut given = Cow::Borrowed(request.input.variables.as_ref().unwrap_or(&NOTHING));
+        if request.automation.is_some() && !redactor.is_clear() {
+            // The node that sent it has filled them in clear.
+            given.to_mut().retain(|name, _| name == "event");
+        }
+        let mut values = Values::new(&given).system("message_id", message.id.to_string());
         if compiled.uses_system("unsubscribe_url") {
             values = values.system("unsubscribe_url", self.unsubscribe_url(message).await?);
         }
@@ -166,7 +186,7 @@ impl App {
             && let Some(id) = message.contact_id
             && let Some(contact) = self.store().contact(message.workspace_id, id).await?
         {
-            values = values.contact(&ContactValues::clear(&contact.record));
+            values = values.contact(&ContactValues::shown(&contact.record, redactor));
         }
         Ok(values)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::template::budget::Limits;
 use messaging_core::domain::template::engine::RenderFault;
 use messaging_core::domain::template::text::TextTemplate;
@@ -23,11 +24,17 @@ pub(crate) enum TextFault {
     Busy,
 }
 
-/// The values that the templates of an automation find: `event`, what is given besides, and the contact.
-pub(crate) fn values_of_run(event: &Map<String, Value>, given: &Map<String, Value>, contact: &Contact) -> Values {
+/// The values that the templates of an automation find: `event`, what is given besides, and the contact, whose addresses
+/// the redactor shows.
+pub(crate) fn values_of_run(
+    event: &Map<String, Value>,
+    given: &Map<String, Value>,
+    contact: &Contact,
+    redactor: Redactor,
+) -> Values {
     let mut all = given.clone();
     all.insert("event".to_owned(), Value::Object(event.clone()));
-    Values::new(&all).contact(&ContactValues::clear(contact))
+    Values::new(&all).contact(&ContactValues::shown(contact, redactor))
 }
 
 impl App {

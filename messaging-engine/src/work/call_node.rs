@@ -11,6 +11,7 @@ use messaging_core::changes::{Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::graph::{Call, NodeKind};
 use messaging_core::domain::automation::run::{CallEnd, Held, Run};
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::DeliveryError;
 use messaging_core::ports::fetch::{FetchRequest, Protocol};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -48,7 +49,8 @@ impl Job for CallNode {
         let Some(NodeKind::Webhook(call)) = node.map(|node| &node.kind) else {
             return self.end(cx, CallEnd::Broken("the node is not in the graph".to_owned())).await;
         };
-        let request = match self.request(&cx.app, call, &run, &contact).await {
+        let shown = Redactor::new(plan.as_ref().is_some_and(|plan| !plan.masked));
+        let request = match self.request(&cx.app, call, &run, (&contact, shown)).await {
             Ok(request) => request,
             Err(TextFault::Busy) => return Err(StoreError::Unavailable.into()),
             Err(TextFault::Broken(why)) => return self.end(cx, CallEnd::Broken(why)).await,
@@ -102,8 +104,14 @@ impl CallNode {
         }
     }
 
-    async fn request(&self, app: &App, call: &Call, run: &Run, contact: &Contact) -> Result<FetchRequest, TextFault> {
-        let values = values_of_run(&run.event, &Map::new(), contact);
+    async fn request(
+        &self,
+        app: &App,
+        call: &Call,
+        run: &Run,
+        (contact, shown): (&Contact, Redactor),
+    ) -> Result<FetchRequest, TextFault> {
+        let values = values_of_run(&run.event, &Map::new(), contact, shown);
         let mut headers = HeaderMap::new();
         let mut is_json = true;
         let body = match &call.body {

@@ -292,6 +292,11 @@ impl<'a> Call<'a> {
         Self { lenient: true, ..self }
     }
 
+    /// With the header `X-Workspace-Id`.
+    pub(crate) fn in_workspace(self, workspace: &'a str) -> Self {
+        Self { in_header: Some(workspace), ..self }
+    }
+
     pub(crate) fn from(self, client: &str) -> Self {
         Self { client: Some(client.parse().unwrap()), ..self }
     }

@@ -123,6 +123,32 @@ async fn a_key_belongs_to_its_credential_method_and_path() {
 }
 
 #[tokio::test]
+async fn a_key_of_a_session_belongs_to_the_workspace_that_the_header_names() {
+    let keys = Keys::start().await;
+    let other = keys.bed.post(&keys.owner, "/workspaces", json!({"name": "Other"})).await;
+    let (first, second) = (keys.workspace.to_string(), other["id"].as_str().unwrap());
+    // The operation of one event, and one that is done in parts.
+    let event = json!({"name": "seen", "contact": {"external_id": "u-1"}});
+    for (path, body) in [("/events", event.clone()), ("/events/bulk", json!({"events": [event]}))] {
+        for caller in [&keys.owner, &Caller::Operator(None)] {
+            let send = async |workspace| {
+                let call = Call::new(caller, Method::POST, path).body(&body).key("k");
+                keys.bed.call(call.in_workspace(workspace)).await
+            };
+            let (here, there) = (send(first.as_str()).await, send(second).await);
+            assert_eq!((here.summary(), there.summary()), ("202".to_owned(), "202".to_owned()), "{path}");
+            let (again, over_there) = (send(first.as_str()).await, send(second).await);
+            assert_eq!((again.summary(), over_there.summary()), ("202 replayed".to_owned(), "202 replayed".to_owned()));
+            assert_eq!((again.body, over_there.body), (here.body, there.body), "{path}");
+        }
+    }
+    for workspace in [first.as_str(), second] {
+        let found = keys.bed.get(&keys.owner, &format!("/workspaces/{workspace}/contacts?external_id=u-1")).await;
+        assert_eq!(found["data"].as_array().unwrap().len(), 1, "{workspace}");
+    }
+}
+
+#[tokio::test]
 async fn a_repeated_deletion_is_done_once_and_answered_twice() {
     let keys = Keys::start().await;
     let editor = keys.bed.member(keys.workspace, "editor@acme.com", "editor").await;
@@ -161,7 +187,7 @@ async fn a_remembered_secret_is_sealed() {
     let created = keys.create("k", &body()).await;
     let key = ReplyKey {
         credential: keys.owner.credential().unwrap(),
-        route: format!("POST {}", keys.path),
+        route: format!("POST {} {}", keys.path, keys.workspace),
         key: "k".to_owned(),
     };
     let stored = keys.bed.store.reply(&key, keys.bed.app.now()).await.unwrap().unwrap();

@@ -1,6 +1,8 @@
 //! How bodies are read: contract sections 1.1 and 1.4, on inputs made for the purpose.
 
 use messaging_core::DomainError;
+use messaging_core::domain::campaign::input::CampaignInput;
+use messaging_core::domain::message_input::MessageInput;
 use messaging_core::input::{self, BodyKind};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::time::Timestamp;
@@ -308,4 +310,44 @@ fn members_of_a_patch() {
     assert_eq!(read(r#"{"note":null}"#).note, Patch::Null);
     assert_eq!(read(r#"{"note":"x","name":"y"}"#).note, Patch::Set("x".to_owned()));
     assert_eq!(read(r#"{"note":"x","name":"y"}"#).name, Replace::with("y".to_owned()));
+}
+
+#[test]
+fn what_stands_beside_a_fault_in_a_list_is_judged_too() {
+    let message = |changes: Value| {
+        let mut body = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t"});
+        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        read::<MessageInput>(&body.to_string())
+    };
+    // Two members of one element, several elements, and an element that is none.
+    let cc = json!(["bad", 5, "bob@example.com", "worse", null]);
+    assert_eq!(
+        message(json!({"cc": cc, "bcc": ["bad"]})),
+        "/bcc/0 invalid_format, /cc/0 invalid_format, /cc/1 invalid_type, /cc/3 invalid_format, /cc/4 invalid_type"
+    );
+    let too_many: Vec<_> = (0..51).map(|n| if n == 7 { json!(7) } else { json!("bob@example.com") }).collect();
+    assert_eq!(message(json!({"cc": too_many})), "/cc too_many_items, /cc/7 invalid_type");
+    let buttons = json!([{"text": "", "url": "https:x"}, {"url": "https:/x"}, 7, {"text": "b", "url": "https://x"},
+        {"text": "b".repeat(31), "url": "https:///x"}, {"text": "b", "url": "https://x\\y"}, {"text": "b"}]);
+    let telegram = json!({"channel": "telegram", "to": "123", "subject": null, "buttons": buttons});
+    assert_eq!(
+        message(telegram),
+        "/buttons/0/text required, /buttons/0/url invalid_format, /buttons/1/text required, \
+         /buttons/1/url invalid_format, /buttons/2 invalid_type, /buttons/4/text too_long, \
+         /buttons/4/url invalid_format, /buttons/5/url invalid_format, /buttons/6/url required"
+    );
+    let attachments = json!([{"filename": "", "content_b64": "QQ=="}, {"filename": "a\nb", "content_b64": "QQ=="}, []]);
+    assert_eq!(
+        message(json!({"attachments": attachments})),
+        "/attachments/0/filename required, /attachments/1/filename invalid_format, /attachments/2 invalid_type"
+    );
+    // Elements that only stand in for broken ones are found fault with nowhere else.
+    let campaign = json!({"name": "c", "channel": "email", "template_id": "x", "kind": "ab_test",
+        "audience": {"list_ids": ["lst_1", 5]}, "variants": [{"name": "A", "weight": 0}, 5, {"name": "", "subject": ""}]});
+    let faults = read::<CampaignInput>(&campaign.to_string());
+    for expected in ["/audience/list_ids/1 invalid_type", "/variants/0/weight out_of_range", "/variants/1 invalid_type"]
+    {
+        assert!(faults.contains(expected), "{faults}");
+    }
+    assert!(!faults.contains("duplicate") && !faults.contains("/variants too"), "{faults}");
 }

@@ -126,8 +126,8 @@ async fn a_custom_field_declares_a_type() {
     assert_eq!(taken.summary(), "409 already_exists");
     let path = format!("{fields}/{}", created["id"].as_str().unwrap());
     for (body, faults) in [
-        (json!({"key": "plan"}), "422 /key immutable"),
-        (json!({"type": "string", "key": null}), "422 /key immutable /type immutable"),
+        (json!({"key": "other"}), "422 /key immutable"),
+        (json!({"type": "number", "key": null}), "422 /key immutable /type immutable"),
     ] {
         assert_eq!(bed.patch(&owner, &path, body).await.summary(), faults);
     }

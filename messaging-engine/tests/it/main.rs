@@ -55,6 +55,7 @@ mod role_mail;
 mod secret_key;
 mod segments;
 mod sending_domains;
+mod sent_back;
 mod service;
 mod sign_in_links;
 mod store_health;

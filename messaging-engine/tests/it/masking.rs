@@ -3,6 +3,8 @@
 //! A marked address, in every spelling, is put into every text that can come from outside. Then every GET operation
 //! is asked, by a key that sees addresses and by one with every other scope.
 
+mod writers;
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;

@@ -369,6 +369,7 @@ pub fn automation(workspace_id: WorkspaceId) -> Automation {
             graph: object(&json!({"nodes": [{"id": "w", "kind": "exit"}], "edges": []})),
             re_entry: ReEntry::AfterExit,
             re_entry_key: Some("event.cart".to_owned()),
+            masked: true,
         },
         version: 1,
         activated_at: Some(at(38)),

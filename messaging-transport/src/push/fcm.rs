@@ -66,13 +66,10 @@ impl Service for Fcm {
     fn check(&self, fetch: &dyn Fetch, settings: &Map<String, Value>) -> Result<(), SettingsFault> {
         check_url(fetch, settings, "api_base")?;
         let Ok(account) = ServiceAccount::read(Settings(settings)) else { return Ok(()) };
-        match fetch.check(&account.token_uri) {
-            Err(UrlFault::NotAllowed) => {
-                let message = "must have a token_uri that is https and not a private address or this machine";
-                Err(SettingsFault { member: "service_account", message })
-            }
-            _ => Ok(()),
-        }
+        fetch.check(&account.token_uri).map_err(|_: UrlFault| SettingsFault {
+            member: "service_account",
+            message: "must have a token_uri that is https and not a private address or this machine",
+        })
     }
 }
 

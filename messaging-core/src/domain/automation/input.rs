@@ -98,7 +98,8 @@ impl AutomationInput {
     /// The name and the design that were sent.
     pub fn into_design(self) -> (String, Design) {
         let Self { name, trigger, graph, re_entry, re_entry_key } = self;
-        let design = Design { trigger, graph, re_entry: ReEntry::default(), re_entry_key: re_entry_key.value() };
+        let re_entry_key = re_entry_key.value();
+        let design = Design { trigger, graph, re_entry_key, ..Design::default() };
         let re_entry = re_entry.value().unwrap_or_else(|| design.default_re_entry());
         (name, Design { re_entry, ..design })
     }
@@ -127,6 +128,11 @@ impl AutomationPatch {
 }
 
 impl Design {
+    /// The design as its editor leaves it, who may see addresses or not. Whoever changes nothing is no editor.
+    pub fn edited(self, before: &Self, sees_addresses: bool) -> Self {
+        if self == *before { self } else { Self { masked: !sees_addresses, ..self } }
+    }
+
     /// The rule of re-entry where none is given: whoever enters by a date that comes again every year enters again.
     fn default_re_entry(&self) -> ReEntry {
         let is_once = self.trigger.get("config").is_some_and(|config| config["repeat"] == "once");

@@ -35,6 +35,8 @@ pub struct Plan {
     pub graph: Graph,
     /// Whether a contact may enter again.
     pub re_entry: ReEntry,
+    /// See [`Design::masked`].
+    pub masked: bool,
 }
 
 /// What was read of a design.
@@ -52,6 +54,8 @@ pub struct Reading {
     pub sources: Vec<(String, String)>,
     /// The web addresses that it calls, and where.
     pub urls: Vec<(String, String)>,
+    /// True where a filter compares an email or phone otherwise than by `eq`, `in` and `exists` (contract section 2.4).
+    pub needs_pii: bool,
 }
 
 impl Design {
@@ -77,14 +81,14 @@ impl Design {
                 reader.fault(pointer, FieldCode::TooLarge, "is at most 1 MiB of JSON");
             }
         }
-        let Reader { shape, gaps, references, sources, urls } = reader;
+        let Reader { shape, gaps, references, sources, urls, needs_pii } = reader;
         let plan = match (trigger, graph) {
             (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
-                Some(Plan { trigger, graph, re_entry: self.re_entry })
+                Some(Plan { trigger, graph, re_entry: self.re_entry, masked: self.masked })
             }
             _ => None,
         };
-        Reading { shape, gaps, plan, references, sources, urls }
+        Reading { shape, gaps, plan, references, sources, urls, needs_pii }
     }
 
     /// The design without the members that nothing knows: `Prefer: handling=lenient` (contract section 1.1). A second

@@ -578,7 +578,7 @@ mod tests {
         queued: frequency_cap | The recipient has had its share of marketing, and the message waits for a free place. | 2026-01-31T09:15:00.000Z | 
         queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
         queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
-        queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | The operator lets the server send again.
+        queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
         "#);
     }
 

@@ -4,6 +4,7 @@ use super::{MessageInput, is_given};
 use crate::domain::channel::Channel;
 use crate::domain::channel_content::{Button, ChannelContent, MediaKind, Parts, PushData, TooLong, ViberService};
 use crate::domain::limits::MAX_URL;
+use crate::domain::web_url::is_absolute;
 use crate::violation::{FieldCode, Violations, escape};
 
 /// Prefixes of names that Firebase keeps for itself, besides `from`.
@@ -96,7 +97,7 @@ fn check_buttons(input: &MessageInput, violations: &mut Violations) {
         Channel::Email | Channel::Sms | Channel::Push => return,
     }
     for (index, Button { url, .. }) in buttons.iter().enumerate() {
-        check_url(url, &["http://", "https://"], || format!("/buttons/{index}/url"), violations);
+        check_url(url, &["http", "https"], || format!("/buttons/{index}/url"), violations);
     }
 }
 
@@ -109,18 +110,13 @@ fn check_media(input: &MessageInput, violations: &mut Violations) {
         }
         _ => {}
     }
-    check_url(&media.url, &["https://"], || "/media/url".to_owned(), violations);
+    check_url(&media.url, &["https"], || "/media/url".to_owned(), violations);
 }
 
 /// A web address that a provider or a device opens: what is behind it is no business of ours.
 fn check_url(url: &str, schemes: &[&str], at: impl Fn() -> String, violations: &mut Violations) {
-    let has_scheme = |scheme: &&&str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    let rest = schemes.iter().find(has_scheme).map(|scheme| &url[scheme.len()..]);
-    let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let host = authority.map(|authority| authority.rsplit_once('@').map_or(authority, |(_, host)| host));
-    let is_clean = !url.chars().any(|c| c.is_whitespace() || c.is_control());
-    if !is_clean || host.is_none_or(|host| host.is_empty() || host.starts_with(':')) {
-        let rule = format_args!("must be an absolute URL that begins with {}", schemes.join(" or "));
+    if !is_absolute(url, schemes) {
+        let rule = format_args!("must be an absolute URL that begins with {}://", schemes.join(":// or "));
         violations.add(at(), FieldCode::InvalidFormat, rule);
     } else if url.chars().count() as u64 > MAX_URL {
         violations.add(at(), FieldCode::TooLong, format_args!("must have at most {MAX_URL} characters"));

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::kind::{Form, MASK, Member, ProviderKind, TLS};
 use crate::domain::address;
 use crate::domain::channel::Channel;
+use crate::domain::web_url::is_absolute;
 use crate::input::faults_by_schema;
 use crate::violation::{FieldCode, Violations, escape};
 
@@ -146,9 +147,7 @@ fn or(words: &[&str]) -> String {
 }
 
 fn is_url(text: &str) -> bool {
-    text.parse::<http::Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
-    })
+    is_absolute(text, &["http", "https"]) && text.parse::<http::Uri>().is_ok()
 }
 
 fn is_contact(text: &str) -> bool {
@@ -266,8 +265,12 @@ mod tests {
         assert_eq!(apns("private_key", json!("a".repeat(MAX_DOCUMENT + 1))), "too_large");
         let webpush = |value: &str| member(Channel::Push, "webpush", "subject", json!(value));
         assert_eq!((webpush("mailto:ops@example.com"), webpush("https://example.com")), Default::default());
-        for subject in ["ops@example.com", "mailto:", "http://example.com"] {
+        for subject in ["ops@example.com", "mailto:", "http://example.com", "https:x", "https://x/\\y"] {
             assert_eq!(webpush(subject), "invalid_format", "{subject}");
+        }
+        assert_eq!(sms("api_base", json!("https://x")), "");
+        for url in ["https:x", "https:/x", "https:///x", "https://x\\y", "https://x/\\y"] {
+            assert_eq!(sms("api_base", json!(url)), "invalid_format", "{url}");
         }
         assert_eq!(member(Channel::Viber, "bot", "sender", json!("é".repeat(28))), "");
         assert_eq!(member(Channel::Viber, "bot", "sender", json!("é".repeat(29))), "too_long");

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use self::members::Members;
 use self::reader::{GROUPS, Reader};
+use self::value_conditions::takes_parts;
 use super::filter::{Condition, ConsentKind, ContactField, Filter, FromEvent, Leaf, Positive, TagsNeeded, ValueKind};
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
@@ -39,6 +40,9 @@ pub struct Parsed {
     pub references: Vec<(String, Reference)>,
     /// Where unknown members stand that were ignored; see [`parse_ignoring_unknown`].
     pub ignored: Vec<String>,
+    /// True where an email or phone is compared otherwise than by `eq`, `in` and `exists`: whoever may not see addresses
+    /// could guess one letter by letter (contract section 2.4).
+    pub needs_pii: bool,
 }
 
 /// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
@@ -64,8 +68,9 @@ fn read(
         Value::Object(object) if object.is_empty() => Some(Filter::Everyone),
         value => reader.condition(value, pointer, pointer, 0).map(Filter::Where),
     };
-    let Reader { is_broken, leaves, references, ignored, .. } = reader;
-    Parsed { filter: filter.filter(|_| !is_broken), leaves, references, ignored: ignored.unwrap_or_default() }
+    let Reader { is_broken, leaves, references, ignored, needs_pii, .. } = reader;
+    let (filter, ignored) = (filter.filter(|_| !is_broken), ignored.unwrap_or_default());
+    Parsed { filter, leaves, references, ignored, needs_pii }
 }
 
 /// What a value of an event makes of a test; `None` when the operator cannot be asked of such a value.
@@ -166,6 +171,8 @@ impl Reader<'_> {
             Some(_) => ValueKind::Texts,
             None => ValueKind::Any,
         };
+        let is_address = matches!(field, Some(ContactField::Email | ContactField::Phone));
+        self.needs_pii |= is_address && members.object.get("op").is_some_and(takes_parts);
         let test = self.test(members, values);
         Some(Leaf::Field(field?, test?))
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use minijinja::ErrorKind;
+
 pub use crate::violation::Position;
 
 /// A source that cannot be used.
@@ -32,11 +34,25 @@ impl Fault {
             (None, None) => None,
         };
         let message = match error.detail() {
-            Some(detail) => shorten(detail),
-            None => error.kind().to_string(),
+            Some(detail) if names_only_the_source(error.kind(), detail, source) => shorten(detail),
+            _ => error.kind().to_string(),
         };
         Self { position, message }
     }
+}
+
+/// False where the engine may quote a value: a filter, an argument or a template whose name a template has made of one, such
+/// as of an address that its author may not see (contract section 2.4).
+fn names_only_the_source(kind: ErrorKind, detail: &str, source: &str) -> bool {
+    /// The engine's own words in such a sentence.
+    const WORDS: [&str; 10] =
+        ["argument", "does", "exist", "filter", "is", "keyword", "not", "template", "test", "unknown"];
+    let may_quote = matches!(
+        kind,
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::TooManyArguments | ErrorKind::TemplateNotFound
+    );
+    let mut words = detail.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`'));
+    !may_quote || words.all(|word| WORDS.contains(&word) || source.contains(word))
 }
 
 /// The engine quotes what it did not expect; a sentence stays a sentence.
@@ -54,3 +70,22 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_template_made_of_a_value_is_not_quoted() {
+        let engine = minijinja::Environment::new();
+        let told = |source: &str| {
+            let error = engine.render_str(source, minijinja::context! { email => "zqxmark@example.com" }).unwrap_err();
+            Fault::of_engine(&error, source).message
+        };
+        for source in ["{{ [1] | map(email | reverse) | list }}", "{{ [1] | select(email[:3]) | list }}"] {
+            let told = told(source);
+            assert!(!told.contains("zqx") && !told.contains("kram") && !told.is_empty(), "{source}: {told}");
+        }
+        assert_eq!(told("{{ [1] | map('upcase') | list }}"), "filter upcase is unknown");
+    }
+}

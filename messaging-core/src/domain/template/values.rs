@@ -14,7 +14,9 @@ use serde_json::{Map, Value as Json};
 
 use super::budget::WORK;
 use super::escape;
+use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
+use crate::domain::redaction::Redactor;
 
 /// The name under which the HTML finds the preheader.
 pub(super) const PREHEADER: &str = "preheader_of_template";
@@ -57,7 +59,13 @@ pub struct ContactValues<'a> {
 impl<'a> ContactValues<'a> {
     /// A contact in clear.
     pub fn clear(contact: &'a Contact) -> Self {
-        Self { contact, email: contact.email.clone(), phone: contact.phone.clone() }
+        Self::shown(contact, Redactor::new(true))
+    }
+
+    /// A contact whose addresses are shown to one reader.
+    pub fn shown(contact: &'a Contact, redactor: Redactor) -> Self {
+        let shown = |channel, text: &Option<String>| text.clone().map(|text| redactor.address(channel, text));
+        Self { contact, email: shown(Channel::Email, &contact.email), phone: shown(Channel::Sms, &contact.phone) }
     }
 }
 

@@ -65,7 +65,7 @@ pub struct AutomationSummary {
 impl AutomationView {
     pub(super) fn of(automation: Automation) -> Self {
         let Automation { id, name, status, design, version, activated_at, created_at, updated_at, .. } = automation;
-        let Design { trigger, graph, re_entry, re_entry_key } = design;
+        let Design { trigger, graph, re_entry, re_entry_key, masked: _ } = design;
         Self { id, name, status, trigger, re_entry, re_entry_key, version, graph, activated_at, created_at, updated_at }
     }
 }

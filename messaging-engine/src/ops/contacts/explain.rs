@@ -272,6 +272,10 @@ async fn workspace_reasons(
     Ok(reasons)
 }
 
+/// What ends the fence of a server on a copy.
+const RESUME: &str = "run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to \
+                      give it up";
+
 /// Whether nothing leaves the installation, because its database came from a copy.
 fn fenced(cx: &Context<'_>) -> Option<ExplainReason> {
     let text = "the database came from a copy: nothing is sent until the operator says so";

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::Write;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
@@ -136,6 +137,7 @@ impl Operation for SendMessages {
         let workspace = cx.workspace()?;
         let items = call.body.messages.reading(cx.unknown_members::<AcceptedMessage>());
         cx.spend(items.len())?;
+        let reader = (workspace, cx.redactor());
         let mut report = BatchReport::default();
         let mut start = 0;
         while start < items.len() {
@@ -144,14 +146,14 @@ impl Operation for SendMessages {
             if end - start == items.len() {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
-                let part = accept(cx.app, workspace, &items, start..end, cx.now).await?;
+                let part = accept(cx.app, reader, &items, start..end, cx.now).await?;
                 cx.changes.extend(part.writes);
                 cx.files.extend(part.files);
                 report.append(BatchReport::of(start, part.outcomes));
             } else {
                 let (app, items) = (cx.app, &items);
                 let decide = || async move {
-                    let part = accept(app, workspace, items, start..end, app.now()).await?;
+                    let part = accept(app, reader, items, start..end, app.now()).await?;
                     Ok((part.writes.into_iter().collect(), part.files, BatchReport::of(start, part.outcomes)))
                 };
                 // What was accepted before a failure stays, and the answer is the failure. Repeating the request with
@@ -184,7 +186,7 @@ struct Decided {
 /// Decides on messages one after another. Fails where the failure is not of one message.
 async fn accept(
     app: &App,
-    workspace: WorkspaceId,
+    (workspace, redactor): (WorkspaceId, Redactor),
     items: &Items<MessageInput>,
     range: std::ops::Range<usize>,
     now: Timestamp,
@@ -193,7 +195,7 @@ async fn accept(
     for index in range {
         let outcome = match accept_one(app, workspace, items, index, now).await {
             Ok(AcceptedWrites { message_id, writes, files }) => {
-                let segments = app.segments_of_new(&writes).await;
+                let segments = app.segments_of_new(&writes, redactor).await;
                 decided.writes.extend(writes);
                 decided.files.extend(files);
                 Ok(AcceptedMessage { message_id, status: MessageStatus::Queued, segments })
@@ -267,7 +269,7 @@ impl Operation for SendAllMessages {
         if items.len() > 1 {
             cx.turn = Some(cx.app.part().await);
         }
-        let decided = accept(cx.app, workspace, &items, 0..items.len(), cx.now).await?;
+        let decided = accept(cx.app, (workspace, cx.redactor()), &items, 0..items.len(), cx.now).await?;
         let mut messages = Vec::with_capacity(items.len());
         let (mut faults, mut refused) = (Violations::new(), None);
         for (index, outcome) in decided.outcomes.into_iter().enumerate() {

@@ -194,8 +194,7 @@ impl State {
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
         let scheduled_for = explanation::scheduled_for(message);
-        let Outline { subject, sms } = cx.app.outline_of(message).await?;
-        let subject = subject.map(|subject| cx.redactor().text(subject));
+        let Outline { subject, sms } = cx.app.outline_of(message, cx.redactor()).await?;
         let (provider, provider_message_id) = provider_of(cx, message).await?;
         let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
         let obstacle = match message.status {

@@ -152,12 +152,7 @@ impl Operation for PreviewTemplate {
                     cx.violations.add("/contact_id", FieldCode::NotFound, rule);
                 }
                 Some(stored) => {
-                    let contact = stored.record;
-                    let mut shown = ContactValues::clear(&contact);
-                    let redactor = cx.redactor();
-                    shown.email = shown.email.map(|email| redactor.address(Channel::Email, email));
-                    shown.phone = shown.phone.map(|phone| redactor.address(Channel::Sms, phone));
-                    values = values.contact(&shown);
+                    values = values.contact(&ContactValues::shown(&stored.record, cx.redactor()));
                 }
             }
         }

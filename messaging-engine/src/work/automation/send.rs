@@ -16,6 +16,7 @@ use messaging_core::domain::content;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::domain::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict};
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::input;
 use messaging_core::ports::store::StoreError;
@@ -171,9 +172,11 @@ impl Sending<'_> {
     /// The request, and the subject in place of the template's.
     async fn input(&self, channel: Channel, to: &str) -> Result<(Option<String>, MessageInput), TextFault> {
         let (app, run, send, contact) = (self.app, self.run, self.send, &self.person.contact);
-        let values = values_of_run(&run.event, &Map::new(), contact);
+        // Whoever wrote the automation, a message goes to the address itself.
+        let clear = Redactor::new(true);
+        let values = values_of_run(&run.event, &Map::new(), contact, clear);
         let mut variables = app.render_members(&send.variables, &values).await?;
-        let values = values_of_run(&run.event, &variables, contact);
+        let values = values_of_run(&run.event, &variables, contact, clear);
         let subject = match &send.subject_override {
             Some(source) => Some(one_line(&app.render_text(source, &values).await?)),
             None => None,

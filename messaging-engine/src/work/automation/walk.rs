@@ -16,6 +16,7 @@ use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
 use messaging_core::domain::automation::time::Zones;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::{AutomationId, ContactId, ListId, WorkspaceId};
 use messaging_core::ports::store::{Ask, AskSpan, StoreError};
@@ -100,13 +101,14 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
         };
         let mut walk = Walk::new(&plan.graph, going.run.clone(), input, around);
         let need = walk.next(shell.attributes(contact));
-        travelers.push(Traveler { place, contact, walk, need });
+        let redactor = Redactor::new(!plan.masked);
+        travelers.push(Traveler { place, contact, walk, need, redactor });
     }
     for _ in 0..MAX_ROUNDS {
         shell.look_up_addresses(&travelers).await?;
         for traveler in &mut travelers {
             while let Need::Act(node) = traveler.need {
-                let acted = shell.act(&traveler.walk, node).await?;
+                let acted = shell.act(&traveler.walk, node, traveler.redactor).await?;
                 traveler.need = traveler.walk.acted(acted, shell.attributes(traveler.contact));
             }
         }
@@ -150,6 +152,8 @@ struct Traveler<'a> {
     contact: ContactId,
     walk: Walk<'a>,
     need: Need,
+    /// Shows addresses as the version of the run may have them.
+    redactor: Redactor,
 }
 
 /// What the walks of a page share.
@@ -235,16 +239,18 @@ impl Shell<'_> {
     }
 
     /// Does the work of a node.
-    async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex) -> Result<Acted, StoreError> {
+    async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex, redactor: Redactor) -> Result<Acted, StoreError> {
         let (run, node) = (walk.run(), walk.node(index));
         let done = match &node.kind {
             NodeKind::Send(send) => return self.send(walk, send).await,
-            NodeKind::UpdateContact(update) => self.update(run, update).await,
+            NodeKind::UpdateContact(update) => self.update(run, update, redactor).await,
             NodeKind::AddTag(tag) => {
-                self.update(run, &ContactUpdate { tags_add: vec![tag.clone()], ..ContactUpdate::default() }).await
+                let update = ContactUpdate { tags_add: vec![tag.clone()], ..ContactUpdate::default() };
+                self.update(run, &update, redactor).await
             }
             NodeKind::RemoveTag(tag) => {
-                self.update(run, &ContactUpdate { tags_remove: vec![tag.clone()], ..ContactUpdate::default() }).await
+                let update = ContactUpdate { tags_remove: vec![tag.clone()], ..ContactUpdate::default() };
+                self.update(run, &update, redactor).await
             }
             NodeKind::AddToList(list) => self.join(run, *list, true).await,
             NodeKind::RemoveFromList(list) => self.join(run, *list, false).await,
@@ -283,10 +289,10 @@ impl Shell<'_> {
         Ok(acted)
     }
 
-    async fn update(&mut self, run: &Run, update: &ContactUpdate) -> Result<(), Undone> {
+    async fn update(&mut self, run: &Run, update: &ContactUpdate, redactor: Redactor) -> Result<(), Undone> {
         let types = self.app.field_types(self.workspace).await?;
         let Some(person) = self.people.get_mut(&run.contact_id) else { return Ok(()) };
-        let values = values_of_run(&run.event, &Map::new(), &person.contact);
+        let values = values_of_run(&run.event, &Map::new(), &person.contact, redactor);
         let sent = people::input_of(self.app, update, &person.contact, &values).await?;
         person.update(sent, &types, run.depth).map_err(Undone::Node)
     }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use messaging_core::domain::web_url::is_absolute;
 use serde_json::Value;
 use url::Url;
 
@@ -57,7 +58,7 @@ impl Subscription {
         let json: Value = serde_json::from_str(address).map_err(|_| Fault::Json)?;
         let endpoint = json["endpoint"].as_str().ok_or(Fault::Endpoint)?;
         let url = Url::parse(endpoint).map_err(|_| Fault::Endpoint)?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        if !is_absolute(endpoint, &["http", "https"]) || url.host_str().is_none() {
             return Err(Fault::Endpoint);
         }
         let octets = |name: &str| BASE64.decode(json["keys"][name].as_str()?).ok();

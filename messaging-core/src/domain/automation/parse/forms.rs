@@ -129,7 +129,7 @@ pub(super) struct GraphForm {
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeForm {
     #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
-    pub(super) id: String,
+    pub(super) id: Option<String>,
     pub(super) kind: NodeName,
     pub(super) config: Option<Map<String, Value>>,
     #[validate(length(max = MAX_NAME))]

@@ -27,6 +27,10 @@ pub(super) struct ReadNode {
 /// Reads the node at a place of its graph.
 pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<ReadNode> {
     let pointer = format!("/graph/nodes/{index}");
+    let id = sent.get("id").unwrap_or(&Value::Null);
+    if sent.is_object() && (id.is_null() || id == "") {
+        reader.fault(format!("{pointer}/id"), FieldCode::Required, "is required");
+    }
     let form = reader.form::<NodeForm>(sent.clone(), &pointer, InDrafts::Required)?;
     let members = form.config.unwrap_or_default();
     let pointer = format!("{pointer}/config");
@@ -39,7 +43,7 @@ pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<Re
         (NodeName::Split, _) => None,
         (kind, _) => Some(fixed_branches(kind).iter().map(|&name| name.to_owned()).collect()),
     };
-    Some(ReadNode { id: form.id, kind, branches })
+    Some(ReadNode { id: form.id?, kind, branches })
 }
 
 const fn fixed_branches(kind: NodeName) -> &'static [&'static str] {

@@ -39,6 +39,8 @@ pub(super) struct Reader {
     pub(super) sources: Vec<(String, String)>,
     /// The web addresses that it calls, and where.
     pub(super) urls: Vec<(String, String)>,
+    /// See [`Reading::needs_pii`](super::Reading::needs_pii).
+    pub(super) needs_pii: bool,
 }
 
 /// An object and where it stands.
@@ -148,6 +150,7 @@ impl Reader {
         self.note(found, InDrafts::Optional);
         // Those that are malformed were noted; the others are looked up by the caller.
         self.references.extend(parsed.references);
+        self.needs_pii |= parsed.needs_pii;
         parsed.filter
     }
 

@@ -21,10 +21,10 @@ const MORNING: Time = Time::constant(9, 0, 0, 0);
 pub(super) fn read(reader: &mut Reader, sent: &Map<String, Value>) -> Option<Trigger> {
     let form = reader.form::<TriggerForm>(Value::Object(sent.clone()), "/trigger", InDrafts::Optional)?;
     let whole = Place { members: sent, pointer: "/trigger" };
-    let kind = reader.need(whole, "kind", form.kind)?;
+    let kind = reader.need(whole, "kind", form.kind);
     let members = form.config.unwrap_or_default();
     let config = Place { members: &members, pointer: "/trigger/config" };
-    let kind = read_kind(reader, kind, config);
+    let kind = kind.and_then(|kind| read_kind(reader, kind, config));
     let filter = match config.get("filter") {
         Some(filter) => reader.filter(filter, "/trigger/config/filter"),
         None => Some(Filter::Everyone),

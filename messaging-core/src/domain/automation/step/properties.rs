@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::automation::Design;
 use crate::domain::automation::parse::Plan;
 use crate::domain::automation::step::tests::{around, run};
-use crate::domain::automation::{Design, ReEntry};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::filter::MessageEventKind;
 use crate::domain::segment::matching::MessageFact;
@@ -112,7 +112,7 @@ fn graph(dice: &mut Dice) -> Value {
 
 fn plan(dice: &mut Dice) -> Option<Plan> {
     let trigger = object(json!({"kind": "manual"}));
-    let design = Design { trigger, graph: object(graph(dice)), re_entry: ReEntry::Never, re_entry_key: None };
+    let design = Design { trigger, graph: object(graph(dice)), ..Design::default() };
     design.parse().ok()
 }
 

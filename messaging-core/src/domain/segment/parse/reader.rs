@@ -50,6 +50,8 @@ pub(super) struct Reader<'a> {
     pub(super) references: Vec<(String, Reference)>,
     /// Where unknown members stand; `None` when they are refused.
     pub(super) ignored: Option<Vec<String>>,
+    /// See [`Parsed::needs_pii`](super::Parsed::needs_pii).
+    pub(super) needs_pii: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -64,6 +66,7 @@ impl<'a> Reader<'a> {
             leaves: Vec::new(),
             references: Vec::new(),
             ignored,
+            needs_pii: false,
         }
     }
 

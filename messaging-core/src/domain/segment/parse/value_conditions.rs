@@ -39,6 +39,11 @@ const OPS: &[(&str, (Operator, bool))] = &[
     ("anniversary", (Operator::Anniversary, false)),
 ];
 
+/// True of operators that tell more of an address than whether it is a given one.
+pub(super) fn takes_parts(op: &Value) -> bool {
+    OPS.iter().any(|(name, _)| op == name) && !["eq", "in", "exists"].iter().any(|name| op == name)
+}
+
 impl Operator {
     /// Whether it can be asked of such values.
     const fn is_for(self, values: ValueKind) -> bool {

@@ -43,6 +43,7 @@ fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option
         }
         weekdays.push(day.0);
     }
+    let time = reader.need(place, "time", form.time);
     let timezone = match form.timezone.as_deref() {
         None | Some(OF_CONTACT) => None,
         Some(name) => {
@@ -54,8 +55,7 @@ fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option
             Some(spelled)
         }
     };
-    let time = reader.need(place, "time", form.time)?.time();
-    Some(Wait::Until { time, weekdays, timezone })
+    Some(Wait::Until { time: time?.time(), weekdays, timezone })
 }
 
 fn read_until_attribute(reader: &mut Reader, config: Place<'_>, form: UntilAttributeForm) -> Option<Wait> {
