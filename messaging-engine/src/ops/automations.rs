@@ -11,9 +11,8 @@ pub mod stats;
 mod view;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, PutAutomation, Write};
+use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::automation::input::{AutomationInput, AutomationPatch};
-use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
@@ -26,11 +25,11 @@ use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
+use crate::services::automations::put_automation;
 
 pub use view::{AutomationSummary, AutomationView};
 
@@ -103,13 +102,14 @@ impl Operation for CreateAutomation {
             workspace_id: workspace,
             name,
             status: AutomationStatus::Draft,
+            pause_reason: None,
             design,
             version: 1,
             activated_at: None,
             created_at: cx.now,
             updated_at: cx.now,
         };
-        cx.change(put(&automation, &reading, Expect::Absent));
+        cx.change(put_automation(&automation, &reading, Expect::Absent));
         Ok(AutomationView::of(automation))
     }
 }
@@ -122,23 +122,6 @@ async fn judge(cx: &mut Context<'_>, design: Design) -> Result<(Design, Reading)
     cx.violations.merge(found);
     std::mem::take(&mut cx.violations).into_result()?;
     Ok((design, reading))
-}
-
-/// The write that keeps an automation, with what the store has to know of it.
-fn put(automation: &Automation, reading: &Reading, expect: Expect) -> Write {
-    let (workspace, id) = (automation.workspace_id, automation.id);
-    let is_draft = automation.status == AutomationStatus::Draft;
-    let interest = match &reading.plan {
-        Some(plan) if !is_draft => plan.interest(),
-        _ => Interest::default(),
-    };
-    let put = PutAutomation {
-        automation: automation.clone(),
-        interest,
-        lanes: App::automation_lanes(workspace, id),
-        holds: if automation.status == AutomationStatus::Active { reading.holds() } else { Vec::new() },
-    };
-    Write::PutAutomation(Box::new(put), expect)
 }
 
 /// What an active automation means; refuses one that lacks something.
@@ -215,7 +198,7 @@ impl Operation for UpdateAutomation {
             let plan = complete(cx, changed.workspace_id, &reading).await?;
             cx.changes.extend(cx.app.automation_changed(&changed, plan, automation.status, cx.now));
         }
-        cx.change(put(&changed, &reading, Expect::Revision(revision)));
+        cx.change(put_automation(&changed, &reading, Expect::Revision(revision)));
         Ok(AutomationView::of(changed))
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::Write;
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::changes::{Expect, PutAutomation, Write};
+use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::lane::Lane;
@@ -16,6 +17,23 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
+
+/// The write that keeps an automation, with what the store has to know of it.
+pub(crate) fn put_automation(automation: &Automation, reading: &Reading, expect: Expect) -> Write {
+    let (workspace, id) = (automation.workspace_id, automation.id);
+    let is_draft = automation.status == AutomationStatus::Draft;
+    let interest = match &reading.plan {
+        Some(plan) if !is_draft => plan.interest(),
+        _ => Interest::default(),
+    };
+    let put = PutAutomation {
+        automation: automation.clone(),
+        interest,
+        lanes: App::automation_lanes(workspace, id),
+        holds: if automation.status == AutomationStatus::Active { reading.holds() } else { Vec::new() },
+    };
+    Write::PutAutomation(Box::new(put), expect)
+}
 
 impl App {
     /// The lanes of an automation's jobs, by shard: those that a store makes due with every note.

@@ -8,10 +8,11 @@ use messaging_core::scope::{Access, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AutomationPath, AutomationView, complete, find, put};
+use super::{AutomationPath, AutomationView, complete, find};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::automations::put_automation;
 
 /// An automation after a move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +59,7 @@ impl Operation for ActivateAutomation {
         let reading = automation.design.read();
         let plan = complete(cx, automation.workspace_id, &reading).await?;
         let automation = automation.activate(cx.now)?;
-        cx.change(put(&automation, &reading, Expect::Revision(revision)));
+        cx.change(put_automation(&automation, &reading, Expect::Revision(revision)));
         cx.changes.extend(cx.app.automation_changed(&automation, plan, was, cx.now));
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Activated })
     }
@@ -85,7 +86,7 @@ impl Operation for PauseAutomation {
         let Stored { record: automation, revision } = find(cx, call.path).await?;
         let automation = automation.pause(cx.now)?;
         let reading = automation.design.read();
-        cx.change(put(&automation, &reading, Expect::Revision(revision)));
+        cx.change(put_automation(&automation, &reading, Expect::Revision(revision)));
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Paused })
     }
 }

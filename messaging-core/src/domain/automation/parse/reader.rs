@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::domain::automation::graph::Send;
 use crate::domain::contact::attributes;
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::parse::{Purpose, Reference, parse};
@@ -39,6 +40,8 @@ pub(super) struct Reader {
     pub(super) sources: Vec<(String, String)>,
     /// The web addresses that it calls, and where.
     pub(super) urls: Vec<(String, String)>,
+    /// Its sends, each with the place of its node.
+    pub(super) sends: Vec<(usize, Send)>,
 }
 
 /// An object and where it stands.
