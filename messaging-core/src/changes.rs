@@ -39,6 +39,7 @@ use crate::domain::login_attempts::SignInAttempt;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::provider_link::ProviderLink;
+use crate::domain::quarantine::Quarantined;
 use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
@@ -379,6 +380,9 @@ pub enum Write {
     /// Changes nothing. `LeaseLost` when the claim is not held. In the last commit before something leaves the process,
     /// and in every commit of a job that goes on after it: whoever lost its claim is stopped here.
     HoldJob(JobHandle),
+    /// Records that something was put aside, and lets the oldest records go beyond
+    /// [`KEPT`](crate::domain::quarantine::KEPT).
+    Quarantine(Box<Quarantined>),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -465,6 +469,7 @@ impl Write {
                 | Self::PutJobBack(..)
                 | Self::SaveJob(..)
                 | Self::HoldJob(..)
+                | Self::Quarantine(..)
                 | Self::ForgetSignIns(..)
                 | Self::Remember(..)
         )

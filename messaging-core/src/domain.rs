@@ -48,6 +48,7 @@ pub mod product_event;
 pub mod provider;
 pub mod provider_link;
 pub mod public_suffix;
+pub mod quarantine;
 pub mod receipt;
 pub mod recipient_time;
 pub mod recipients;

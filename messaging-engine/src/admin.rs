@@ -91,7 +91,8 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
 pub enum Queued {
     /// It goes on.
     Send,
-    /// Every message and every delivery of a webhook that waits is cancelled first.
+    /// Every message and every delivery of a webhook that waits is cancelled first, and runs of automations from before the
+    /// copy end.
     Cancel,
 }
 

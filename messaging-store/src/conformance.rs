@@ -49,6 +49,7 @@ pub mod keys;
 pub mod lanes;
 pub mod listings;
 pub mod lists;
+pub mod longest_texts;
 pub mod memory_files;
 pub mod messages;
 pub mod news;
@@ -195,6 +196,7 @@ macro_rules! conformance_tests {
                 runs_of_an_erased_contact_are_deleted, ended_runs_are_forgotten, other_workspaces_are_not_there;
             automations: automations_round_trip, listing_is_exact_while_rows_are_inserted,
                 versions_are_kept_while_runs_name_them, what_active_automations_need_is_held,
+                what_open_runs_need_is_held, begun_automations_are_found_in_every_workspace,
                 the_state_of_an_automation_is_expected, a_removed_automation_lets_its_rows_go,
                 other_workspaces_are_not_there;
             blobs: blobs_without_a_commit_are_settled, an_abandoned_blob_is_named_by_no_commit;
@@ -226,7 +228,7 @@ macro_rules! conformance_tests {
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it,
-                a_fence_is_moved_by_whoever_knows_it, sealed_secrets_are_found_with_their_places;
+                a_fence_is_moved_by_whoever_knows_it, the_newest_of_what_was_put_aside_is_kept, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_that_is_woken_is_due, a_refused_commit_wakes_no_lane,
                 a_lane_gets_one_job_of_a_kind_that_is_needed_once,
                 what_is_not_due_is_not_claimed,
@@ -282,6 +284,8 @@ macro_rules! conformance_tests {
             sign_ins: failures_of_an_email_count, failures_of_a_network_count, failures_of_a_site_count, failures_of_an_account_slow_it, a_crowd_of_attempts_is_counted,
                 old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
+            longest_texts: the_longest_address_is_suppressed, the_longest_names_of_deliveries_are_kept,
+                the_longest_names_of_contacts_and_events_are_kept;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;

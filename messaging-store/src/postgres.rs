@@ -49,6 +49,7 @@ mod pieces;
 mod places;
 mod product_events;
 mod provider_links;
+mod quarantine;
 mod query;
 mod reads;
 mod redating;

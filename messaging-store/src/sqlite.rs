@@ -51,6 +51,7 @@ mod off_thread;
 pub(crate) mod open;
 mod product_events;
 mod provider_links;
+mod quarantine;
 mod query;
 mod readers;
 mod redating;

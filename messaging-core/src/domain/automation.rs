@@ -53,6 +53,9 @@ pub struct Automation {
     pub name: String,
     /// Whether contacts enter it and go on in it.
     pub status: AutomationStatus,
+    /// Reason of a pause; `None` unless it is paused, and of pauses that older versions wrote down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<AutomationPause>,
     /// What contacts go through at the moment; runs finish on the version that they entered with.
     #[serde(flatten)]
     pub design: Design,
@@ -111,6 +114,16 @@ pub enum AutomationStatus {
 impl AutomationStatus {
     /// All of them, in the order of the stored numbers.
     pub const ALL: [Self; 3] = [Self::Draft, Self::Active, Self::Paused];
+}
+
+/// Reason of a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AutomationPause {
+    /// Somebody paused it.
+    User,
+    /// It was active in a database that came from a copy; it goes on once somebody activates it.
+    Restored,
 }
 
 /// Whether a contact may enter an automation again.

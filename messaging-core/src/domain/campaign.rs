@@ -217,6 +217,17 @@ pub enum Reference {
     Domain(DomainId),
 }
 
+impl Reference {
+    /// The text form of the id.
+    pub fn id_text(self) -> String {
+        match self {
+            Self::List(id) => id.to_string(),
+            Self::Segment(id) => id.to_string(),
+            Self::Template(id) => id.to_string(),
+        }
+    }
+}
+
 /// Whether a campaign compares variants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

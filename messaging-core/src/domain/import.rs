@@ -163,7 +163,7 @@ impl Import {
     }
 
     /// The file cannot be read any further.
-    pub fn fail(self, why: &Unreadable, now: Timestamp) -> Self {
+    pub fn fail(self, why: &impl std::fmt::Display, now: Timestamp) -> Self {
         Self { state: ImportState::Failed { at: now, reason: why.to_string() }, ..self }
     }
 

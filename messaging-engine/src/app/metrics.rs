@@ -48,6 +48,7 @@ pub(crate) struct Metrics {
     webhook_deliveries: IntCounter,
     webhook_failures: IntCounter,
     imports: IntCounter,
+    quarantined: IntCounter,
     commit_items: Histogram,
     commit_wait: Histogram,
     commit_sync: Histogram,
@@ -106,6 +107,10 @@ impl Metrics {
                 .counter("messaging_webhook_deliveries_total", "Events that receivers of webhooks took."),
             webhook_failures: families.counter("messaging_webhook_failures_total", "Calls of webhooks that failed."),
             imports: families.counter("messaging_imports_total", "Imports that ended, whichever way."),
+            quarantined: families.counter(
+                "messaging_quarantined_total",
+                "Items that were put aside because the database refuses their outcome for good.",
+            ),
             commit_items: families.histogram(
                 "messaging_commit_items",
                 "Commits of requests and jobs made durable by one sync.",
@@ -267,6 +272,7 @@ impl CommitObserver for Metrics {
                         self.accepted[new.message.channel as usize].inc();
                     }
                 }
+                Write::Quarantine(_) => self.quarantined.inc(),
                 Write::Observe(observation) => match &**observation {
                     Observation::Message(observed) => self.count(observed),
                     Observation::WebhookCall(true) => self.webhook_deliveries.inc(),

@@ -11,12 +11,10 @@ pub mod stats;
 mod view;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, PutAutomation, Write};
+use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::automation::input::{AutomationInput, AutomationPatch};
-use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
-use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -27,7 +25,6 @@ use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::App;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
@@ -104,13 +101,14 @@ impl Operation for CreateAutomation {
             workspace_id: workspace,
             name,
             status: AutomationStatus::Draft,
+            pause_reason: None,
             design,
             version: 1,
             activated_at: None,
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let put = put(cx.app, &automation, &reading, Expect::Absent).await?;
+        let put = cx.app.put_automation(&automation, &reading, Expect::Absent).await?;
         cx.change(put);
         Ok(AutomationView::of(automation))
     }
@@ -128,24 +126,6 @@ async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<
     std::mem::take(&mut cx.violations).into_result()?;
     // What this caller changes reveals no more than this caller may read (contract section 2.4).
     Ok((design.edited(before, cx.sees_addresses()), reading))
-}
-
-/// The write that keeps an automation, with what the store has to know of it.
-async fn put(app: &App, automation: &Automation, reading: &Reading, expect: Expect) -> Result<Write, Error> {
-    let (workspace, id) = (automation.workspace_id, automation.id);
-    let is_draft = automation.status == AutomationStatus::Draft;
-    let interest = match &reading.plan {
-        Some(plan) if !is_draft => plan.interest(),
-        _ => Interest::default(),
-    };
-    let mut holds = Vec::new();
-    if let Some(plan) = reading.plan.as_ref().filter(|_| automation.status == AutomationStatus::Active) {
-        holds = reading.holds();
-        holds.extend(app.automation_domains(workspace, plan).await?.into_iter().map(Reference::Domain));
-    }
-    let put =
-        PutAutomation { automation: automation.clone(), interest, lanes: App::automation_lanes(workspace, id), holds };
-    Ok(Write::PutAutomation(Box::new(put), expect))
 }
 
 /// What an active automation means; refuses one that lacks something.
@@ -222,7 +202,7 @@ impl Operation for UpdateAutomation {
             let plan = complete(cx, changed.workspace_id, &reading).await?;
             cx.changes.extend(cx.app.automation_changed(&changed, plan, automation.status, cx.now));
         }
-        let put = put(cx.app, &changed, &reading, Expect::Revision(revision)).await?;
+        let put = cx.app.put_automation(&changed, &reading, Expect::Revision(revision)).await?;
         cx.change(put);
         Ok(AutomationView::of(changed))
     }

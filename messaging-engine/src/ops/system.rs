@@ -10,6 +10,7 @@ use messaging_core::domain::checkup::CheckReport;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::domain::quarantine::Quarantined;
 use messaging_core::input::Empty;
 use messaging_core::ports::store::{self, Queues};
 use messaging_core::scope::Access;
@@ -28,6 +29,9 @@ const CHECKS_WITHIN: Duration = Duration::from_secs(3);
 /// Lanes that are shown, the longest.
 const MAX_LANES: usize = 50;
 
+/// Records of what was put aside that are shown, the newest.
+const MAX_QUARANTINED: usize = 50;
+
 /// What holds for the installation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "System")]
@@ -41,6 +45,8 @@ pub struct SystemReport {
     pub fenced: Option<FencedView>,
     /// What waits for something other than its turn.
     pub held: Vec<HeldView>,
+    /// What was put aside because the database refuses its outcome for good.
+    pub quarantined: QuarantineView,
     /// What waits on each channel.
     pub channels: Vec<ChannelQueue>,
     /// The longest queues for messages, of all workspaces together; at most 50.
@@ -76,6 +82,39 @@ pub struct FencedView {
     pub since: Timestamp,
     /// What ends it.
     pub cure: String,
+}
+
+/// What was put aside, so that nothing else waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Quarantine")]
+#[non_exhaustive]
+pub struct QuarantineView {
+    /// How many records there are; the newest 1,000 are kept.
+    pub count: u64,
+    /// The newest of them; at most 50.
+    pub newest: Vec<QuarantinedView>,
+}
+
+/// Something that was put aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Quarantined")]
+#[non_exhaustive]
+pub struct QuarantinedView {
+    /// The kind of the work: `deliver_message`, `message_outcome`, `automation_run` and the like.
+    pub kind: String,
+    /// The id of the item.
+    pub subject: String,
+    /// What the database answered.
+    pub reason: String,
+    /// When it was put aside.
+    pub at: Timestamp,
+}
+
+impl QuarantinedView {
+    fn of(quarantined: Quarantined) -> Self {
+        let Quarantined { kind, subject, reason, at, .. } = quarantined;
+        Self { kind, subject, reason, at }
+    }
 }
 
 /// How much waits for something other than its turn.
@@ -218,6 +257,8 @@ impl Operation for GetSystem {
         let held = fenced.filter(|_| waiting > 0).map(|_| HeldView { reason: HoldReason::Held, count: waiting });
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let cluster = cx.store().cluster().await?;
+        let (count, newest) = cx.store().quarantined(MAX_QUARANTINED).await?;
+        let newest = newest.into_iter().map(QuarantinedView::of).collect();
         let this = || NodeView {
             hostname: app.settings().hostname.clone(),
             version: version.clone(),
@@ -235,6 +276,7 @@ impl Operation for GetSystem {
                 cure: cure(fence.state).to_owned(),
             }),
             held: held.into_iter().collect(),
+            quarantined: QuarantineView { count, newest },
             channels: channels.into(),
             lanes: lane_queues(cx, &queues).await?,
             nodes: cluster.as_ref().map_or_else(|| vec![this()], |cluster| cluster.nodes.iter().map(node).collect()),

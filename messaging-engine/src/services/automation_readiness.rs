@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::check::{Facts, Found, SendFacts};
+use messaging_core::domain::automation::graph::Send;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::campaign::check::FoundAs;
 use messaging_core::domain::campaign::schedule::SenderState;
@@ -46,9 +47,7 @@ impl App {
         let mut facts = Facts { found: self.find_named(workspace, &reading.references).await?, ..Facts::default() };
         let refused = reading.urls.iter().filter(|(_, url)| self.fetch().check(url) == Err(UrlFault::NotAllowed));
         facts.refused_urls = refused.map(|(pointer, _)| pointer.clone()).collect();
-        if let Some(plan) = &reading.plan {
-            facts.sends = self.send_facts(workspace, plan).await?;
-        }
+        facts.sends = self.send_facts(workspace, &reading.sends).await?;
         let mut faults = reading.faults_with(&facts);
         if let Some(plan) = &reading.plan {
             self.check_lengths(workspace, plan, &mut faults).await?;
@@ -98,10 +97,10 @@ impl App {
     }
 
     /// What is known of the sends of a design whose templates are there.
-    async fn send_facts(&self, workspace: WorkspaceId, plan: &Plan) -> Result<Vec<SendFacts>, StoreError> {
+    async fn send_facts(&self, workspace: WorkspaceId, sends: &[(usize, Send)]) -> Result<Vec<SendFacts>, StoreError> {
         let mut heads: HashMap<TemplateId, _> = HashMap::new();
         let mut facts = Vec::new();
-        for (node, send) in plan.sends() {
+        for (node, send) in sends {
             let head = match heads.entry(send.template_id) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.store().template_head(workspace, send.template_id).await?),
@@ -111,7 +110,7 @@ impl App {
             let named = send.from_email.as_deref();
             let sender = self.marketing_sender(workspace, head.channel, named, of_template).await?;
             facts.push(SendFacts {
-                node,
+                node: *node,
                 channel: head.channel,
                 parts: head.parts,
                 channel_is_configured: self.has_transport(workspace, head.channel).await?,

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::Write;
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::changes::{Expect, PutAutomation, Write};
+use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
+use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::lane::Lane;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::named;
@@ -18,6 +20,29 @@ use crate::jobs::JobData as _;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 
 impl App {
+    /// The write that keeps an automation, with what the store has to know of it.
+    pub(crate) async fn put_automation(
+        &self,
+        automation: &Automation,
+        reading: &Reading,
+        expect: Expect,
+    ) -> Result<Write, StoreError> {
+        let (workspace, id) = (automation.workspace_id, automation.id);
+        let is_draft = automation.status == AutomationStatus::Draft;
+        let interest = match &reading.plan {
+            Some(plan) if !is_draft => plan.interest(),
+            _ => Interest::default(),
+        };
+        let mut holds = Vec::new();
+        if let Some(plan) = reading.plan.as_ref().filter(|_| automation.status == AutomationStatus::Active) {
+            holds = reading.holds();
+            holds.extend(self.automation_domains(workspace, plan).await?.into_iter().map(Reference::Domain));
+        }
+        let lanes = Self::automation_lanes(workspace, id);
+        let put = PutAutomation { automation: automation.clone(), interest, lanes, holds };
+        Ok(Write::PutAutomation(Box::new(put), expect))
+    }
+
     /// The lanes of an automation's jobs, by shard: those that a store makes due with every note.
     pub(crate) fn automation_lanes(workspace: WorkspaceId, automation: AutomationId) -> Vec<Lane> {
         RunAutomation::of(workspace, automation).map(|job| job.lane()).collect()

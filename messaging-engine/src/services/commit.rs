@@ -121,6 +121,7 @@ const fn outcome(committed: &Result<(), CommitError>) -> &'static str {
         Ok(()) => "committed",
         Err(CommitError::Conflict) => "conflict",
         Err(CommitError::LeaseLost) => "lease_lost",
+        Err(CommitError::Refused(_)) => "refused",
         Err(CommitError::Store(_)) => "failed",
     }
 }

@@ -65,9 +65,9 @@ impl App {
         let sent = SentMessage { fallback_of: Some(first), ..SentMessage::new(workspace_id, input.clone()) };
         let refused = match self.accept_message(sent, now, &mut Violations::new()).await {
             Ok(AcceptedWrites { writes, .. }) => return Ok(writes),
-            Err(Error::Unavailable { .. }) => return Err(StoreError::Unavailable),
-            Err(error @ (Error::Validation(_) | Error::SenderNotVerified(_) | Error::Unprocessable(_))) => error,
-            Err(error) => return Err(StoreError::Failed(Box::new(error))),
+            Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => return Err(StoreError::Unavailable),
+            Err(error @ Error::Internal(_)) => return Err(StoreError::Failed(Box::new(error))),
+            Err(error) => error,
         };
         let unsent = Unsent { workspace_id, input, fallback_of: Some(first), contact_id: before.contact_id };
         self.keep_unsent(unsent, reason(&refused), &refused.to_string(), now).await.map(|(_, writes)| writes)

@@ -66,14 +66,12 @@ impl App {
         let mut reading = Reading { app: self, claim, text, import, revision };
         match reading.advance(cursor).await {
             Ok(is_more) => Ok(is_more),
-            Err(ImportInterruption::Store(error)) => Err(error),
-            Err(ImportInterruption::File(why)) => {
-                let failed = reading.import.clone().fail(&why, self.now());
-                let put = Write::PutImport(Box::new(failed), Expect::Revision(reading.revision));
-                let ended = ended(&reading.import, "failed");
-                self.commit_in_background([put, ended].into_iter().chain(reading.hold()).collect()).await?;
-                Ok(false)
+            Err(ImportInterruption::Store(why @ CommitError::Refused(_))) => {
+                let aside = self.quarantine(Some(workspace), "import", &id, &why);
+                reading.end(reading.import.clone().fail(&why, self.now()), Some(aside)).await
             }
+            Err(ImportInterruption::Store(error)) => Err(error),
+            Err(ImportInterruption::File(why)) => reading.end(reading.import.clone().fail(&why, self.now()), None).await,
         }
     }
 }
@@ -94,6 +92,14 @@ impl Reading<'_> {
     /// What every commit holds on to.
     fn hold(&self) -> Option<Write> {
         self.claim.cloned().map(Write::HoldJob)
+    }
+
+    /// Ends the import as failed: it cannot be read on.
+    async fn end(&self, failed: Import, aside: Option<Write>) -> Result<bool, CommitError> {
+        let put = Write::PutImport(Box::new(failed), Expect::Revision(self.revision));
+        let writes = [put, ended(&self.import, "failed")].into_iter().chain(aside).chain(self.hold());
+        self.app.commit_in_background(writes.collect()).await?;
+        Ok(false)
     }
 
     async fn advance(&mut self, cursor: Cursor) -> Result<bool, ImportInterruption> {

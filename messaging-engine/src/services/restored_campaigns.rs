@@ -72,7 +72,10 @@ impl App {
     pub(crate) async fn heed_fence(&self) -> Result<(), CommitError> {
         let fence: Result<_, StoreError> = self.store().fence().await;
         match fence? {
-            Some(fence) => self.pause_restored_campaigns(fence).await,
+            Some(fence) => {
+                self.pause_restored_campaigns(fence).await?;
+                self.pause_restored_automations(fence).await
+            }
             None => Ok(()),
         }
     }

@@ -63,6 +63,7 @@ pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> 
         workspace_id: simulation.workspace,
         name: "simulation".to_owned(),
         status: AutomationStatus::Active,
+        pause_reason: None,
         design,
         version: 1,
         activated_at: Some(now),

@@ -8,6 +8,7 @@ mod dates;
 mod existing;
 mod notes;
 mod people;
+mod refused;
 mod runs;
 mod send;
 mod walk;
@@ -68,15 +69,23 @@ impl PageSize {
         self.size = (self.size * 2).min(LARGEST);
     }
 
-    /// Whether to try again after an error: after a moment, with half a page.
-    async fn tries_again(&mut self, app: &App, error: &JobError) -> bool {
-        if !matches!(error, JobError::Commit(CommitError::Conflict)) || self.conflicts >= MAX_CONFLICTS {
-            return false;
+    /// What follows from an error: another try with half a page, after a conflict after a moment. Of a page of one that
+    /// the store refuses for good the reason is answered: what is next is to be put aside.
+    async fn after(&mut self, app: &App, error: JobError) -> Result<Option<CommitError>, JobError> {
+        match error {
+            JobError::Commit(CommitError::Conflict) if self.conflicts < MAX_CONFLICTS => {
+                self.conflicts += 1;
+                self.size = (self.size / 2).max(1);
+                give_way(app, self.conflicts).await;
+                Ok(None)
+            }
+            JobError::Commit(refused @ CommitError::Refused(_)) if self.size == 1 => Ok(Some(refused)),
+            JobError::Commit(CommitError::Refused(_)) => {
+                self.size /= 2;
+                Ok(None)
+            }
+            error => Err(error),
         }
-        self.conflicts += 1;
-        self.size = (self.size / 2).max(1);
-        give_way(app, self.conflicts).await;
-        true
     }
 }
 
@@ -97,8 +106,11 @@ impl Job for RunAutomation {
                     let at = next.unwrap_or(rest).clamp(turn.now + RETRY, rest);
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
-                Err(error) if page.tries_again(&cx.app, &error).await => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if let Some(why) = page.after(&cx.app, error).await? {
+                        self.put_aside(cx, &turn, &why).await?;
+                    }
+                }
             }
             if cx.app.monotonic() >= until {
                 return cx.again_at(cx.app.now(), &self, Changes::default()).await;

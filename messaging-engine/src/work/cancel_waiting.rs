@@ -58,7 +58,7 @@ impl Job for CancelWaiting {
                 return Ok(cx.finish(Changes::default()).await?);
             };
             cx.hold().await?;
-            if app.cancel_page().await? == 0 {
+            if app.cancel_page(fence).await? == 0 {
                 cx.finish(Changes::from_iter([Write::PutFence(None, Some(fence))])).await?;
                 app.look_at_fence().await?;
                 return Ok(());
@@ -75,7 +75,7 @@ impl App {
         loop {
             let fence = self.store().fence().await?;
             let Some(fence) = fence.filter(|fence| fence.state == FenceState::Cancelling) else { return Ok(()) };
-            let cancelled = self.cancel_page().await.map_err(CommitError::into_store_error)?;
+            let cancelled = self.cancel_page(fence).await.map_err(CommitError::into_store_error)?;
             note(cancelled);
             if cancelled == 0 {
                 return self.take_fence_down(fence).await;
@@ -91,10 +91,14 @@ impl App {
     }
 
     /// Cancels a page of what waits; answers how much that was.
-    async fn cancel_page(&self) -> Result<usize, CommitError> {
+    async fn cancel_page(&self, fence: Fence) -> Result<usize, CommitError> {
         let campaigns = self.cancel_open_campaigns().await?;
         if campaigns > 0 {
             return Ok(campaigns);
+        }
+        let runs = self.exit_restored_runs(fence).await?;
+        if runs > 0 {
+            return Ok(runs);
         }
         let jobs = self.store().jobs_of(&TAKEN_AWAY, PAGE).await?;
         if jobs.is_empty() {

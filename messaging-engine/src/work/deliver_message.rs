@@ -428,6 +428,8 @@ impl Run {
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+        // Why the store refuses what follows from the outcome; then only the outcome itself is kept.
+        let mut refused: Option<CommitError> = None;
         for tries in 0..MAX_COMMITS {
             give_way(&cx.app, tries).await;
             if let Some(erased) = erased.take() {
@@ -443,11 +445,17 @@ impl Run {
                 mx: dialogs.last().and_then(|dialog| dialog.mx.as_deref()),
                 duration_ms: took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
             };
-            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment, told)).await?;
+            let is_whole = refused.is_none();
+            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment, told, is_whole)).await?;
+            if let Some(why) = &refused {
+                (captured, dialogs) = (None, Vec::new());
+                let (workspace, subject) = (Some(message.workspace_id), &message.id);
+                changes.push(cx.app.quarantine(workspace, "message_outcome", subject, why));
+            }
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
                 changes.push(write);
             }
-            for (provider, provider_message_id) in &names {
+            for (provider, provider_message_id) in names.iter().filter(|_| is_whole) {
                 changes.push(Write::PutProviderLink(Box::new(ProviderLink {
                     workspace_id: message.workspace_id,
                     channel: message.channel,
@@ -457,7 +465,7 @@ impl Run {
                     at: cx.app.now(),
                 })));
             }
-            if let Some(to) = &moved_to {
+            if let Some(to) = moved_to.as_ref().filter(|_| is_whole) {
                 changes.extend(insist(&cx.app, || self.moved_contact(cx, to)).await?);
             }
             for dialog in &dialogs {
@@ -480,6 +488,7 @@ impl Run {
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match committed {
+                Err(JobError::Commit(why @ CommitError::Refused(_))) if is_whole => refused = Some(why),
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     let read = || cx.app.store().message(self.job.workspace_id, self.job.message_id);
                     let Some(fresh) = insist(&cx.app, read).await? else {
@@ -551,6 +560,7 @@ impl Run {
         cx: &JobContext,
         judgment: &Judgment,
         attempt: AttemptSubject<'_>,
+        is_whole: bool,
     ) -> Result<Changes, StoreError> {
         let message = &self.message;
         let mut changes = Changes::default();
@@ -567,8 +577,10 @@ impl Run {
         }
         let subject = EventSubject { attempt: Some(attempt), ..message.into() };
         changes.extend(cx.app.append_events(subject, judgment.events.clone()).await?);
-        for write in cx.app.address_writes(message, judgment).await? {
-            changes.push(write);
+        if is_whole {
+            for write in cx.app.address_writes(message, judgment).await? {
+                changes.push(write);
+            }
         }
         if let Some(campaign) = message.campaign_id {
             changes.push(App::wake_campaign(message.workspace_id, campaign, cx.app.now()));

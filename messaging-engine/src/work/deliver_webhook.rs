@@ -35,16 +35,18 @@ impl Job for DeliverWebhook {
             WebhookStatus::Disabled => Attempted::without(read, delivery.give_up()),
         };
         drop(turn);
-        self.record(cx, &attempted).await
+        self.record(cx, attempted).await
     }
 }
 
 impl DeliverWebhook {
     /// Commits the outcome. What was sent cannot be taken back: when the webhook changed meanwhile, the same
     /// outcome is written beside its new state.
-    async fn record(self, cx: &JobContext, attempted: &Attempted) -> Result<(), JobError> {
+    async fn record(self, cx: &JobContext, mut attempted: Attempted) -> Result<(), JobError> {
+        let mut aside = None;
         for _ in 0..MAX_COMMITS {
-            let changes: Changes = insist(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
+            let mut changes: Changes = insist(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
+            changes.extend(aside.clone());
             let committed = match attempted.delivery.next_attempt_at {
                 Some(due_at) => cx.again_at(due_at, &self, changes).await,
                 None => cx.finish(changes).await.map_err(JobError::from),
@@ -52,6 +54,12 @@ impl DeliverWebhook {
             match committed {
                 Err(JobError::Commit(CommitError::Conflict))
                     if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
+                Err(JobError::Commit(why @ CommitError::Refused(_))) if aside.is_none() => {
+                    aside = attempted.without_answer(&cx.app, &why);
+                    if aside.is_none() {
+                        return Err(why.into());
+                    }
+                }
                 other => return other,
             }
         }

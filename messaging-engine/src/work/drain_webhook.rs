@@ -87,10 +87,12 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
     let app = &cx.app;
     let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= HELD;
     let read = (delivery.status, delivery.attempts);
-    let attempted =
+    let mut attempted =
         if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(cx, webhook, delivery).await? };
+    let mut aside = None;
     for _ in 0..MAX_COMMITS {
         let mut changes: Changes = insist(app, || attempted.writes(app)).await?.into_iter().collect();
+        changes.extend(aside.clone());
         if let Some(due_at) = attempted.delivery.next_attempt_at {
             let job = DeliverWebhook::of(&attempted.delivery).job(app.new_id(app.now()), due_at);
             changes.push(Write::Enqueue(job));
@@ -99,7 +101,13 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
             Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}
             // After a conflict: somebody else has decided about it.
             Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
-            Err(error) => return Err(error.into_store_error().into()),
+            Err(why @ CommitError::Refused(_)) if aside.is_none() => {
+                aside = attempted.without_answer(app, &why);
+                if aside.is_none() {
+                    return Err(why.into());
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     Err(JobError::Store(StoreError::Unavailable))

@@ -40,7 +40,7 @@ impl Job for FollowChanges {
             match app.store().follow_changes(self.workspace_id, &queries, NOTES, cx.handle()).await {
                 Ok((_, true)) => {}
                 Ok((_, false)) => return Ok(cx.finish(Changes::default()).await?),
-                Err(CommitError::Store(error @ StoreError::Failed(_))) => {
+                Err(error @ (CommitError::Refused(_) | CommitError::Store(StoreError::Failed(_)))) => {
                     drop(turn);
                     tracing::warn!(error = %Chain(&error), workspace = %self.workspace_id, "changes were not followed");
                     let failures = self.failures.saturating_add(1);

@@ -30,7 +30,8 @@ const LOG_EVERY: u32 = 16;
 ///
 /// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
 /// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
-/// outcome that the store does not take is offered to it again until it does.
+/// outcome that the store cannot take is offered to it again until it can. One that it refuses for good is put aside
+/// with its job, where the job is about one item; a job of many takes the item out itself.
 pub(crate) trait Job: JobData {
     /// Does the work.
     fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
@@ -119,7 +120,7 @@ impl JobContext {
     /// Commits the outcome and removes the job.
     ///
     /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was
-    /// lost, and a store that is closed or broken are the only other ends.
+    /// lost, what is refused for good, and a store that is closed or broken are the only other ends.
     pub(crate) async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::FinishJob(self.handle.clone()));
         self.settle(changes).await
@@ -200,7 +201,8 @@ pub(super) enum Persistence {
 impl From<&CommitError> for Persistence {
     fn from(error: &CommitError) -> Self {
         match error {
-            CommitError::Conflict | CommitError::LeaseLost => Self::GiveUp,
+            // What is refused for good is decided about by whoever offered it.
+            CommitError::Conflict | CommitError::LeaseLost | CommitError::Refused(_) => Self::GiveUp,
             CommitError::Store(_) => Self::TryAgain,
         }
     }

@@ -71,7 +71,7 @@ impl Job for RecalculateSegment {
                         None => return self.end(cx, &graph, &query.filter).await,
                     }
                 }
-                Err(CommitError::Store(StoreError::Failed(cause))) => {
+                Err(CommitError::Refused(cause) | CommitError::Store(StoreError::Failed(cause))) => {
                     self.failures += 1;
                     let cause = Chain(&*cause).to_string();
                     if self.failures >= MAX_FAILURES {

@@ -3,16 +3,24 @@
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use messaging_core::changes::Changes;
 use messaging_core::domain::lane::Lane;
 use messaging_core::error::Chain;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
 use crate::app::unknown_kinds;
-use crate::jobs::{Reach, lanes};
+use crate::jobs::call_node::CallNode;
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::deliver_webhook::DeliverWebhook;
+use crate::jobs::send_fallback::SendFallback;
+use crate::jobs::settle_receipt::SettleReceipt;
+use crate::jobs::{JobData as _, Reach, lanes};
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, paused_lanes};
@@ -254,6 +262,13 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
             put_back(cx, &job, CONFLICT_RETRY, false).await;
         }
+        Ok(Err(JobError::Commit(CommitError::Refused(why)))) if is_one_item(&job.kind) => {
+            let (workspace, subject) = item_of(&job);
+            let record = app.quarantine(workspace, &job.kind, &subject, why.as_ref());
+            if let Err(error) = cx.finish(Changes::from_iter([record])).await {
+                tracing::warn!(error = %Chain(&error), "a job was not put aside and waits for its lease to end");
+            }
+        }
         // Not the job's fault, and it will not be kept waiting for it.
         Ok(Err(
             JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
@@ -265,7 +280,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
             tracing::error!(kind = job.kind, job = %job.handle.id, error = %Chain(&error), "a job failed");
             // A store that is healthy and fails at one thing will fail at it again.
             let is_failure = match &error {
-                JobError::Payload(_) => true,
+                JobError::Payload(_) | JobError::Commit(CommitError::Refused(_)) => true,
                 JobError::Store(StoreError::Failed(_)) => app.store().health().is_healthy(),
                 _ => false,
             };
@@ -276,6 +291,22 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
             put_back(cx, &job, back_off(job.failures), true).await;
         }
     }
+}
+
+/// The kinds of jobs that are about one item each: without them nothing else stands still.
+const OF_ONE_ITEM: [&str; 5] =
+    [CallNode::KIND, DeliverMessage::KIND, DeliverWebhook::KIND, SendFallback::KIND, SettleReceipt::KIND];
+
+fn is_one_item(kind: &str) -> bool {
+    OF_ONE_ITEM.contains(&kind)
+}
+
+/// The workspace and the item of such a job, as its payload names them.
+fn item_of(job: &ClaimedJob) -> (Option<WorkspaceId>, String) {
+    let payload: Value = serde_json::from_slice(&job.payload).unwrap_or_default();
+    let named = |names: &[&str]| names.iter().find_map(|name| payload[*name].as_str()).map(ToOwned::to_owned);
+    let workspace = named(&["workspace_id", "workspace"]).and_then(|text| text.parse().ok());
+    (workspace, named(&["message_id", "delivery", "run_id"]).unwrap_or_else(|| job.handle.id.to_string()))
 }
 
 /// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will

@@ -16,7 +16,7 @@ use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequenc
 use messaging_core::domain::webhook::payload::{self, EventPayload};
 use messaging_core::domain::webhook::{PATIENCE, Webhook, WebhookStatus};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
-use messaging_core::ports::store::StoreError;
+use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
 use serde_json::Value;
 use tracing::Instrument as _;
@@ -222,6 +222,13 @@ impl Attempted {
             Some(Consequence::Gone) => writes.extend(disable(app, &self.delivery).await?),
         }
         Ok(writes)
+    }
+
+    /// Takes back what the receiver answered, which the store refuses for good; `None` when there is nothing to take back.
+    /// The write that says so.
+    pub(super) fn without_answer(&mut self, app: &App, why: &CommitError) -> Option<Write> {
+        self.delivery.response_body.take()?;
+        Some(app.quarantine(Some(self.delivery.workspace_id), "webhook_answer", &self.delivery.id, why))
     }
 
     /// Whether the same outcome may be written once more after a conflict: something was sent, which cannot be taken

@@ -10,6 +10,7 @@ mod moments;
 mod nodes;
 mod order;
 mod recipes;
+mod refused;
 mod restored;
 mod suppressions;
 mod triggers;

@@ -1,11 +1,12 @@
-//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while.
+//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while, or refuses some
+//! commits for good.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
@@ -29,12 +30,23 @@ struct Life {
     /// Whether that one is kept.
     is_kept: bool,
     is_dead: watch::Sender<bool>,
+    /// Commits with such a write are refused for good.
+    refused: fn(&Write) -> bool,
 }
 
 impl MortalStore {
     pub(crate) fn new(inner: Arc<dyn Store>, last: usize, is_kept: bool) -> Self {
+        Self::build(inner, last, is_kept, |_| false)
+    }
+
+    /// A store that refuses commits with such a write for good.
+    pub(crate) fn refusing(inner: Arc<dyn Store>, refused: fn(&Write) -> bool) -> Self {
+        Self::build(inner, usize::MAX, false, refused)
+    }
+
+    fn build(inner: Arc<dyn Store>, last: usize, is_kept: bool, refused: fn(&Write) -> bool) -> Self {
         let (commits, is_dead) = (AtomicUsize::new(0), watch::Sender::new(false));
-        Self(Arc::new(Life { inner, commits, last, is_kept, is_dead }))
+        Self(Arc::new(Life { inner, commits, last, is_kept, is_dead, refused }))
     }
 
     /// Returns when the process is over.
@@ -114,6 +126,9 @@ impl Jobs for MortalStore {
 impl Store for MortalStore {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let inner = self.inner().await;
+        if changes.writes().iter().any(self.0.refused) {
+            return Err(CommitError::Refused("a value is too large".into()));
+        }
         let number = self.0.commits.fetch_add(1, Ordering::Relaxed);
         if number < self.0.last {
             return inner.commit(changes, priority).await;

@@ -2,10 +2,12 @@
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::automation::note::{EntryInterest, Interest};
-use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion};
+use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion, Design};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::channel::Channel;
+use messaging_core::ids::AutomationId;
 use messaging_core::ports::store::{RunFilter, Store, Stored};
+use serde_json::json;
 
 use super::automation_samples::{create, entered_by, listening, put_run, shard_of, standing};
 use super::campaigns::Named;
@@ -117,6 +119,62 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     refuse(store, [unused[2].clone()]).await;
     put(store, [Write::DeleteAutomation(workspace, other.id), unused[2].clone()]).await;
     assert_eq!(named.template.channel, Channel::Email);
+}
+
+/// What a version needs that has open runs cannot be removed either, whatever the automation needs by now.
+pub async fn what_open_runs_need_is_held(store: &dyn Store) {
+    let workspace = id();
+    let named = Named::put(store, workspace).await;
+    let template = Reference::Template(named.template.id);
+    let graph = json!({"nodes": [{"id": "s", "kind": "send", "config": {"template_id": named.template.id}}]});
+    let old = automation(workspace);
+    let design = Design { graph: graph.as_object().unwrap().clone(), ..old.design.clone() };
+    let old = Automation { design, ..old };
+    let ann = contact(workspace);
+    let begun = standing(&run(&old, &ann), "s");
+    put(store, [create(&old), add_contact(&ann), put_run(&begun, Expect::Absent)]).await;
+    let newer = Automation { version: 2, design: automation(workspace).design, ..old.clone() };
+    put(store, [replace(&newer, 1)]).await;
+    let unused = || [Write::ExpectUnused(workspace, template)];
+    for status in [AutomationStatus::Paused, AutomationStatus::Active] {
+        assert_eq!(store.automations_holding(workspace, template, 9).await.unwrap(), [old.id]);
+        refuse(store, unused()).await;
+        let revision = store.automation(workspace, old.id).await.unwrap().unwrap().revision;
+        put(store, [replace(&Automation { status, ..newer.clone() }, revision)]).await;
+    }
+    let stored = store.run(workspace, old.id, begun.id).await.unwrap().unwrap();
+    let (ended, _) = stored.record.exit("manual", at(99)).unwrap();
+    put(store, [put_run(&ended, Expect::Revision(stored.revision))]).await;
+    put(store, unused()).await;
+    assert_eq!(store.automations_holding(workspace, template, 9).await.unwrap(), []);
+}
+
+/// Automations that have begun are found in every workspace, and only they.
+pub async fn begun_automations_are_found_in_every_workspace(store: &dyn Store) {
+    let mut begun = Vec::new();
+    for _ in 0..2 {
+        let workspace = id();
+        for status in AutomationStatus::ALL {
+            let one = Automation { status, ..automation(workspace) };
+            put(store, [create(&one)]).await;
+            if status != AutomationStatus::Draft {
+                begun.push(one);
+            }
+        }
+    }
+    let found = async || {
+        let page = async |page| store.begun_automations(page).await;
+        let mut found: Vec<AutomationId> =
+            all_pages(2, page, async || ()).await.into_iter().map(|automation| automation.id).collect();
+        found.sort();
+        found
+    };
+    let mut ids: Vec<_> = begun.iter().map(|one| one.id).collect();
+    ids.sort();
+    assert_eq!(found().await, ids);
+    put(store, [Write::DeleteAutomation(begun[0].workspace_id, begun[0].id)]).await;
+    ids.retain(|id| *id != begun[0].id);
+    assert_eq!(found().await, ids);
 }
 
 /// A commit may expect an automation to be in a state.

@@ -41,6 +41,7 @@ pub mod prelude {
     pub use messaging_core::domain::product_event::ProductEvent;
     pub use messaging_core::domain::product_event::event_deduplicator::Known;
     pub use messaging_core::domain::provider_link::ProviderLink;
+    pub use messaging_core::domain::quarantine::Quarantined;
     pub use messaging_core::domain::segment::Segment;
     pub use messaging_core::domain::segment::filter::Filter;
     pub use messaging_core::domain::segment::reads::ReadMask;
@@ -171,6 +172,7 @@ macro_rules! for_every_read {
             impl Automations {
                 automation(workspace: WorkspaceId, id: AutomationId) -> Option<Stored<Automation>>;
                 automations(workspace: WorkspaceId, status: Option<AutomationStatus>, page: PageRequest) -> Slice<Automation>;
+                begun_automations(page: PageRequest) -> Slice<Automation>;
                 automation_version(workspace: WorkspaceId, id: AutomationId, version: u32) -> Option<AutomationVersion>;
                 automations_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<AutomationId>;
                 run(workspace: WorkspaceId, automation: AutomationId, id: RunId) -> Option<Stored<Run>>;
@@ -199,6 +201,7 @@ macro_rules! for_every_read {
                 key_check() -> Option<String>;
                 installation_name() -> Option<String>;
                 fence() -> Option<Fence>;
+                quarantined(limit: usize) -> (u64, Vec<Quarantined>);
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
             impl ApiKeys {

@@ -4,6 +4,7 @@ use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::fence::Fence;
+use messaging_core::domain::quarantine::{KEPT, Quarantined};
 use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
@@ -37,6 +38,19 @@ pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
     assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("a.example"));
     put(store, name("b.example", Some("a.example"))).await;
     assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("b.example"));
+}
+
+/// The newest records of what was put aside are shown, and only so many are kept.
+pub async fn the_newest_of_what_was_put_aside_is_kept(store: &dyn Store) {
+    assert_eq!(store.quarantined(5).await.unwrap(), (0, Vec::new()));
+    let mut all: Vec<_> =
+        (0..KEPT + 3).map(|n| Quarantined::new((id(), at(7)), Some(id()), "deliver_message", n.to_string(), "too large")).collect();
+    for some in all.chunks(100) {
+        put(store, some.iter().map(|one| Write::Quarantine(Box::new(one.clone()))).collect::<Vec<_>>()).await;
+    }
+    all.reverse();
+    all.truncate(5);
+    assert_eq!(store.quarantined(5).await.unwrap(), (KEPT as u64, all));
 }
 
 /// A fence is put up and taken down by whoever knows what there is.

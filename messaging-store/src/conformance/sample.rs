@@ -364,6 +364,7 @@ pub fn automation(workspace_id: WorkspaceId) -> Automation {
         workspace_id,
         name: "Cart «1»".to_owned(),
         status: AutomationStatus::Active,
+        pause_reason: None,
         design: AutomationDesign {
             trigger: object(&json!({"kind": "event", "config": {"name": "cart_updated"}})),
             graph: object(&json!({"nodes": [{"id": "w", "kind": "exit"}], "edges": []})),

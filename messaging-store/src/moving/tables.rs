@@ -105,6 +105,7 @@ pub(crate) const TABLES: &[Table] = &[
         "workspace, channel, digest, address, count",
         Rows::Select("SELECT workspace, channel, sha256(address) AS digest, address, count FROM soft_bounces"),
     ),
+    same("quarantined", "id, doc"),
     same("imports", "workspace, id, revision, doc"),
     same("import_errors", "import, first_row, workspace, lines"),
     table("uploads", "import, workspace, id, kept, size", Rows::Uploads),

@@ -8,8 +8,8 @@ use super::transaction::Transaction;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, counts, custom_fields,
     events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, product_events,
-    provider_links, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
-    waking, webhooks,
+    provider_links, quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
+    templates, urls, waking, webhooks,
 };
 
 /// Applies the changes of all commits of a transaction.
@@ -54,6 +54,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at),
         Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
         Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest),
+        Write::Quarantine(quarantined) => quarantine::put(transaction, quarantined)?,
         Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,

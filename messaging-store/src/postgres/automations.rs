@@ -38,7 +38,9 @@ use super::holds::{self, Holder};
 use super::listeners::{self, status_number};
 use super::numbers::automation_number;
 use super::query::params;
-use super::row::{below_id, document, one_more, record, revision_param, slice, stored, uuid};
+use super::row::{
+    below_id, document, get, numbered_place, one_more, place_number, record, revision_param, slice, stored, uuid,
+};
 use super::transaction::Transaction;
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
@@ -154,6 +156,15 @@ impl Automations for PostgresStore {
         };
         let items = self.reads.many(sql, bounds, |row| record(row, 0)).await?;
         Ok(slice(items, page.limit, |automation: &Automation| automation.id.to_bytes()))
+    }
+
+    async fn begun_automations(&self, page: PageRequest) -> Result<Slice<Automation>, StoreError> {
+        const SQL: &str = "SELECT n, doc FROM automations
+            WHERE NOT removed AND status BETWEEN 1 AND 2 AND n > $1 ORDER BY n LIMIT $2";
+        let bounds = params![page.after.map_or(i64::MIN, place_number), one_more(&page)];
+        let found = self.reads.many(SQL, bounds, |row| Ok((get(row, 0)?, record(row, 1)?))).await?;
+        let found = slice(found, page.limit, |(n, _): &(i64, Automation)| numbered_place(*n).to_bytes());
+        Ok(Slice { items: found.items.into_iter().map(|(_, automation)| automation).collect(), next: found.next })
     }
 
     async fn automation_version(

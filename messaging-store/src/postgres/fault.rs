@@ -73,6 +73,18 @@ impl Fault {
         error.code().is_none_or(is_lost)
     }
 
+    /// Whether the same changes will fail again: what was asked for cannot be kept, and nothing is wrong with the database.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Document(_) | Self::Malformed(_) => true,
+            // 22: a value of no such kind; 54: one that is too large for the program; 23514: a check.
+            Self::Postgres(error) => error.code().is_some_and(|code| {
+                code.code().starts_with("22") || code.code().starts_with("54") || *code == SqlState::CHECK_VIOLATION
+            }),
+            _ => false,
+        }
+    }
+
     /// Whether the database cannot be asked at the moment, whatever is asked.
     fn is_outage(&self) -> bool {
         match self {
@@ -122,6 +134,7 @@ impl From<Fault> for CommitError {
         match fault {
             Fault::Conflict => Self::Conflict,
             Fault::LeaseLost => Self::LeaseLost,
+            refused if refused.is_refusal() => Self::Refused(Box::new(refused)),
             other => Self::Store(other.into()),
         }
     }

@@ -1,5 +1,5 @@
 //! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
-//! meanwhile.
+//! meanwhile. So does whatever a version of an automation names that has open runs: they finish on it.
 //!
 //! Whoever begins to hold something locks it together with others, whoever removes it alone, each before it looks: of the
 //! two that come at the same moment, the later one finds what the first has done.
@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use messaging_core::domain::campaign::Reference;
-use messaging_core::ids::{AutomationId, CampaignId, Id, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use uuid::Uuid;
 
@@ -46,6 +46,22 @@ fn key(reference: Reference) -> (i16, Uuid) {
         Reference::Template(id) => (TEMPLATE, uuid(id)),
         Reference::Domain(id) => (DOMAIN, uuid(id)),
     }
+}
+
+/// The automations that have open runs on a version which names something.
+macro_rules! by_runs_sql {
+    ($workspace:literal, $text:literal) => {
+        concat!(
+            "SELECT a.id AS holder FROM automations a WHERE a.workspace = ",
+            $workspace,
+            " AND NOT a.removed AND EXISTS (
+                SELECT FROM automation_versions v JOIN automation_runs r
+                    ON r.automation = v.automation AND r.version = v.version AND r.status IN (0, 1)
+                WHERE v.automation = a.n AND position(",
+            $text,
+            "::text IN v.doc) > 0)"
+        )
+    };
 }
 
 /// Holds what somebody needs from now on, and lets go what is needed no more. A conflict when something is to be held
@@ -109,6 +125,10 @@ pub(super) fn expect_unused(transaction: &mut Transaction, workspace: WorkspaceI
              SELECT FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 LIMIT 1) AS held), 0)",
         params![uuid(workspace), kind, id],
     );
+    transaction.run(
+        concat!("SELECT expect_rows((SELECT count(*) FROM (", by_runs_sql!("$1", "$2"), " LIMIT 1) AS held), 0)"),
+        params![uuid(workspace), reference.id_text()],
+    );
 }
 
 /// The campaigns that hold this.
@@ -118,7 +138,11 @@ pub(super) async fn campaigns(
     reference: Reference,
     limit: usize,
 ) -> Result<Vec<CampaignId>, StoreError> {
-    holders(reads, workspace, reference, 0, limit).await
+    const SQL: &str = "SELECT holder FROM holds
+        WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 0 ORDER BY holder LIMIT $4";
+    let (kind, reference) = key(reference);
+    let bounds = params![uuid(workspace), kind, reference, sql_limit(limit)];
+    reads.many(SQL, bounds, |row| id(row, 0)).await
 }
 
 /// The automations that hold this.
@@ -128,19 +152,12 @@ pub(super) async fn automations(
     reference: Reference,
     limit: usize,
 ) -> Result<Vec<AutomationId>, StoreError> {
-    holders(reads, workspace, reference, 1, limit).await
-}
-
-async fn holders<I: Id + Send>(
-    reads: &Reads,
-    workspace: WorkspaceId,
-    reference: Reference,
-    holder_kind: i16,
-    limit: usize,
-) -> Result<Vec<I>, StoreError> {
-    const SQL: &str = "SELECT holder FROM holds
-        WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = $4 ORDER BY holder LIMIT $5";
-    let (kind, reference) = key(reference);
-    let bounds = params![uuid(workspace), kind, reference, holder_kind, sql_limit(limit)];
+    const SQL: &str = concat!(
+        "SELECT holder FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 1 UNION ",
+        by_runs_sql!("$1", "$4"),
+        " ORDER BY holder LIMIT $5"
+    );
+    let (kind, held) = key(reference);
+    let bounds = params![uuid(workspace), kind, held, reference.id_text(), sql_limit(limit)];
     reads.many(SQL, bounds, |row| id(row, 0)).await
 }

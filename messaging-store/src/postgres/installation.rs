@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::fence::Fence;
+use messaging_core::domain::quarantine::Quarantined;
 use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
@@ -10,6 +11,7 @@ use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
 
 use super::PostgresStore;
 use super::installation_values::{FENCE, KEY_CHECK, NAME, get, get_shared};
+use super::quarantine;
 use super::query::params;
 use super::row::{record, sql_limit};
 
@@ -25,6 +27,10 @@ impl Installation for PostgresStore {
 
     async fn fence(&self) -> Result<Option<Fence>, StoreError> {
         Ok(get_shared(&self.reads, FENCE).await?.map(|text| Fence::parse(&text)))
+    }
+
+    async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
+        quarantine::newest(&self.reads, limit).await
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

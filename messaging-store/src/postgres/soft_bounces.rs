@@ -36,8 +36,8 @@ pub(super) fn end(transaction: &mut Transaction, workspace: WorkspaceId, channel
     );
 }
 
-/// What an address is found by.
-fn digest(address: &str) -> Vec<u8> {
+/// What an address is found by: it may be longer than an index takes.
+pub(super) fn digest(address: &str) -> Vec<u8> {
     Digest::of(address).as_bytes().to_vec()
 }
 

@@ -15,6 +15,7 @@ use super::query::{one, params};
 use super::row::{below, below_id, document, number, record, revision_param, slice, stored, uuid};
 use super::scan::{Listing, page_of};
 use super::segments::tell_of_address;
+use super::soft_bounces::digest;
 use super::transaction::Transaction;
 use super::{listeners, outbox};
 
@@ -31,8 +32,8 @@ pub(super) async fn put(transaction: &mut Transaction, suppression: &Suppression
         }
         Expect::Revision(revision) => transaction.run_one(
             "UPDATE suppressions SET id = $4, doc = $5, revision = revision + 1
-             WHERE workspace = $1 AND channel = $2 AND address = $3 AND revision = $6",
-            params![workspace, channel, address, id, doc, revision_param(revision)],
+             WHERE workspace = $1 AND channel = $2 AND digest = $3 AND revision = $6",
+            params![workspace, channel, digest(&address), id, doc, revision_param(revision)],
         ),
     }
     Ok(())
@@ -63,15 +64,15 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// Channels and addresses, as columns.
-fn columns(addresses: &[(Channel, String)]) -> (Vec<i64>, Vec<String>) {
-    addresses.iter().map(|(channel, address)| (number(&Channel::ALL, channel), address.clone())).unzip()
+/// Channels and what addresses are found by, as columns.
+fn columns(addresses: &[(Channel, String)]) -> (Vec<i64>, Vec<Vec<u8>>) {
+    addresses.iter().map(|(channel, address)| (number(&Channel::ALL, channel), digest(address))).unzip()
 }
 
 /// The rows of addresses of several channels.
 const ANYWHERE: &str = "SELECT doc FROM suppressions s
-    JOIN unnest($2::bigint[], $3::text[]) AS asked (channel, address)
-        ON s.channel = asked.channel AND s.address = asked.address
+    JOIN unnest($2::bigint[], $3::bytea[]) AS asked (channel, digest)
+        ON s.channel = asked.channel AND s.digest = asked.digest
     WHERE s.workspace = $1";
 
 #[async_trait]
@@ -95,11 +96,12 @@ impl Suppressions for PostgresStore {
         addresses: &[String],
     ) -> Result<Vec<Stored<Suppression>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM suppressions
-            WHERE workspace = $1 AND channel = $2 AND address = ANY ($3)";
+            WHERE workspace = $1 AND channel = $2 AND digest = ANY ($3)";
         if addresses.is_empty() {
             return Ok(Vec::new());
         }
-        let key = params![uuid(workspace), number(&Channel::ALL, &channel), addresses.to_vec()];
+        let digests: Vec<_> = addresses.iter().map(|address| digest(address)).collect();
+        let key = params![uuid(workspace), number(&Channel::ALL, &channel), digests];
         self.reads.many(SQL, key, stored).await
     }
 

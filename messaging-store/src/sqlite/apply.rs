@@ -9,8 +9,8 @@ use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
-    imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, replies, sandbox,
-    segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
+    imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, quarantine, replies,
+    sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -31,6 +31,7 @@ pub(super) fn apply(
         Write::TouchSession(token, at) => accounts::touch_session(connection, token, *at),
         Write::PutTicket(ticket) => accounts::put_ticket(connection, ticket),
         Write::TakeTicket(digest) => accounts::take_ticket(connection, digest),
+        Write::Quarantine(quarantined) => quarantine::put(connection, quarantined),
         Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),

@@ -37,7 +37,7 @@ use super::holds::{self, Holder};
 use super::listeners::{Listeners, status_number};
 use super::numbers::automation_number;
 use super::query::{many, one};
-use super::row::{below, document, one_more, record, slice, stored};
+use super::row::{below, document, numbered_place, one_more, place_number, record, slice, stored};
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
@@ -153,6 +153,22 @@ impl Automations for SqliteStore {
                 let bounds = params![workspace.to_bytes(), below(&page), one_more(&page), status];
                 let items = many(connection, sql, bounds, |row| record(row, 0))?;
                 Ok(slice(items, page.limit, |automation: &Automation| automation.id.to_bytes()))
+            })
+            .await
+    }
+
+    async fn begun_automations(&self, page: PageRequest) -> Result<Slice<Automation>, StoreError> {
+        const SQL: &str = "SELECT n, doc FROM automations
+            WHERE removed = 0 AND status BETWEEN 1 AND 2 AND n > ?1 ORDER BY n LIMIT ?2";
+        self.readers
+            .read(move |connection| {
+                let bounds = params![page.after.map_or(i64::MIN, place_number), one_more(&page)];
+                let found = many(connection, SQL, bounds, |row| Ok((row.get(0)?, record(row, 1)?)))?;
+                let found = slice(found, page.limit, |(n, _): &(i64, Automation)| numbered_place(*n).to_bytes());
+                Ok(Slice {
+                    items: found.items.into_iter().map(|(_, automation)| automation).collect(),
+                    next: found.next,
+                })
             })
             .await
     }

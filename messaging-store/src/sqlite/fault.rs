@@ -69,6 +69,25 @@ impl Fault {
         }
     }
 
+    /// Whether the same changes will fail again: what was asked for cannot be kept, and nothing is wrong with the store.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Document(_) | Self::Malformed(_) => true,
+            Self::Sqlite(error) => match error.sqlite_error_code() {
+                // Of constraints only checks come here.
+                Some(code) => matches!(
+                    code,
+                    ErrorCode::TooBig
+                        | ErrorCode::TypeMismatch
+                        | ErrorCode::ParameterOutOfRange
+                        | ErrorCode::ConstraintViolation
+                ),
+                None => matches!(error, rusqlite::Error::ToSqlConversionFailure(_)),
+            },
+            _ => false,
+        }
+    }
+
     fn is_interrupted(&self) -> bool {
         matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
     }
@@ -91,9 +110,10 @@ fn trouble(error: &rusqlite::Error) -> Option<StoreHealth> {
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
+        let is_check = error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_CONSTRAINT_CHECK);
         match error.sqlite_error_code() {
-            // The schema's constraints are keys: somebody else was first.
-            Some(ErrorCode::ConstraintViolation) => Self::Conflict,
+            // The schema's other constraints are keys: somebody else was first.
+            Some(ErrorCode::ConstraintViolation) if !is_check => Self::Conflict,
             _ => Self::Sqlite(error),
         }
     }
@@ -116,6 +136,7 @@ impl From<Fault> for CommitError {
         match fault {
             Fault::Conflict => Self::Conflict,
             Fault::LeaseLost => Self::LeaseLost,
+            refused if refused.is_refusal() => Self::Refused(Box::new(refused)),
             other => Self::Store(other.into()),
         }
     }

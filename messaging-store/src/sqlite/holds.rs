@@ -1,5 +1,5 @@
 //! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
-//! meanwhile.
+//! meanwhile. So does whatever a version of an automation names that has open runs: they finish on it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use super::fault::Fault;
 use super::numbers::{list_number, segment_number};
-use super::query::many;
+use super::query::{many, one};
 use super::row::{id, sql_limit};
 
 const LIST: i64 = 0;
@@ -116,7 +116,17 @@ pub(super) fn expect_unused(
     let held = connection
         .prepare_cached("SELECT 1 FROM holds WHERE workspace = ?1 AND kind = ?2 AND id = ?3")?
         .exists(params![workspace.to_bytes(), kind, id])?;
-    if held { Err(Fault::Conflict) } else { Ok(()) }
+    if held || !by_runs(connection, workspace, reference)?.is_empty() { Err(Fault::Conflict) } else { Ok(()) }
+}
+
+/// The automations, by number, that have open runs on a version which names this.
+fn by_runs(connection: &Connection, workspace: WorkspaceId, reference: Reference) -> Result<Vec<i64>, Fault> {
+    const SQL: &str = "SELECT a.n FROM automations a WHERE a.workspace = ?1 AND a.removed = 0 AND EXISTS (
+            SELECT 1 FROM automation_versions v CROSS JOIN automation_runs r
+                ON r.automation = v.automation AND r.version = v.version AND r.status IN (0, 1)
+            WHERE v.automation = a.n AND instr(v.doc, ?2) > 0)
+        ORDER BY a.n";
+    many(connection, SQL, params![workspace.to_bytes(), reference.id_text()], |row| Ok(row.get(0)?))
 }
 
 /// The campaigns that hold this.
@@ -128,7 +138,8 @@ pub(super) fn campaigns(
 ) -> Result<Vec<CampaignId>, Fault> {
     const SQL: &str = "SELECT c.id FROM holds h JOIN campaigns c ON c.n = h.holder
         WHERE h.workspace = ?1 AND h.kind = ?2 AND h.id = ?3 AND h.holder_kind = 0 ORDER BY h.holder LIMIT ?4";
-    holders(connection, SQL, workspace, reference, limit)
+    let (kind, held) = key(reference);
+    many(connection, SQL, params![workspace.to_bytes(), kind, held, sql_limit(limit)], |row| id(row, 0))
 }
 
 /// The automations that hold this.
@@ -138,18 +149,16 @@ pub(super) fn automations(
     reference: Reference,
     limit: usize,
 ) -> Result<Vec<AutomationId>, Fault> {
-    const SQL: &str = "SELECT a.id FROM holds h JOIN automations a ON a.n = h.holder
-        WHERE h.workspace = ?1 AND h.kind = ?2 AND h.id = ?3 AND h.holder_kind = 1 ORDER BY h.holder LIMIT ?4";
-    holders(connection, SQL, workspace, reference, limit)
-}
-
-fn holders<I: Id>(
-    connection: &Connection,
-    sql: &'static str,
-    workspace: WorkspaceId,
-    reference: Reference,
-    limit: usize,
-) -> Result<Vec<I>, Fault> {
-    let (kind, reference) = key(reference);
-    many(connection, sql, params![workspace.to_bytes(), kind, reference, sql_limit(limit)], |row| id(row, 0))
+    const HELD: &str = "SELECT holder FROM holds WHERE workspace = ?1 AND kind = ?2 AND id = ?3 AND holder_kind = 1";
+    let (kind, held) = key(reference);
+    let mut found = many(connection, HELD, params![workspace.to_bytes(), kind, held], |row| Ok(row.get(0)?))?;
+    found.extend(by_runs(connection, workspace, reference)?);
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(limit);
+    let mut ids = Vec::with_capacity(found.len());
+    for n in found {
+        ids.extend(one(connection, "SELECT id FROM automations WHERE n = ?1", [n], |row| id::<AutomationId>(row, 0))?);
+    }
+    Ok(ids)
 }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::fence::Fence;
+use messaging_core::domain::quarantine::Quarantined;
 use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::SqliteStore;
 use super::fault::Fault;
 use super::installation_values::{self, KEY_CHECK, NAME, get};
-use super::row;
+use super::{quarantine, row};
 
 #[async_trait]
 impl Installation for SqliteStore {
@@ -27,6 +28,10 @@ impl Installation for SqliteStore {
 
     async fn fence(&self) -> Result<Option<Fence>, StoreError> {
         self.readers.point_read(installation_values::fence).await
+    }
+
+    async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
+        self.readers.point_read(move |connection| quarantine::newest(connection, limit)).await
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

@@ -62,39 +62,13 @@ impl Reading {
             let rule = "this address may not be called: https, a public host, no user in it";
             faults.add(pointer, FieldCode::NotAllowed, rule);
         }
-        if let Some(plan) = &self.plan {
-            plan.check_sends(&facts.sends, &mut faults);
-        }
+        self.check_sends(&facts.sends, &mut faults);
         faults
-    }
-}
-
-impl Plan {
-    /// Its sends, each with the place of its node.
-    pub fn sends(&self) -> impl Iterator<Item = (usize, &Send)> {
-        self.graph.nodes.iter().enumerate().filter_map(|(index, node)| match &node.kind {
-            NodeKind::Send(send) => Some((index, &**send)),
-            _ => None,
-        })
-    }
-
-    /// Its filters, each with its place: who may enter, goal, exits and conditions.
-    pub fn filters(&self) -> Vec<(String, &Filter)> {
-        let graph = &self.graph;
-        let mut found = vec![("/trigger/config/filter".to_owned(), &self.trigger.filter)];
-        found.extend(graph.goal.iter().map(|goal| ("/graph/goal".to_owned(), goal)));
-        let exit = |(index, filter)| (format!("/graph/exit_conditions/{index}"), filter);
-        found.extend(graph.exit_conditions.iter().enumerate().map(exit));
-        found.extend(graph.nodes.iter().enumerate().filter_map(|(index, node)| match &node.kind {
-            NodeKind::Condition(filter) => Some((format!("/graph/nodes/{index}/config/filter"), filter)),
-            _ => None,
-        }));
-        found
     }
 
     fn check_sends(&self, facts: &[SendFacts], faults: &mut Violations) {
-        for (index, send) in self.sends() {
-            let Some(facts) = facts.iter().find(|facts| facts.node == index) else { continue };
+        for (index, send) in &self.sends {
+            let Some(facts) = facts.iter().find(|facts| facts.node == *index) else { continue };
             let at = |name: &str| format!("/graph/nodes/{index}/config/{name}");
             if send.channel.is_some_and(|channel| channel != facts.channel) {
                 faults.add(at("template_id"), FieldCode::Conflict, "the template is for another channel");
@@ -124,6 +98,22 @@ impl Plan {
                 }
             }
         }
+    }
+}
+
+impl Plan {
+    /// Its filters, each with its place: who may enter, goal, exits and conditions.
+    pub fn filters(&self) -> Vec<(String, &Filter)> {
+        let graph = &self.graph;
+        let mut found = vec![("/trigger/config/filter".to_owned(), &self.trigger.filter)];
+        found.extend(graph.goal.iter().map(|goal| ("/graph/goal".to_owned(), goal)));
+        let exit = |(index, filter)| (format!("/graph/exit_conditions/{index}"), filter);
+        found.extend(graph.exit_conditions.iter().enumerate().map(exit));
+        found.extend(graph.nodes.iter().enumerate().filter_map(|(index, node)| match &node.kind {
+            NodeKind::Condition(filter) => Some((format!("/graph/nodes/{index}/config/filter"), filter)),
+            _ => None,
+        }));
+        found
     }
 }
 

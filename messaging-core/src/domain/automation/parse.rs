@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use self::forms::GraphForm;
 use self::nodes::ReadNode;
 use self::reader::{InDrafts, Reader};
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Node, Send};
 use super::trigger::Trigger;
 use super::{Design, ReEntry};
 use crate::domain::segment::event;
@@ -56,6 +56,8 @@ pub struct Reading {
     pub urls: Vec<(String, String)>,
     /// True where a filter compares an email or phone otherwise than by `eq`, `in` and `exists` (contract section 2.4).
     pub needs_pii: bool,
+    /// Its sends that could be read, each with the place of its node.
+    pub sends: Vec<(usize, Send)>,
 }
 
 impl Design {
@@ -81,14 +83,14 @@ impl Design {
                 reader.fault(pointer, FieldCode::TooLarge, "is at most 1 MiB of JSON");
             }
         }
-        let Reader { shape, gaps, references, sources, urls, needs_pii } = reader;
+        let Reader { shape, gaps, references, sources, urls, needs_pii, sends } = reader;
         let plan = match (trigger, graph) {
             (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
                 Some(Plan { trigger, graph, re_entry: self.re_entry, masked: self.masked })
             }
             _ => None,
         };
-        Reading { shape, gaps, plan, references, sources, urls, needs_pii }
+        Reading { shape, gaps, plan, references, sources, urls, needs_pii, sends }
     }
 
     /// The design without the members that nothing knows: `Prefer: handling=lenient` (contract section 1.1). A second

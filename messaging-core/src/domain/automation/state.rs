@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use super::history::RunStep;
 use super::run::{Run, RunStatus};
-use super::{Automation, AutomationStatus, Design};
+use super::{Automation, AutomationPause, AutomationStatus, Design};
 use crate::time::Timestamp;
 
 /// It is in a state that does not allow this.
@@ -50,7 +50,8 @@ impl Automation {
     /// Lets contacts in, and those who are in it go on. Whether it is complete was checked.
     pub fn activate(self, now: Timestamp) -> Result<Self, NotPossible> {
         self.check_activate()?;
-        Ok(Self { status: AutomationStatus::Active, activated_at: Some(now), updated_at: now, ..self })
+        let status = AutomationStatus::Active;
+        Ok(Self { status, pause_reason: None, activated_at: Some(now), updated_at: now, ..self })
     }
 
     /// Whether it can be activated.
@@ -61,7 +62,16 @@ impl Automation {
     /// Lets nobody in, and keeps those who are in it where they are.
     pub fn pause(self, now: Timestamp) -> Result<Self, NotPossible> {
         self.needs(&["active"])?;
-        Ok(Self { status: AutomationStatus::Paused, updated_at: now, ..self })
+        Ok(self.paused(AutomationPause::User, now))
+    }
+
+    /// The automation of a copy, held back until somebody activates it; `None` unless it is active (contract section 22).
+    pub fn hold_back(self, now: Timestamp) -> Option<Self> {
+        (self.status == AutomationStatus::Active).then(|| self.paused(AutomationPause::Restored, now))
+    }
+
+    fn paused(self, reason: AutomationPause, now: Timestamp) -> Self {
+        Self { status: AutomationStatus::Paused, pause_reason: Some(reason), updated_at: now, ..self }
     }
 
     /// Whether a contact can be let in by a call.
@@ -85,12 +95,12 @@ impl Automation {
 }
 
 impl Run {
-    /// The run ended by a person, with the step that says so.
-    pub fn exit(mut self, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
+    /// The run ended from outside for a reason (`manual`, `restored`, `merged`), with the step that says so.
+    pub fn exit(mut self, reason: &str, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
         if !self.status.is_open() {
             return Err(NotPossible { status: self.status.as_str(), allowed: &["active", "waiting"] });
         }
-        let step = self.end(RunStatus::Exited, Some("manual".to_owned()), Map::new(), now);
+        let step = self.end(RunStatus::Exited, Some(reason.to_owned()), Map::new(), now);
         Ok((self, step))
     }
 }
@@ -108,6 +118,7 @@ mod tests {
             workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
             name: "A".to_owned(),
             status,
+            pause_reason: None,
             design: Design::default(),
             version: 3,
             activated_at: None,
@@ -138,7 +149,12 @@ mod tests {
         assert_eq!(grid[0], ["active", "409", "409", "draft"]);
         assert_eq!(grid[1], ["409", "paused", "active", "409"]);
         assert_eq!(grid[2], ["active", "409", "409", "paused"]);
-        assert_eq!(automation(AutomationStatus::Paused).activate(now).unwrap().activated_at, Some(now));
+        let paused = automation(AutomationStatus::Active).pause(now).unwrap();
+        assert_eq!(paused.pause_reason, Some(AutomationPause::User));
+        let active = paused.activate(now).unwrap();
+        assert_eq!((active.activated_at, active.pause_reason), (Some(now), None));
+        let held = AutomationStatus::ALL.map(|status| automation(status).hold_back(now).map(|held| held.pause_reason));
+        assert_eq!(held, [None, Some(Some(AutomationPause::Restored)), None]);
     }
 
     #[test]

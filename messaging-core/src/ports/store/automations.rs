@@ -87,6 +87,8 @@ pub trait Automations {
         status: Option<AutomationStatus>,
         page: PageRequest,
     ) -> Result<Slice<Automation>, StoreError>;
+    /// Automations of all workspaces that are active or paused, in no particular order.
+    async fn begun_automations(&self, page: PageRequest) -> Result<Slice<Automation>, StoreError>;
     /// A version of an automation; kept as long as runs name it.
     async fn automation_version(
         &self,
@@ -94,7 +96,8 @@ pub trait Automations {
         id: AutomationId,
         version: u32,
     ) -> Result<Option<AutomationVersion>, StoreError>;
-    /// Active automations that hold something, at most `limit`.
+    /// Automations that hold something, at most `limit`: active ones what they name, and any what a version names that has
+    /// open runs.
     async fn automations_holding(
         &self,
         workspace: WorkspaceId,

@@ -26,6 +26,9 @@ pub enum CommitError {
     /// decided under the claim counts, and deciding again is of no use.
     #[error("the claim of the job was lost")]
     LeaseLost,
+    /// The store cannot keep these changes, however often it is asked: a value is too large for it, for example.
+    #[error("the store refuses the changes for good")]
+    Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Not committed for another reason.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -36,6 +39,7 @@ impl CommitError {
     pub fn into_store_error(self) -> StoreError {
         match self {
             Self::Store(error) => error,
+            Self::Refused(cause) => StoreError::Failed(cause),
             other => StoreError::Failed(Box::new(other)),
         }
     }

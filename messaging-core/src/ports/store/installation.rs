@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::fence::Fence;
+use crate::domain::quarantine::Quarantined;
 
 /// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::secret_key::SecretKey).
 #[async_trait]
@@ -16,6 +17,8 @@ pub trait Installation {
     /// Whether the installation is fenced: as [`Write::PutFence`](crate::changes::Write::PutFence) stored it, or the
     /// store itself when it found that it is a copy.
     async fn fence(&self) -> Result<Option<Fence>, StoreError>;
+    /// The newest records of what was put aside, at most `limit`, and how many there are.
+    async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError>;
     /// Up to `limit` secrets that are sealed under the key, of any workspace and in any order.
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError>;
 }

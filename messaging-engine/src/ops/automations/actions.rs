@@ -8,7 +8,7 @@ use messaging_core::scope::{Access, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AutomationPath, AutomationView, complete, find, put};
+use super::{AutomationPath, AutomationView, complete, find};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
@@ -58,7 +58,7 @@ impl Operation for ActivateAutomation {
         let reading = automation.design.read();
         let plan = complete(cx, automation.workspace_id, &reading).await?;
         let automation = automation.activate(cx.now)?;
-        let put = put(cx.app, &automation, &reading, Expect::Revision(revision)).await?;
+        let put = cx.app.put_automation(&automation, &reading, Expect::Revision(revision)).await?;
         cx.change(put);
         cx.changes.extend(cx.app.automation_changed(&automation, plan, was, cx.now));
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Activated })
@@ -86,7 +86,7 @@ impl Operation for PauseAutomation {
         let Stored { record: automation, revision } = find(cx, call.path).await?;
         let automation = automation.pause(cx.now)?;
         let reading = automation.design.read();
-        let put = put(cx.app, &automation, &reading, Expect::Revision(revision)).await?;
+        let put = cx.app.put_automation(&automation, &reading, Expect::Revision(revision)).await?;
         cx.change(put);
         Ok(AutomationAction { automation: AutomationView::of(automation), result: AutomationResult::Paused })
     }

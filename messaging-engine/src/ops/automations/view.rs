@@ -1,6 +1,6 @@
 //! What is shown of an automation.
 
-use messaging_core::domain::automation::{Automation, AutomationStatus, Design, ReEntry};
+use messaging_core::domain::automation::{Automation, AutomationPause, AutomationStatus, Design, ReEntry};
 use messaging_core::ids::AutomationId;
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
@@ -18,6 +18,8 @@ pub struct AutomationView {
     pub name: String,
     /// Whether contacts enter it and go on in it.
     pub status: AutomationStatus,
+    /// Reason of a pause: `user`, or `restored` where the database came from a copy; else null.
+    pub pause_reason: Option<AutomationPause>,
     /// What enters a contact, as it was sent.
     pub trigger: Map<String, Value>,
     /// Whether a contact may enter again.
@@ -46,6 +48,8 @@ pub struct AutomationSummary {
     pub name: String,
     /// Whether contacts enter it and go on in it.
     pub status: AutomationStatus,
+    /// Reason of a pause: `user`, or `restored` where the database came from a copy; else null.
+    pub pause_reason: Option<AutomationPause>,
     /// What enters a contact, as it was sent.
     pub trigger: Map<String, Value>,
     /// Whether a contact may enter again.
@@ -64,9 +68,24 @@ pub struct AutomationSummary {
 
 impl AutomationView {
     pub(super) fn of(automation: Automation) -> Self {
-        let Automation { id, name, status, design, version, activated_at, created_at, updated_at, .. } = automation;
+        let Automation {
+            id, name, status, pause_reason, design, version, activated_at, created_at, updated_at, ..
+        } = automation;
         let Design { trigger, graph, re_entry, re_entry_key, masked: _ } = design;
-        Self { id, name, status, trigger, re_entry, re_entry_key, version, graph, activated_at, created_at, updated_at }
+        Self {
+            id,
+            name,
+            status,
+            pause_reason,
+            trigger,
+            re_entry,
+            re_entry_key,
+            version,
+            graph,
+            activated_at,
+            created_at,
+            updated_at,
+        }
     }
 }
 
@@ -76,6 +95,7 @@ impl AutomationSummary {
             id,
             name,
             status,
+            pause_reason,
             trigger,
             re_entry,
             re_entry_key,
@@ -85,6 +105,18 @@ impl AutomationSummary {
             created_at,
             updated_at,
         } = AutomationView::of(automation);
-        Self { id, name, status, trigger, re_entry, re_entry_key, version, activated_at, created_at, updated_at }
+        Self {
+            id,
+            name,
+            status,
+            pause_reason,
+            trigger,
+            re_entry,
+            re_entry_key,
+            version,
+            activated_at,
+            created_at,
+            updated_at,
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Two contacts become one.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, MoveRuns, Write};
+use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, MoveRuns, PutRun, Write};
+use messaging_core::domain::automation::AutomationStatus;
+use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::contact::merge::merge;
 use messaging_core::domain::recipient_time::frequency_cap::remembered;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
-use messaging_core::ports::store::Stored;
+use messaging_core::ports::store::{PageRequest, Stored};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::FieldCode;
@@ -79,6 +81,7 @@ impl Operation for MergeContacts {
             to,
             limit: EVENTS_AT_A_TIME,
         }));
+        exit_merged_runs(cx, workspace, [from, to]).await?;
         cx.change(Write::MoveRuns(MoveRuns { workspace_id: workspace, from, to }));
         join_sends(cx, &duplicate, merged.id).await?;
         // What the duplicate had is free before the primary takes it.
@@ -90,6 +93,35 @@ impl Operation for MergeContacts {
         let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Enqueue(job));
         view(cx, merged).await
+    }
+}
+
+/// Automations of a page.
+const AUTOMATIONS: usize = 200;
+
+/// Where both contacts are on the way in an automation, under the same re-entry key, the runs of the one who entered first
+/// go on and those of the other end: nobody gets everything twice.
+async fn exit_merged_runs(cx: &mut Context<'_>, workspace: WorkspaceId, both: [ContactId; 2]) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = cx.store().automations(workspace, None, PageRequest { after, limit: AUTOMATIONS }).await?;
+        for automation in page.items.iter().filter(|one| one.status != AutomationStatus::Draft) {
+            let open = cx.store().open_runs(workspace, automation.id, &both).await?;
+            let first = |key: &Option<String>| {
+                let same = open.iter().map(|stored| &stored.record).filter(|run| run.key == *key);
+                same.min_by_key(|run| (run.entered_at, run.id)).map(|run| run.contact_id)
+            };
+            let goes_on = |run: &Run| first(&run.key) == Some(run.contact_id);
+            for stored in open.iter().filter(|stored| !goes_on(&stored.record)) {
+                let (run, step) = stored.record.clone().exit("merged", cx.now)?;
+                let expect = Expect::Revision(stored.revision);
+                cx.change(Write::PutRun(Box::new(PutRun { run, expect, steps: vec![step], messages: Vec::new() })));
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
     }
 }
 

@@ -12,8 +12,9 @@ use messaging_core::domain::automation::SHARDS;
 use messaging_core::domain::automation::entering::key_of;
 use messaging_core::domain::automation::note::Cause;
 use messaging_core::domain::automation::trigger::TriggerKind;
+use messaging_core::domain::contact::Contact;
 use messaging_core::ids::ContactId;
-use messaging_core::ports::store::{PageRequest, StoreError};
+use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;
 
 use super::runs::enter;
@@ -41,8 +42,12 @@ impl Job for EnterExisting {
             match self.page(cx, &turn, page.size).await {
                 Ok(true) => page.succeeded(),
                 Ok(false) => return Ok(()),
-                Err(error) if page.tries_again(&cx.app, &error).await => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let Some(why) = page.after(&cx.app, error).await? else { continue };
+                    if !self.pass_by(cx, &turn, &why).await? {
+                        return Ok(());
+                    }
+                }
             }
             if cx.app.monotonic() >= until {
                 return cx.again_at(cx.app.now(), &self, Changes::default()).await;
@@ -80,6 +85,21 @@ impl EnterExisting {
         let rest = Self { after: Some(next), ..self.clone() };
         cx.save(&rest, changes).await?;
         *self = rest;
+        Ok(true)
+    }
+
+    /// Passes by the next member, whose entry the store refuses for good; answers whether there are more.
+    async fn pass_by(&mut self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<bool, JobError> {
+        let page = PageRequest { after: self.after, limit: 1 };
+        let members = cx.app.store().segment_contacts(self.workspace_id, self.segment_id, page).await?;
+        let aside = |contact: &Contact| cx.app.quarantine(Some(self.workspace_id), "automation_entry", &contact.id, why);
+        let changes = members.items.iter().map(aside).chain([turn.expected()]).collect();
+        self.after = members.next;
+        if self.after.is_none() {
+            cx.finish(changes).await?;
+            return Ok(false);
+        }
+        cx.save(self, changes).await?;
         Ok(true)
     }
 

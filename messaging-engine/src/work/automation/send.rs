@@ -151,13 +151,20 @@ impl Sending<'_> {
         let accepted = match self.app.accept_message(sent, self.app.now(), &mut violations).await {
             Ok(accepted) => accepted,
             Err(Error::Validation(violations)) => return Ok(Acted::Failed(told(&violations))),
-            Err(error @ Error::Unprocessable(_)) => return Ok(Acted::Failed(error.to_string())),
-            Err(Error::Unavailable { .. }) => return Err(StoreError::Unavailable),
-            Err(error) => return Err(StoreError::Failed(Box::new(error))),
+            Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => return Err(StoreError::Unavailable),
+            Err(Error::Internal(source)) => match source.downcast::<StoreError>() {
+                Ok(failed) => return Err(*failed),
+                Err(other) => return Ok(Acted::Failed(other.to_string())),
+            },
+            // Whatever else is refused now is refused the next time as well.
+            Err(error) => return Ok(Acted::Failed(error.to_string())),
         };
         for write in &accepted.writes {
             let Write::InsertMessage(message, content) = write else { continue };
-            let request = content::decode(content).map_err(|error| StoreError::Failed(Box::new(error)))?;
+            let request = match content::decode(content) {
+                Ok(request) => request,
+                Err(error) => return Ok(Acted::Failed(error.to_string())),
+            };
             match self.app.message_parts(message, &request).await {
                 Ok(_) => {}
                 Err(Unrendered::Store(error)) => return Err(error),

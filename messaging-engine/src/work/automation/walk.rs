@@ -131,7 +131,7 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
         }
     }
     for place in unreadable {
-        let step = fail_unreadable(&mut runs[place], now);
+        let step = fail(&mut runs[place], "the version of the automation cannot be read", now);
         let (run, expect) = (runs[place].clone(), page[place].expect);
         let put = PutRun { run, expect, steps: vec![step], messages: Vec::new() };
         puts.push(Write::PutRun(Box::new(put)));
@@ -312,10 +312,10 @@ impl Shell<'_> {
     }
 }
 
-/// Ends a run whose version means nothing to this program.
-fn fail_unreadable(run: &mut Run, at: Timestamp) -> RunStep {
+/// Ends a run that cannot go on; the step that says why.
+pub(super) fn fail(run: &mut Run, why: &str, at: Timestamp) -> RunStep {
     let mut detail = Map::new();
-    detail.insert("message".to_owned(), Value::from("the version of the automation cannot be read"));
+    detail.insert("message".to_owned(), Value::from(why));
     run.end(RunStatus::Failed, Some("node_error".to_owned()), detail, at)
 }
 

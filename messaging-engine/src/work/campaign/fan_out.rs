@@ -10,7 +10,7 @@ use messaging_core::domain::message::hold::Hold;
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::recipient_time::{self, Recipient, Terms, Verdict, zone_of};
-use messaging_core::ports::store::{CampaignRecipient, Stored};
+use messaging_core::ports::store::{CampaignRecipient, CommitError, Stored};
 use messaging_core::time::Timestamp;
 
 use super::UnderWay;
@@ -35,23 +35,38 @@ impl RunCampaign {
     /// Makes the messages of the next recipients; answers whether there was anything to do.
     pub(super) async fn fan_out(&self, cx: &JobContext, under_way: &UnderWay) -> Result<bool, JobError> {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = under_way;
-        let mut reached = progress.record.clone();
-        let wave = reached.wave();
-        let page = match wave {
-            Some(wave) => self.page(cx, campaign, &mut reached, wave).await?,
-            None => Page::default(),
-        };
-        if page.numbers.is_empty() {
-            reached.end_wave(wave);
+        let (mut size, mut refused) = (PAGE, None);
+        loop {
+            let mut reached = progress.record.clone();
+            let wave = reached.wave();
+            let page = match wave {
+                Some(wave) => self.page(cx, campaign, &mut reached, wave, size).await?,
+                None => Page::default(),
+            };
+            if page.numbers.is_empty() {
+                reached.end_wave(wave);
+            }
+            if reached == progress.record {
+                return Ok(false);
+            }
+            let at = (wave.unwrap_or(*now), *now);
+            let mut changes = self.messages(cx, campaign, &reached, &page, at, refused.is_some()).await?;
+            if let Some(why) = &refused {
+                let (workspace, subject) = (Some(self.workspace_id), &self.campaign_id);
+                changes.push(cx.app.quarantine(workspace, "campaign_recipient", subject, why));
+            }
+            changes.push(Write::ExpectCampaign(self.workspace_id, self.campaign_id, CampaignStatus::Sending));
+            changes.push(Write::PutCampaignProgress(Box::new(reached), Expect::Revision(progress.revision)));
+            match cx.commit(changes).await {
+                Err(CommitError::Refused(_)) if size > 1 => size /= 2,
+                // The one recipient gets a message that is withdrawn, and the others do not wait.
+                Err(why @ CommitError::Refused(_)) if refused.is_none() => refused = Some(why),
+                outcome => {
+                    outcome?;
+                    return Ok(true);
+                }
+            }
         }
-        if reached == progress.record {
-            return Ok(false);
-        }
-        let mut changes = self.messages(cx, campaign, &reached, &page, wave.unwrap_or(*now), *now).await?;
-        changes.push(Write::ExpectCampaign(self.workspace_id, self.campaign_id, CampaignStatus::Sending));
-        changes.push(Write::PutCampaignProgress(Box::new(reached), Expect::Revision(progress.revision)));
-        cx.commit(changes).await?;
-        Ok(true)
     }
 
     /// Finds the next recipients of a wave and draws their variants.
@@ -61,6 +76,7 @@ impl RunCampaign {
         campaign: &Campaign,
         reached: &mut CampaignProgress,
         wave: Timestamp,
+        size: usize,
     ) -> Result<Page, JobError> {
         let (store, mut page) = (cx.app.store(), Page::default());
         let set = AudienceSet::Recipients(wave);
@@ -75,7 +91,7 @@ impl RunCampaign {
                 Group::Rest => wanted.remove_all(&self.test_group(cx, row.piece).await?),
             }
             for place in wanted.iter_from(from) {
-                if page.numbers.len() == PAGE {
+                if page.numbers.len() == size {
                     reached.fan_out.place = place;
                     return Ok(page);
                 }
@@ -94,16 +110,16 @@ impl RunCampaign {
         Ok(rows.into_iter().find(|row| row.piece == piece).map(|row| row.bits).unwrap_or_default())
     }
 
-    /// The messages of a page. Whoever was erased since, or has no address any more, gets a message that is withdrawn, as
-    /// if that had happened a moment later: so everybody of the audience is somewhere.
+    /// The messages of a page. Whoever was erased since, or has no address any more, or is to be passed by, gets a message
+    /// that is withdrawn, as if that had happened a moment later: so everybody of the audience is somewhere.
     async fn messages(
         &self,
         cx: &JobContext,
         campaign: &Campaign,
         progress: &CampaignProgress,
         page: &Page,
-        due_at: Timestamp,
-        now: Timestamp,
+        (due_at, now): (Timestamp, Timestamp),
+        are_passed_by: bool,
     ) -> Result<Changes, JobError> {
         let mut changes = Changes::default();
         if page.numbers.is_empty() {
@@ -120,7 +136,7 @@ impl RunCampaign {
         let mut found = found.into_iter().peekable();
         let (mut waiting, mut gone) = (Vec::with_capacity(page.numbers.len()), Vec::new());
         for (number, variant) in page.numbers.iter().zip(&page.variants) {
-            let recipient = found.next_if(|recipient| recipient.number == *number);
+            let recipient = found.next_if(|recipient| recipient.number == *number).filter(|_| !are_passed_by);
             let message = self.message(cx, campaign, progress, recipient.as_ref(), *variant, now);
             if message.to.is_empty() {
                 let key = WaitingKey { track: 0, due_at: now, message_id: message.id };

@@ -53,6 +53,32 @@ fn edit(chance: &mut Chance) -> Value {
 }
 
 #[tokio::test]
+async fn what_a_run_of_an_older_version_needs_cannot_be_deleted() {
+    let journeys = Journeys::start().await;
+    journeys.contact("ann", json!({})).await;
+    let [old, new] = [journeys.template("old").await, journeys.template("new").await];
+    let graph = |template: &str| {
+        json!({"nodes": [
+            {"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "hours"}}},
+            {"id": "s", "kind": "send", "config": {"template_id": template}}], "edges": [{"from": "w", "to": "s"}]})
+    };
+    let id = journeys.active(on_event("go"), graph(&old), json!({})).await;
+    journeys.event("go", "ann", json!({})).await;
+    journeys.work().await;
+    journeys.edit(&id, json!({"graph": graph(&new)})).await;
+    let path = journeys.at(&format!("templates/{old}"));
+    for action in ["pause", "activate"] {
+        let refused = journeys.delete(&journeys.caller, &path).await;
+        assert_eq!(refused.summary(), "409 in_use");
+        assert_eq!(refused["error"]["details"], json!({"by": [id]}));
+        journeys.act(&id, action).await;
+    }
+    journeys.pass(2 * HOUR).await;
+    assert_eq!(journeys.mail_to("ann"), ["old"]);
+    assert_eq!(journeys.delete(&journeys.caller, &path).await.summary(), "204");
+}
+
+#[tokio::test]
 async fn random_edits_move_nobody_who_is_on_the_way() {
     for history in 1..=HISTORIES {
         let mut chance = Chance(history.wrapping_mul(0x9E37_79B9_7F4A_7C15));

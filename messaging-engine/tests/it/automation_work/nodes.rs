@@ -242,6 +242,34 @@ async fn a_template_that_cannot_be_rendered_fails_the_run_and_makes_no_message()
 }
 
 #[tokio::test]
+async fn a_send_without_a_verified_sender_fails_its_run_and_keeps_nobody_waiting() {
+    let journeys = Journeys::start().await;
+    for name in ["ann", "bob"] {
+        journeys.contact(name, json!({})).await;
+    }
+    let template = journeys.template("News").await;
+    let send = journeys.going(line(&[("send", json!({"template_id": template}))])).await;
+    let is_vip = json!({"filter": {"type": "event", "name": "vip"}});
+    let mut rescue = line(&[("condition", is_vip), ("exit", json!({})), ("send", json!({"template_id": template}))]);
+    rescue["edges"] = json!([{"from": "a", "to": "b", "branch": "yes"}, {"from": "a", "to": "c", "branch": "no"}]);
+    let mixed = journeys.going(rescue).await;
+    let domain = journeys.store.domain_by_name(journeys.workspace, "sandbox.test").await.unwrap().unwrap().record.id;
+    let path = journeys.at(&format!("sending-domains/{domain}"));
+    assert_eq!(journeys.delete(&journeys.caller, &path).await.summary(), "204");
+    // Of one page: a contact whose message cannot be made, and one who needs none.
+    journeys.event("vip", "bob", json!({})).await;
+    for name in ["ann", "bob"] {
+        journeys.event("go", name, json!({})).await;
+    }
+    journeys.work().await;
+    assert_eq!(journeys.told(&send).await, "failed a node_error, failed a node_error");
+    assert_eq!(journeys.told(&mixed).await, "exited b exit, failed c node_error");
+    let detail = &journeys.steps(&send).await[1]["detail"]["message"];
+    assert!(detail.as_str().unwrap().contains("sandbox.test"), "{detail}");
+    assert_eq!(journeys.emails().len(), 0);
+}
+
+#[tokio::test]
 async fn contacts_are_changed_by_their_own_rules() {
     let journeys = Journeys::start().await;
     let ann = journeys.contact("ann", json!({"tags": ["new", "old"], "attributes": {"gone": 1}})).await;

@@ -272,29 +272,50 @@ async fn the_ninth_automation_in_a_row_is_refused() {
 }
 
 #[tokio::test]
-async fn runs_of_a_merged_contact_go_on_and_those_of_an_erased_one_are_gone() {
+async fn the_older_run_of_a_merged_contact_goes_on_and_those_of_an_erased_one_are_gone() {
     let journeys = Journeys::start().await;
     let id = journeys.active(on_event("cart"), waits_for("order"), json!({})).await;
     let mut contacts = Vec::new();
     for name in ["ann", "bob", "cat"] {
         contacts.push(journeys.contact(name, json!({})).await);
         journeys.event("cart", name, json!({})).await;
+        journeys.clock.advance(SECOND);
     }
     journeys.work().await;
+    // The duplicate entered later.
     journeys.made("contacts/merge", json!({"primary_id": contacts[0], "duplicate_id": contacts[1]})).await;
     let path = journeys.at(&format!("contacts/{}", contacts[2]));
     let erased = journeys.delete(&journeys.caller, &path).await;
     assert!((200..300).contains(&erased.status), "{erased:?}");
     journeys.work().await;
-    assert_eq!(journeys.told(&id).await, "waiting w, waiting w");
+    assert_eq!(journeys.told(&id).await, "waiting w, exited w merged");
     journeys.clock.advance(MINUTE);
     journeys.event("order", "ann", json!({})).await;
     journeys.work().await;
-    assert_eq!(journeys.told_of(&id, &contacts[0]).await, "exited yes came, exited yes came");
+    assert_eq!(journeys.told_of(&id, &contacts[0]).await, "exited yes came, exited w merged");
     // The merged contact has entered already.
     journeys.event("cart", "ann", json!({})).await;
     journeys.pass(DAY).await;
     assert_eq!(journeys.runs(&id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_older_run_goes_on_whoever_has_it_and_those_of_other_keys_as_well() {
+    let journeys = Journeys::start().await;
+    let once = journeys.active(on_event("cart"), waits_for("order"), json!({})).await;
+    let keyed = json!({"re_entry": "after_exit", "re_entry_key": "event.cart"});
+    let keyed = journeys.active(on_event("cart"), waits_for("order"), keyed).await;
+    let ann = journeys.contact("ann", json!({})).await;
+    let bob = journeys.contact("bob", json!({})).await;
+    for (name, cart) in [("bob", 1), ("ann", 1), ("ann", 2)] {
+        journeys.event("cart", name, json!({"cart": cart})).await;
+        journeys.work().await;
+        journeys.clock.advance(SECOND);
+    }
+    journeys.made("contacts/merge", json!({"primary_id": ann, "duplicate_id": bob})).await;
+    journeys.work().await;
+    assert_eq!(journeys.told_of(&once, &ann).await, "waiting w, exited w merged");
+    assert_eq!(journeys.told_of(&keyed, &ann).await, "waiting w, exited w merged, waiting w");
 }
 
 #[tokio::test]

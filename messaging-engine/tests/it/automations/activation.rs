@@ -66,6 +66,20 @@ async fn what_it_lacks_is_told_at_its_place() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_nodes_and_edges_is_told_at_once() {
+    let shop = Shop::start().await;
+    let foreign = shop.made("/templates", template(json!({"from_email": "a@elsewhere.example"}))).await;
+    let graph = json!({"entry": "s", "nodes": [
+        {"id": "s", "kind": "send", "config": {"template_id": foreign}},
+        {"id": "t", "kind": "add_tag", "config": {}},
+        {"id": "x", "kind": "exit"}], "edges": [{"from": "s", "to": "t"}, {"from": "t", "to": "s"}]});
+    assert_eq!(
+        gaps(&activate(&shop, manual(json!({"graph": graph}))).await),
+        "/graph/nodes/0/config/from_email not_allowed, /graph/nodes/1/config/tag required, /graph/nodes/2 conflict"
+    );
+}
+
+#[tokio::test]
 async fn sends_need_a_template_that_says_something_a_channel_and_a_sender() {
     let shop = Shop::start().await;
     let plain = |channel: &str| json!({"name": "T", "channel": channel, "text": "Hi"});

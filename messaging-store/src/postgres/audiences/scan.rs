@@ -22,6 +22,7 @@ use super::super::query::{many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, number, uuid};
 use super::super::segments::{EVALUATED, Evaluation, attribute_addresses};
+use super::super::soft_bounces::digest;
 use crate::audience_rows::any_of;
 
 /// What was found of contacts of one piece.
@@ -177,12 +178,14 @@ impl Scan {
         const BY_EMAIL: &str = contacts_sql!(
             "c.marketing_email, c.email",
             "s.address IS NOT NULL",
-            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint AND s.address = c.email"
+            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint \
+             AND s.digest = sha256(convert_to(c.email, 'UTF8'))"
         );
         const BY_PHONE: &str = contacts_sql!(
             "c.sms, c.phone",
             "s.address IS NOT NULL",
-            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint AND s.address = c.phone"
+            "LEFT JOIN suppressions s ON s.workspace = $8 AND s.channel = $9::bigint \
+             AND s.digest = sha256(convert_to(c.phone, 'UTF8'))"
         );
         const BY_ATTRIBUTES: &str = contacts_sql!("c.sms, c.attributes", "false", "");
         let (lists, segments) = (self.lists.clone(), self.segments.clone());
@@ -302,14 +305,15 @@ pub(super) async fn suppressed(
     channel: Channel,
     mut addresses: Vec<String>,
 ) -> Result<HashSet<String>, Fault> {
-    const SQL: &str = "SELECT s.address FROM unnest($3::text[]) AS a (address)
-        JOIN suppressions s ON s.workspace = $1 AND s.channel = $2::bigint AND s.address = a.address";
+    const SQL: &str = "SELECT address FROM suppressions
+        WHERE workspace = $1 AND channel = $2::bigint AND digest = ANY ($3)";
     addresses.sort_unstable();
     addresses.dedup();
     if addresses.is_empty() {
         return Ok(HashSet::new());
     }
-    let asked = params![uuid(workspace), number(&Channel::ALL, &channel), addresses];
+    let digests: Vec<_> = addresses.iter().map(|address| digest(address)).collect();
+    let asked = params![uuid(workspace), number(&Channel::ALL, &channel), digests];
     Ok(many(on, SQL, asked, |row| get::<String>(row, 0)).await?.into_iter().collect())
 }
 

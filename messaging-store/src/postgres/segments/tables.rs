@@ -17,6 +17,7 @@ use super::super::fault::Fault;
 use super::super::query::{Params, params};
 use super::super::reads::Snapshot;
 use super::super::row::{get, number, uuid};
+use super::super::soft_bounces::digest;
 use super::values::{Asked, Wanted, addresses, want_addresses};
 
 /// Tests of members of a JSON object: the keys from the outside in.
@@ -287,20 +288,20 @@ impl InTable {
             JOIN list_members m ON m.list = $2 AND m.contact = c.n";
         const SEGMENT: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
             JOIN segment_members m ON m.segment = $2 AND m.contact = c.n";
-        const SUPPRESSED: &str = "SELECT a.place FROM unnest($1::bigint[], $2::text[]) AS a (place, address)
-            JOIN suppressions s ON s.workspace = $3 AND s.channel = $4::bigint AND s.address = a.address";
+        const SUPPRESSED: &str = "SELECT a.place FROM unnest($1::bigint[], $2::bytea[]) AS a (place, digest)
+            JOIN suppressions s ON s.workspace = $3 AND s.channel = $4::bigint AND s.digest = a.digest";
         Ok(match self {
             Self::List(n) => Some((LIST, params![columns.numbers.clone(), *n])),
             Self::Segment(n) => Some((SEGMENT, params![columns.numbers.clone(), *n])),
             Self::Suppressed(channel) => {
-                let (mut places, mut texts) = (Vec::new(), Vec::new());
+                let (mut places, mut digests) = (Vec::new(), Vec::new());
                 for (place, one) in (1_i64..).zip(asked) {
                     let of_contact = addresses(*channel, &one.row)?;
                     places.extend(std::iter::repeat_n(place, of_contact.len()));
-                    texts.extend(of_contact);
+                    digests.extend(of_contact.iter().map(|address| digest(address)));
                 }
                 let channel = number(&Channel::ALL, channel);
-                Some((SUPPRESSED, params![places, texts, uuid(workspace), channel]))
+                Some((SUPPRESSED, params![places, digests, uuid(workspace), channel]))
             }
             Self::Events { name, span, count, properties } if properties.is_empty() => {
                 const SQL: &str = concat!(

@@ -24,18 +24,25 @@ pub(super) struct ReadNode {
     pub(super) branches: Option<Vec<String>>,
 }
 
-/// Reads the node at a place of its graph.
+/// Reads the node at a place of its graph; `None` when not even its id can be read.
 pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<ReadNode> {
     let pointer = format!("/graph/nodes/{index}");
     let id = sent.get("id").unwrap_or(&Value::Null);
     if sent.is_object() && (id.is_null() || id == "") {
         reader.fault(format!("{pointer}/id"), FieldCode::Required, "is required");
     }
-    let form = reader.form::<NodeForm>(sent.clone(), &pointer, InDrafts::Required)?;
+    let Some(form) = reader.form::<NodeForm>(sent.clone(), &pointer, InDrafts::Required) else {
+        // Edges may name a broken node, so that what is wrong with them is told as well.
+        let id = sent.get("id").and_then(Value::as_str)?.to_owned();
+        return Some(ReadNode { id, kind: None, branches: None });
+    };
     let members = form.config.unwrap_or_default();
     let pointer = format!("{pointer}/config");
     let config = Place { members: &members, pointer: &pointer };
     let kind = read_kind(reader, form.kind, config);
+    if let Some(NodeKind::Send(send)) = &kind {
+        reader.sends.push((index, (**send).clone()));
+    }
     let branches = match (form.kind, &kind) {
         (NodeName::Split, Some(NodeKind::Split(shares))) => {
             Some(shares.iter().map(|share| share.name.clone()).collect())

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::domain::automation::graph::Send;
 use crate::domain::contact::attributes;
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::parse::{Purpose, Reference, parse};
@@ -41,6 +42,8 @@ pub(super) struct Reader {
     pub(super) urls: Vec<(String, String)>,
     /// See [`Reading::needs_pii`](super::Reading::needs_pii).
     pub(super) needs_pii: bool,
+    /// Its sends, each with the place of its node.
+    pub(super) sends: Vec<(usize, Send)>,
 }
 
 /// An object and where it stands.

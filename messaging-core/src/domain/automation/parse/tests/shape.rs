@@ -93,6 +93,13 @@ fn faults_of_graphs_are_found_at_their_places() {
             "/graph/edges/0/from required, /graph/edges/1/label unknown_field, /graph/edges/1/to required, /graph/edges/2 invalid_type",
         ),
         (
+            // A node that is broken hides nothing of the edges.
+            json!({"nodes": [tag("a"), {"id": "b", "kind": "sleep"}, {"id": "c", "kind": 1}],
+                "edges": [{"from": "a", "to": "b", "branch": "yes"}, {"from": "b", "to": "d"}, {"from": "e", "to": "c"}]}),
+            "/graph/edges/0/branch unknown_value, /graph/edges/1/to not_found, /graph/edges/2/from not_found, \
+             /graph/nodes/1/kind unknown_value, /graph/nodes/2/kind invalid_type",
+        ),
+        (
             json!({"nodes": [tag("a"), node("b")], "edges": [{"from": "a", "to": "b", "branch": "yes"}]}),
             "/graph/edges/0/branch unknown_value",
         ),

@@ -1,0 +1,131 @@
+//! Automations of a database that came from a copy.
+//!
+//! Contract section 22. How far runs have come on the other server since the copy was taken nobody knows here, so each
+//! automation waits for a person; a page at a time, and whoever is interrupted goes on with those that are left.
+
+use messaging_core::changes::{Changes, Expect, PutRun, Write};
+use messaging_core::domain::automation::run::{Run, RunStatus};
+use messaging_core::domain::automation::{Automation, SHARDS};
+use messaging_core::domain::fence::Fence;
+use messaging_core::ports::store::{CommitError, PageRequest, RunFilter, StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+
+/// Automations of a page.
+const PAGE: usize = 50;
+
+/// Runs that are ended in one commit.
+const RUNS: usize = 200;
+
+/// How often something is decided about again because somebody changed it meanwhile.
+const MAX_COMMITS: usize = 8;
+
+/// Later than any run is due.
+const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
+
+impl App {
+    /// Pauses the automations that were active when the installation was fenced. One that was activated since then waits
+    /// for the end of the fence by itself.
+    pub(super) async fn pause_restored_automations(&self, fence: Fence) -> Result<(), CommitError> {
+        let is_of_copy = |automation: &Automation| automation.activated_at.is_none_or(|at| at < fence.since);
+        let mut after = None;
+        loop {
+            let page = self.store().begun_automations(PageRequest { after, limit: PAGE }).await?;
+            for automation in page.items.into_iter().filter(is_of_copy) {
+                self.hold_back(&automation, is_of_copy).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn hold_back(
+        &self,
+        automation: &Automation,
+        is_of_copy: impl Fn(&Automation) -> bool,
+    ) -> Result<(), CommitError> {
+        for _ in 0..MAX_COMMITS {
+            let found = self.store().automation(automation.workspace_id, automation.id).await?;
+            let Some(Stored { record, revision }) = found.filter(|found| is_of_copy(&found.record)) else {
+                return Ok(());
+            };
+            let Some(held) = record.hold_back(self.now()) else { return Ok(()) };
+            let put = self.put_automation(&held, &held.design.read(), Expect::Revision(revision)).await?;
+            match self.commit_in_background(Changes::from_iter([put])).await {
+                // Somebody has changed it meanwhile, which only people do.
+                Err(CommitError::Conflict) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(CommitError::Conflict)
+    }
+
+    /// Ends a page of the runs that were under way when the installation was fenced; answers how many.
+    pub(crate) async fn exit_restored_runs(&self, fence: Fence) -> Result<usize, CommitError> {
+        let mut after = None;
+        loop {
+            let page = self.store().begun_automations(PageRequest { after, limit: PAGE }).await?;
+            for automation in page.items {
+                let runs = self.restored_runs(&automation, fence).await?;
+                if !runs.is_empty() {
+                    let count = runs.len();
+                    self.exit_all(runs).await?;
+                    return Ok(count);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(0);
+            }
+        }
+    }
+
+    /// Some of the open runs of an automation from before the fence; none when none is left.
+    async fn restored_runs(&self, automation: &Automation, fence: Fence) -> Result<Vec<Stored<Run>>, StoreError> {
+        let (workspace, id) = (automation.workspace_id, automation.id);
+        let is_of_copy = |run: &Stored<Run>| run.record.entered_at < fence.since;
+        for shard in 0..SHARDS {
+            let due = self.store().due_runs(workspace, id, shard, EVER, RUNS).await?;
+            let runs: Vec<_> = due.into_iter().filter(is_of_copy).collect();
+            if !runs.is_empty() {
+                return Ok(runs);
+            }
+        }
+        // Those that wait for something without a time, and those behind runs that began since.
+        for status in [RunStatus::Active, RunStatus::Waiting] {
+            let wanted = RunFilter { status: Some(status), contact_id: None, node_id: None };
+            let mut after = None;
+            loop {
+                let page = self.store().runs(workspace, id, &wanted, PageRequest { after, limit: RUNS }).await?;
+                let mut runs = Vec::new();
+                for run in page.items {
+                    runs.extend(self.store().run(workspace, id, run.id).await?.filter(is_of_copy));
+                }
+                if !runs.is_empty() {
+                    return Ok(runs);
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn exit_all(&self, runs: Vec<Stored<Run>>) -> Result<(), CommitError> {
+        let ended = |stored: Stored<Run>| {
+            let (run, step) = stored.record.exit("restored", self.now()).ok()?;
+            let expect = Expect::Revision(stored.revision);
+            Some(Write::PutRun(Box::new(PutRun { run, expect, steps: vec![step], messages: Vec::new() })))
+        };
+        match self.commit_in_background(runs.into_iter().filter_map(ended).collect()).await {
+            // Somebody has ended or merged one meanwhile: those that are left are found again.
+            Ok(()) | Err(CommitError::Conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What is taken out of the way because the store refuses for good what follows from it, so that the others of its shard go on.
+
+use messaging_core::changes::{Changes, Expect, PutRun, TakeNotes, Write};
+use messaging_core::domain::automation::run::Run;
+use messaging_core::domain::automation::step::goes_before;
+use messaging_core::ports::store::{CommitError, Stored};
+
+use super::Turn;
+use super::walk::fail;
+use crate::jobs::run_automation::RunAutomation;
+use crate::work::job::{JobContext, JobError};
+
+impl RunAutomation {
+    /// Puts aside what a page of one begins with: a run that is due fails and says why, a note or a moment goes.
+    pub(super) async fn put_aside(&self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<(), JobError> {
+        let (store, workspace, id, shard) = (cx.app.store(), self.workspace_id, self.automation_id, self.shard);
+        let aside = |kind: &str, subject: String| cx.app.quarantine(Some(workspace), kind, &subject, why);
+        let mut changes = Changes::from_iter([turn.expected()]);
+        if let Some((up_to, note, _)) = store.automation_notes(workspace, id, shard, 1).await?.pop() {
+            let open = store.open_runs(workspace, id, &[note.contact_id]).await?;
+            let goes_first = |run: &&Stored<Run>| goes_before(&run.record, note.at, turn.automation.activated_at);
+            if let Some(run) = open.iter().find(goes_first) {
+                changes.push(aside("automation_run", run.record.id.to_string()));
+                changes.push(failed(run, turn, why));
+            } else {
+                changes.push(aside("automation_note", note.contact_id.to_string()));
+                changes.push(Write::TakeNotes(TakeNotes { workspace_id: workspace, automation_id: id, shard, up_to }));
+            }
+        } else if let Some(fire) = store.due_dates(workspace, id, shard, turn.now, 1).await?.pop() {
+            changes.push(aside("automation_date", fire.contact_id.to_string()));
+            changes.push(Write::TakeDateFire(workspace, id, fire));
+        } else if let Some(run) = store.due_runs(workspace, id, shard, turn.now, 1).await?.pop() {
+            changes.push(aside("automation_run", run.record.id.to_string()));
+            changes.push(failed(&run, turn, why));
+        } else {
+            return Ok(());
+        }
+        Ok(cx.commit(changes).await?)
+    }
+}
+
+/// The write that ends a run where it stands.
+fn failed(stored: &Stored<Run>, turn: &Turn, why: &CommitError) -> Write {
+    let mut run = stored.record.clone();
+    let step = fail(&mut run, &why.to_string(), turn.now);
+    Write::PutRun(Box::new(PutRun {
+        run,
+        expect: Expect::Revision(stored.revision),
+        steps: vec![step],
+        messages: Vec::new(),
+    }))
+}
