@@ -182,13 +182,13 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
                 answers_are_those_of_memory;
-            automation_notes: each_cause_makes_its_notes_in_order, who_is_on_the_way_hears_what_its_version_waits_for,
+            automation_notes: each_cause_makes_its_notes_in_order, events_that_enter_nobody_make_no_note, who_is_on_the_way_hears_what_its_version_waits_for,
                 a_paused_automation_hears_for_its_runs_alone, events_of_messages_are_told_but_for_machines,
                 notes_are_taken_once, notes_make_jobs_due, notes_know_how_deep_they_are, moves_of_segments_are_told,
                 a_commit_that_is_refused_tells_nobody,
                 suppressions_of_attributes_are_told_when_changes_are_followed;
             automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
-                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
+                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run, the_first_wait_of_a_run_is_told,
                 entries_change_with_their_revision, entries_of_a_day_are_counted,
                 a_commit_expects_how_often_somebody_has_entered, dates_fire_once,
                 counts_follow_the_runs, a_job_is_due_when_its_run_is, runs_of_a_merged_contact_go_on,
