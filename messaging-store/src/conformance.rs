@@ -237,7 +237,7 @@ macro_rules! conformance_tests {
                 jobs_are_counted, the_jobs_of_lanes_are_counted, jobs_are_listed_by_kind_and_removed, queues_are_summed_up;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
+            lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, senders_take_turns_within_one_limit, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::hold::{Hold, HoldReason};
 use super::status::{EventKind, MessageStatus};
 use super::{Message, MessageEvent};
+use crate::domain::campaign::CampaignStatus;
 use crate::domain::channel::Channel;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;
@@ -81,6 +82,14 @@ pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hol
         Some(since) => Some(Hold { reason: HoldReason::Paused, until: None, since: since.max(message.created_at) }),
         None => message.hold,
     }
+}
+
+/// What a message of a campaign that sends waits for where nothing else holds it: its turn among the others to its domain.
+/// There are too many of them to be told one by one, so that is in no row.
+pub fn turn_of(message: &Message, campaign: CampaignStatus) -> Option<Hold> {
+    let waits = message.status == MessageStatus::Queued && campaign == CampaignStatus::Sending;
+    let turn = Hold { reason: HoldReason::DomainPace, until: None, since: message.created_at };
+    message.hold.or((waits && !message.is_redacted()).then_some(turn))
 }
 
 /// When a message that waits for its time is due: what was asked for, or the time in the recipient's zone.
@@ -520,6 +529,21 @@ mod tests {
             let expected = waits.then_some(Hold { reason: HoldReason::Paused, until: None, since: NOW });
             assert_eq!(paused, expected, "{status:?}");
         }
+    }
+
+    #[test]
+    fn a_message_of_a_campaign_that_sends_waits_for_its_turn_where_nothing_else_holds_it() {
+        let turn =
+            Hold { reason: HoldReason::DomainPace, until: None, since: message(MessageStatus::Queued).created_at };
+        for status in MessageStatus::ALL {
+            let message = message(status);
+            let expected = (status == MessageStatus::Queued).then_some(turn);
+            assert_eq!(turn_of(&message, CampaignStatus::Sending), expected, "{status:?}");
+            assert_eq!(turn_of(&message, CampaignStatus::Scheduled), None, "{status:?}");
+        }
+        let quiet = Some(Hold { reason: HoldReason::QuietHours, until: Some(NOW), since: NOW });
+        let held = Message { hold: quiet, ..message(MessageStatus::Queued) };
+        assert_eq!(turn_of(&held, CampaignStatus::Sending), quiet);
     }
 
     #[test]
