@@ -55,20 +55,19 @@ impl Place {
     }
 }
 
-/// Steps as arrays without names: there are many of them.
+/// Steps as arrays without names: there are many of them. A detail that says only until when a run waits is that time.
 pub(crate) fn steps_text(steps: &[RunStep]) -> Result<String, serde_json::Error> {
     let rows: Vec<Vec<Value>> = steps
         .iter()
         .map(|step| {
             let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
-            let detail = if step.detail.is_empty() { Value::Null } else { Value::Object(step.detail.clone()) };
             let mut row = vec![
                 Value::from(step.at.as_millis()),
                 Value::from(number(&StepOutcome::ALL, &step.outcome)),
                 text(&step.node_id),
                 text(&step.branch),
                 text(&step.reason),
-                detail,
+                short(&step.detail),
             ];
             while row.last().is_some_and(Value::is_null) {
                 row.pop();
@@ -77,6 +76,20 @@ pub(crate) fn steps_text(steps: &[RunStep]) -> Result<String, serde_json::Error>
         })
         .collect();
     serde_json::to_string(&rows)
+}
+
+/// The detail of a step: nothing, a time, or its members.
+fn short(detail: &Map<String, Value>) -> Value {
+    let until = detail.get("until").and_then(Value::as_str).and_then(|text| text.parse::<Timestamp>().ok());
+    match until {
+        Some(until) if *detail == waiting_until(until) => Value::from(until.as_millis()),
+        _ if detail.is_empty() => Value::Null,
+        _ => Value::Object(detail.clone()),
+    }
+}
+
+fn waiting_until(until: Timestamp) -> Map<String, Value> {
+    Map::from_iter([("until".to_owned(), Value::String(until.to_string()))])
 }
 
 /// The steps of a text; `None` of another text.
@@ -89,11 +102,42 @@ pub(crate) fn read_steps(text: &str) -> Option<Vec<RunStep>> {
         let at = Timestamp::from_millis(next().as_i64()?);
         let outcome = *StepOutcome::ALL.get(usize::try_from(next().as_u64()?).ok()?)?;
         let (node_id, branch, reason) = (text(next()), text(next()), text(next()));
-        let detail = if let Value::Object(detail) = next() { detail } else { Map::new() };
+        let detail = match next() {
+            Value::Object(detail) => detail,
+            Value::Number(until) => waiting_until(Timestamp::from_millis(until.as_i64()?)),
+            _ => Map::new(),
+        };
         Some(RunStep { at, node_id, outcome, branch, reason, detail })
     };
     rows.into_iter().map(step).collect()
 }
+
+/// Whether the first steps of a run say what its row says: it entered, and waits at its node until it is due. They are
+/// told by [`untold_steps`] then, and kept once the run goes on.
+pub(crate) fn are_untold(run: &Run, steps: &[RunStep]) -> bool {
+    let (Some(due_at), Some(node)) = (run.due_at, &run.node_id) else { return false };
+    if !node.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
+        return false;
+    }
+    let step = |at, node_id: Option<String>, outcome, detail| RunStep {
+        at,
+        node_id,
+        outcome,
+        branch: None,
+        reason: None,
+        detail,
+    };
+    let entered = step(run.entered_at, None, StepOutcome::Entered, Map::new());
+    *steps == [entered, step(run.arrived_at, run.node_id.clone(), StepOutcome::Waiting, waiting_until(due_at))]
+}
+
+/// The steps of a run `r` at a node `node` that its row tells, as [`read_steps`] reads them. Ids of nodes need no escapes.
+macro_rules! untold_steps {
+    () => {
+        "'[[' || r.entered_at || ',0],[' || (r.entered_at + r.arrived) || ',4,\"' || node.id || '\",null,null,' || r.due_at || ']]'"
+    };
+}
+pub(crate) use untold_steps;
 
 /// The id at a place of the ids of a note.
 fn part<I: Id>(what: &[u8], place: usize) -> Option<I> {
@@ -112,4 +156,37 @@ pub(crate) fn cause(kind: i64, what: &[u8]) -> Option<Cause> {
         kinds::SEGMENT_LEFT => Cause::SegmentLeft(part(what, 0)?),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn steps_are_read_as_they_were_written() {
+        let step = |at, outcome, node: Option<&str>, detail: Value| RunStep {
+            at: Timestamp::from_millis(at),
+            node_id: node.map(ToOwned::to_owned),
+            outcome,
+            branch: None,
+            reason: None,
+            detail: detail.as_object().cloned().unwrap_or_default(),
+        };
+        let steps = [
+            step(1_769_850_900_000, StepOutcome::Entered, None, json!({})),
+            step(1_769_850_900_000, StepOutcome::Sent, Some("s"), json!({"message_id": "msg_1"})),
+            step(1_769_850_900_000, StepOutcome::Waiting, Some("w"), json!({"until": "2026-01-31T10:15:00.000Z"})),
+            step(1_769_850_900_001, StepOutcome::Waiting, Some("w"), json!({"until": "tomorrow"})),
+            step(5, StepOutcome::Waiting, Some("w"), json!({"until": "2026-01-31T10:15:00.000Z", "x": 1})),
+        ];
+        let text = steps_text(&steps).unwrap();
+        assert!(text.contains("[1769850900000,4,\"w\",null,null,1769854500000]"), "{text}");
+        assert_eq!(read_steps(&text).unwrap(), steps);
+        // As earlier versions wrote them.
+        let earlier = r#"[[1769850900000,0],[1769850900000,4,"w",null,null,{"until":"2026-01-31T10:15:00.000Z"}]]"#;
+        assert_eq!(read_steps(earlier).unwrap(), [steps[0].clone(), steps[2].clone()]);
+        assert_eq!(read_steps("[[null,0]]"), None);
+    }
 }

@@ -183,13 +183,13 @@ macro_rules! conformance_tests {
                 other_workspaces_are_not_there;
             automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
                 answers_are_those_of_memory;
-            automation_notes: each_cause_makes_its_notes_in_order, who_is_on_the_way_hears_what_its_version_waits_for,
+            automation_notes: each_cause_makes_its_notes_in_order, events_that_enter_nobody_make_no_note, who_is_on_the_way_hears_what_its_version_waits_for,
                 a_paused_automation_hears_for_its_runs_alone, events_of_messages_are_told_but_for_machines,
                 notes_are_taken_once, notes_make_jobs_due, notes_know_how_deep_they_are, moves_of_segments_are_told,
                 a_commit_that_is_refused_tells_nobody,
                 suppressions_of_attributes_are_told_when_changes_are_followed;
             automation_runs: runs_round_trip, a_run_changes_with_its_revision, due_runs_come_in_their_order_by_share,
-                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run,
+                runs_are_listed_by_state_contact_and_node, steps_and_messages_are_kept_with_a_run, the_first_wait_of_a_run_is_told,
                 entries_change_with_their_revision, entries_of_a_day_are_counted,
                 a_commit_expects_how_often_somebody_has_entered, dates_fire_once,
                 counts_follow_the_runs, a_job_is_due_when_its_run_is, runs_of_a_merged_contact_go_on,
@@ -239,7 +239,7 @@ macro_rules! conformance_tests {
                 jobs_are_counted, the_jobs_of_lanes_are_counted, jobs_are_listed_by_kind_and_removed, queues_are_summed_up;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, a_lane_gives_no_more_than_allowed,
+            lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, senders_take_turns_within_one_limit, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,
                 held_lanes_are_left_alone, a_lane_let_go_is_claimed_at_once,
                 a_job_added_to_a_leased_lane_is_claimed, an_empty_lane_is_forgotten,

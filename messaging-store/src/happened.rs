@@ -1,10 +1,13 @@
 //! What happens to contacts that automations may listen for.
 
+use std::sync::OnceLock;
+
 use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{AutomationStatus, SHARDS};
 use messaging_core::domain::message::EventKind;
-use messaging_core::domain::segment::filter::MessageEventKind;
+use messaging_core::domain::product_event::ProductEvent;
+use messaging_core::domain::segment::filter::{MessageEventKind, PropertyTest};
 use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -31,8 +34,8 @@ pub(crate) const fn shard(contact: i64) -> u8 {
 /// Something that happened to a contact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Happened<'a> {
-    /// A product event, with its number and its name.
-    Event(EventId, i64, &'a str),
+    /// A product event.
+    Event(&'a EventHappened<'a>),
     /// An event of a message, which no machine caused.
     Message(&'a MessageHappened),
     Created,
@@ -47,6 +50,71 @@ pub(crate) enum Happened<'a> {
         member: bool,
         is_silent: bool,
     },
+}
+
+/// A product event, with its number.
+#[derive(Debug)]
+pub(crate) struct EventHappened<'a> {
+    event: &'a ProductEvent,
+    n: i64,
+    /// Its properties, read when somebody asks.
+    members: OnceLock<Map<String, Value>>,
+}
+
+impl<'a> EventHappened<'a> {
+    pub(crate) const fn new(event: &'a ProductEvent, n: i64) -> Self {
+        Self { event, n, members: OnceLock::new() }
+    }
+}
+
+/// What enters contacts into an automation, as it is listened for.
+#[derive(Debug)]
+pub(crate) struct EntersBy {
+    interest: EntryInterest,
+    /// What must hold for the properties of a product event.
+    tests: Vec<PropertyTest>,
+}
+
+impl EntersBy {
+    /// What is stored of an automation at a revision: what enters, and the conditions apart, which earlier versions do not
+    /// know.
+    pub(crate) fn stored(
+        interest: &EntryInterest,
+        revision: u32,
+    ) -> Result<(String, Option<String>), serde_json::Error> {
+        match interest {
+            EntryInterest::EventWhere(name, conditions) => {
+                let entry = serde_json::to_string(&EntryInterest::Event(name.clone()))?;
+                Ok((entry, Some(serde_json::to_string(&(revision, conditions))?)))
+            }
+            other => Ok((serde_json::to_string(other)?, None)),
+        }
+    }
+
+    /// Reads what is stored at a revision. Conditions of another revision count for nothing: who reads a note asks again.
+    pub(crate) fn read(entry: &str, conditions: Option<&str>, revision: u32) -> Result<Self, serde_json::Error> {
+        let entry: EntryInterest = serde_json::from_str(entry)?;
+        let conditions: Option<(u32, Vec<Value>)> = conditions.map(serde_json::from_str).transpose()?;
+        let interest = match (entry, conditions) {
+            (EntryInterest::Event(name), Some((of, conditions))) if of == revision => {
+                EntryInterest::EventWhere(name, conditions)
+            }
+            (entry, _) => entry,
+        };
+        Ok(Self { tests: interest.tests(), interest })
+    }
+
+    /// Whether a contact may enter by a product event. An automation that many events miss costs them no row: only who
+    /// may enter is noted.
+    fn admits(&self, happened: &EventHappened<'_>) -> bool {
+        let (EntryInterest::Event(name) | EntryInterest::EventWhere(name, _)) = &self.interest else { return false };
+        *name == happened.event.name
+            && !happened.event.starts_nothing()
+            && (self.tests.is_empty() || {
+                let members = happened.members.get_or_init(|| happened.event.properties.members());
+                self.tests.iter().all(|test| test.may_hold(members))
+            })
+    }
 }
 
 /// An event of a message.
@@ -64,9 +132,9 @@ pub(crate) struct MessageHappened {
 
 impl Happened<'_> {
     /// Whether a contact may enter an automation by it.
-    pub(crate) fn enters(self, entry: &EntryInterest) -> bool {
-        match (self, entry) {
-            (Self::Event(_, _, name), EntryInterest::Event(wanted)) => name == wanted,
+    pub(crate) fn enters(self, entry: &EntersBy) -> bool {
+        match (self, &entry.interest) {
+            (Self::Event(event), _) => entry.admits(event),
             (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
                 message.trigger == Some(*event)
                     && campaign.is_none_or(|id| message.campaign_id == Some(id))
@@ -89,7 +157,7 @@ impl Happened<'_> {
     /// Whether a run may go on or end by it.
     pub(crate) fn moves(self, interest: &RunInterest) -> bool {
         match self {
-            Self::Event(_, _, name) => interest.everything || interest.events.iter().any(|wanted| wanted == name),
+            Self::Event(one) => interest.everything || interest.events.contains(&one.event.name),
             Self::Message(_) => interest.everything || interest.messages,
             Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
             // Nobody is on the way who has just been made, and members of segments follow from other changes.
@@ -100,7 +168,7 @@ impl Happened<'_> {
     /// The kind and the ids of a note, and what finds its event, as stored.
     pub(crate) fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
         match self {
-            Self::Event(id, n, _) => (kinds::EVENT, id.to_bytes().to_vec(), Some(n)),
+            Self::Event(one) => (kinds::EVENT, one.event.id.to_bytes().to_vec(), Some(one.n)),
             Self::Message(message) => {
                 let ids = [message.event_id.to_bytes(), message.message_id.to_bytes()];
                 (kinds::MESSAGE, ids.concat(), Some(message.at.as_millis()))

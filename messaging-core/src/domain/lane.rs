@@ -4,6 +4,9 @@
 //! recipients, a receiver of webhooks. All lanes of one class and workspace are a [`Flow`]; flows take turns by weight
 //! ([`FairTurns`](super::fair_turns::FairTurns)), lanes of a flow by how long they waited.
 //!
+//! Mail of a campaign or an automation has a lane for each sender, so that senders take turns; lanes that differ in the
+//! sender alone share one limit ([`Lane::shared`]), because it is the resource that is slow.
+//!
 //! All jobs of a lane are claimed by one process at a time.
 
 use std::borrow::Borrow;
@@ -14,6 +17,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::WorkspaceId;
+
+/// Stands before the sender in the text form of a lane.
+const SENDER: char = '#';
 
 /// How soon a job is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,8 +84,9 @@ impl fmt::Display for Flow {
 pub struct Lane {
     text: Arc<str>,
     flow: Flow,
-    /// Where the resource begins in `text`.
+    /// Where the resource begins in `text`, and where it ends.
     resource_at: usize,
+    resource_end: usize,
 }
 
 impl Lane {
@@ -98,7 +105,14 @@ impl Lane {
 
     fn of(flow: Flow, resource: &str) -> Self {
         let text = format!("{flow}/{resource}");
-        Self { resource_at: text.len() - resource.len(), text: text.into(), flow }
+        let resource_end = Self::shared_part(&text).len();
+        Self { resource_at: text.len() - resource.len(), resource_end, text: text.into(), flow }
+    }
+
+    /// The lane of one of several senders that use the resource: `b/ws_…/email:example.org#cmp_…`.
+    #[must_use]
+    pub fn of_sender(&self, sender: impl fmt::Display) -> Self {
+        Self::parse(&format!("{}{SENDER}{sender}", self.shared()))
     }
 
     /// The lane of a text form; every text is one.
@@ -106,7 +120,12 @@ impl Lane {
         let flow_end = text.match_indices('/').nth(1).map(|(at, _)| at);
         let parsed = flow_end.and_then(|end| Some((Flow::parse(text.get(..end)?)?, end + 1)));
         let (flow, resource_at) = parsed.unwrap_or((Flow { class: JobClass::Transactional, workspace: None }, 0));
-        Self { text: text.into(), flow, resource_at }
+        Self { text: text.into(), flow, resource_at, resource_end: Self::shared_part(text).len() }
+    }
+
+    /// The text form of a lane without its sender, if it has one.
+    pub fn shared_part(text: &str) -> &str {
+        text.rsplit_once(SENDER).map_or(text, |(shared, _)| shared)
     }
 
     /// The text form.
@@ -124,9 +143,14 @@ impl Lane {
         self.flow.class
     }
 
-    /// What its jobs share: `email:example.org`.
+    /// What its jobs share with those of other senders: `email:example.org`.
     pub fn resource(&self) -> &str {
-        &self.text[self.resource_at..]
+        self.text.get(self.resource_at..self.resource_end).unwrap_or_default()
+    }
+
+    /// The text form of the lane that all senders to the resource have in common: limits are counted by it.
+    pub fn shared(&self) -> &str {
+        self.text.get(..self.resource_end).unwrap_or_default()
     }
 }
 
@@ -208,6 +232,21 @@ mod tests {
             Lane::new(JobClass::Bulk, workspace, "email:example.org").as_str(),
             format!("b/{workspace}/email:example.org")
         );
+    }
+
+    #[test]
+    fn senders_have_lanes_of_their_own_that_share_a_limit() {
+        let all = Lane::new(JobClass::Bulk, WorkspaceId::from_bytes([7; 16]), "email:example.org");
+        let (one, other) = (all.of_sender("cmp_1"), all.of_sender("cmp_2"));
+        assert_eq!(one.as_str(), format!("{all}#cmp_1"));
+        assert_eq!(one.of_sender("cmp_2"), other);
+        for lane in [&one, &other, &Lane::parse(one.as_str()), &all] {
+            assert_eq!((lane.shared(), lane.resource(), lane.flow()), (all.as_str(), "email:example.org", all.flow()));
+        }
+        assert!(one != other && one != all);
+        // A sender begins nowhere but behind the resource.
+        let odd = Lane::parse("#/x/y");
+        assert_eq!((odd.as_str(), odd.resource(), odd.shared()), ("#/x/y", "", ""));
     }
 
     #[test]

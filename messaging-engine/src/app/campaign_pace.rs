@@ -72,16 +72,16 @@ impl CampaignPace {
 
     /// A released message begins, or waits until the limit lets it.
     pub(crate) fn begin(&self, id: CampaignId, limit: u32, now: Timestamp) -> Result<(), Timestamp> {
-        self.with(id, limit, now, |paced| {
-            paced.released.pop_front();
-            match paced.begun.take(1, now) {
-                0 => Err(paced.begun.next_at(now).unwrap_or(now)),
-                _ => Ok(()),
+        self.with(id, limit, now, |paced| match paced.begun.take(1, now) {
+            0 => Err(paced.begun.next_at(now).unwrap_or(now)),
+            _ => {
+                paced.released.pop_front();
+                Ok(())
             }
         })
     }
 
-    /// A released message does not begin.
+    /// A released message does not begin: another may be released in its place.
     pub(crate) fn put_back(&self, id: CampaignId) {
         if let Some(paced) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&id) {
             paced.released.pop_front();

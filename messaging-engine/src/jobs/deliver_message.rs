@@ -61,7 +61,8 @@ impl DeliverMessage {
     /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
     /// repeats or delays what another has taken. Each shares a lane with all mail of its class and workspace to its
     /// domain; the other channels share lanes by workspace, each of which has its own provider account. A message of
-    /// a campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing).
+    /// a campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing). Each campaign and
+    /// automation is a sender of its own there, so that they take turns.
     pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
         if message.channel != Channel::Email || cc.is_empty() && bcc.is_empty() {
@@ -80,6 +81,7 @@ impl DeliverMessage {
     /// The job of a message that an automation sends as marketing, which is bulk.
     pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
+        let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));
         Self { marketing: Some(terms), ..Self::in_lane(message, lane) }
     }
 
@@ -98,8 +100,8 @@ impl DeliverMessage {
     }
 
     fn lane(message: &Message, resource: &str) -> Lane {
-        let class = if message.campaign_id.is_some() { JobClass::Bulk } else { JobClass::Transactional };
-        Lane::new(class, message.workspace_id, resource)
+        let of = |class| Lane::new(class, message.workspace_id, resource);
+        message.campaign_id.map_or_else(|| of(JobClass::Transactional), |id| of(JobClass::Bulk).of_sender(id))
     }
 
     const fn in_lane(message: &Message, lane: Lane) -> Self {

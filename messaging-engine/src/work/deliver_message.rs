@@ -109,16 +109,14 @@ impl Job for DeliverMessage {
         let request = match request {
             Some(request) => request,
             // Nobody is left to whom anything could be said.
-            None if run.message.is_redacted() && run.message.status.is_settled() => {
-                return Ok(cx.finish(Changes::default()).await?);
-            }
+            None if run.message.is_redacted() && run.message.status.is_settled() => return run.end(cx).await,
             None => return run.fail_without_content(cx, "the content is no longer stored").await,
         };
         let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
         let everyone = recipients::all(&run.message.to, &list(&request.input.cc), &list(&request.input.bcc));
         run.find_addressees(&everyone);
         if run.addressees.is_empty() {
-            return Ok(cx.finish(Changes::default()).await?);
+            return run.end(cx).await;
         }
         if let Some(performed) = conclude(&cx.app, &run.message, run.trial(), &run.addressees) {
             return run.record(cx, performed).await;
@@ -216,7 +214,7 @@ impl DeliverMessage {
     /// Whose slowness keeps what is in memory for it: a mail server's, whoever sends to it, or a provider's.
     fn peer(&self) -> &str {
         let resource = self.lane.resource();
-        if resource.starts_with(lanes::EMAIL) { resource } else { self.lane.as_str() }
+        if resource.starts_with(lanes::EMAIL) { resource } else { self.lane.shared() }
     }
 
     /// Notes that a transaction with these recipients begins.
@@ -288,6 +286,16 @@ impl Run {
         self.message.channel != Channel::Email && (was_attempted || !self.expiry.is_zero())
     }
 
+    /// Ends the job, which has nothing to do any more. A campaign may have waited for its end.
+    async fn end(self, cx: &JobContext) -> Result<(), JobError> {
+        if let Some(permit) = self.permit {
+            permit.give_back_turn(&cx.app);
+        }
+        let (workspace, now) = (self.message.workspace_id, cx.app.now());
+        let wake = self.message.campaign_id.map(|campaign| App::wake_campaign(workspace, campaign, now));
+        Ok(cx.finish(wake.into_iter().collect()).await?)
+    }
+
     /// The attempt at a message of a campaign did not begin.
     async fn not_begun(self, cx: &JobContext, log: &TransactionLog) -> Result<(), JobError> {
         let (refused, message) = {
@@ -355,6 +363,7 @@ impl Run {
         self.message = state.message.clone();
         self.found_ambiguous = state.found_ambiguous;
         self.job.reserved_at = state.job.reserved_at;
+        self.permit = state.permit.take();
         performed.urls = std::mem::take(&mut state.urls);
     }
 
@@ -425,6 +434,10 @@ impl Run {
             moved_to,
             took,
         } = performed;
+        if let Some(permit) = self.permit.take() {
+            // Before the commit, which wakes the campaign.
+            permit.give_back_turn(&cx.app);
+        }
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;

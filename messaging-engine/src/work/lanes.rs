@@ -44,7 +44,7 @@ const HUNG: usize = 2;
 /// Windows of lanes without jobs are remembered up to this number of lanes.
 const REMEMBERED: usize = 1024;
 
-/// The windows of the lanes.
+/// The windows of the lanes; those of all senders to a resource are one.
 #[derive(Debug)]
 pub(super) struct Lanes {
     windows: HashMap<Lane, LaneWindow>,
@@ -79,14 +79,14 @@ impl Lanes {
     /// A job of the lane begins.
     pub(super) fn begin(&mut self, lane: &Lane) {
         *self.flows.entry(lane.flow()).or_default() += 1;
-        if let Some(known) = self.windows.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane.shared()) {
             known.in_work += 1;
             return;
         }
         if self.windows.len() >= REMEMBERED {
             self.windows.retain(|_, lane| lane.in_work > 0);
         }
-        self.windows.insert(lane.clone(), LaneWindow { in_work: 1, window: SMALLEST });
+        self.windows.insert(Lane::parse(lane.shared()), LaneWindow { in_work: 1, window: SMALLEST });
     }
 
     /// A job of the lane ended after `took`.
@@ -102,7 +102,7 @@ impl Lanes {
                 self.flows.remove(&flow);
             }
         }
-        if let Some(known) = self.windows.get_mut(lane) {
+        if let Some(known) = self.windows.get_mut(lane.shared()) {
             known.in_work -= 1;
             known.window = if took.work < QUICK {
                 (known.window + 1).min(LARGEST)

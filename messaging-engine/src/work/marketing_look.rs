@@ -163,6 +163,14 @@ impl Permit {
         Ok(())
     }
 
+    /// Gives back the place that the message has under the rate limit of its campaign from its release to its turn: it ends
+    /// without an attempt.
+    pub(super) fn give_back_turn(self, app: &App) {
+        if let Some((campaign, _)) = self.pace {
+            app.campaign_pace().put_back(campaign);
+        }
+    }
+
     /// The write by which the message takes its place at `now`.
     pub(super) fn reservation(&self, now: Timestamp) -> Option<Write> {
         let (sends, expect) = self.sends.as_ref()?;
@@ -192,7 +200,9 @@ pub(super) async fn turn_away(
 ) -> Result<(), JobError> {
     let now = cx.app.now();
     let Some(campaign) = message.campaign_id else { return turn_away_from(cx, message, job, refusal, now).await };
-    cx.app.campaign_pace().put_back(campaign);
+    if job.reserved_at.is_none() && refusal != Refusal::Unknown {
+        cx.app.campaign_pace().put_back(campaign);
+    }
     let waits = message.status == MessageStatus::Queued;
     let unchanged = Write::ExpectMessage(message.workspace_id, message.id, message.revision);
     let mut changes = match refusal {
@@ -300,7 +310,9 @@ async fn settle(
 pub(super) async fn let_go(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<(), JobError> {
     let mut changes = give_back(cx, message, job).await?;
     if let Some(campaign) = message.campaign_id {
-        cx.app.campaign_pace().put_back(campaign);
+        if job.reserved_at.is_none() {
+            cx.app.campaign_pace().put_back(campaign);
+        }
         changes.push(App::wake_campaign(message.workspace_id, campaign, cx.app.now()));
     }
     Ok(cx.finish(changes).await?)

@@ -5,6 +5,7 @@ mod ends;
 mod restored;
 mod time;
 mod tokens;
+mod turns;
 
 use std::ops::Deref;
 use std::time::Duration;

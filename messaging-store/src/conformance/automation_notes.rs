@@ -8,12 +8,13 @@ use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
+use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
 use messaging_core::ports::store::{Store, StoreCursor};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::automation_samples::{entered_by, lanes, listening, put_run};
 use super::sample::{
@@ -115,6 +116,56 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     let Some((.., Some(Happened::Message(fact)))) = clicks.first() else { panic!("{clicks:?}") };
     assert_eq!((fact.event, fact.at, fact.url.as_deref()), (MessageEventKind::Click, at(5), Some("x")));
     assert_eq!((fact.campaign_id, fact.template_id, fact.channel), (Some(campaign), Some(template), Channel::Email));
+}
+
+/// Of product events that enter nobody, because the conditions of the trigger do not hold for them or they happened long
+/// before they arrived, no note is kept; of those that move a run there is one all the same, by which nobody enters.
+pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let [expensive, other, dated] = [(); 3].map(|()| automation(workspace));
+    let bought = |condition: Value| EntryInterest::EventWhere("bought".to_owned(), vec![condition]);
+    let over = json!({"property": "total", "op": "gt", "value": 50});
+    put(store, [entered_by(&expensive, bought(over.clone()))]).await;
+    put(store, [entered_by(&other, bought(json!({"property": "items.sku", "op": "neq", "value": "B"})))]).await;
+    let recent = json!({"property": "on", "op": "before", "value": "2020-01-01"});
+    put(store, [entered_by(&dated, bought(recent))]).await;
+    let ann = contact(workspace);
+    put(store, [add_contact(&ann)]).await;
+    let with = |properties: Value| {
+        let properties = object(&properties).into();
+        ProductEvent { properties, occurred_at: at(0), ..product_event(&ann, "bought") }
+    };
+    let [much, little, none, b] = [
+        json!({"total": 51, "on": "2019-01-01", "items": {"sku": "B"}}),
+        json!({"total": 50}),
+        json!({}),
+        json!({"total": "51", "items": {"sku": "b"}}),
+    ]
+    .map(with);
+    let late = ProductEvent { occurred_at: at(-86_400_001), ..much.clone() };
+    let late = ProductEvent { id: id(), ..late };
+    let named = ProductEvent { id: id(), name: "Bought".to_owned(), ..much.clone() };
+    put(store, [Write::AppendProductEvents(vec![much.clone(), little.clone(), none.clone(), b.clone(), late, named])])
+        .await;
+    let entered = async |of: &Automation| take(store, of).await;
+    let of = |events: &[&ProductEvent]| -> Vec<_> {
+        events.iter().map(|event| note(&ann, Cause::Event(event.id), 0)).collect()
+    };
+    assert_eq!(entered(&expensive).await, of(&[&much]));
+    assert_eq!(entered(&other).await, of(&[&little, &none]));
+    // Where it depends on the zone who reads the note decides.
+    assert_eq!(entered(&dated).await, of(&[&much, &little, &none, &b]));
+
+    let interest = Interest {
+        entry: Some(bought(over)),
+        runs: RunInterest { events: vec!["bought".to_owned()], ..RunInterest::default() },
+    };
+    put(store, [listening(&expensive, interest, Vec::new(), Expect::Revision(1))]).await;
+    put(store, [put_run(&run(&expensive, &ann), Expect::Absent)]).await;
+    let again = ProductEvent { id: id(), ..little };
+    put(store, [Write::AppendProductEvents(vec![again.clone()])]).await;
+    let moved = Note { may_enter: false, ..note(&ann, Cause::Event(again.id), 0) };
+    assert_eq!(entered(&expensive).await, [moved]);
 }
 
 /// An automation whose runs wait for something, with a contact on its way.

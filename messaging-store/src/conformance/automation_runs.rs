@@ -1,5 +1,7 @@
 //! Runs of automations, entries of contacts, moments of dates, and their counts.
 
+use std::time::Duration;
+
 use messaging_core::changes::{
     CountNodes, DateFire, Expect, ExpectEntries, MoveRuns, PutDateFires, PutRun, RunKey, Write,
 };
@@ -151,6 +153,60 @@ pub async fn runs_are_listed_by_state_contact_and_node(store: &dyn Store) {
     let oldest: Vec<_> =
         expected.iter().rev().filter(|run| run.status.is_open() && run.contact_id == people[1].id).collect();
     assert_eq!(open.iter().map(|run| &run.record).collect::<Vec<_>>(), oldest);
+}
+
+/// What a run did that waits where it began is told whether it still waits, moved to another contact, went on or ended.
+pub async fn the_first_wait_of_a_run_is_told(store: &dyn Store) {
+    let (one, people) = begin(store, 2).await;
+    let workspace = one.workspace_id;
+    let told = async |run: &Run| {
+        store.run_steps(RunKey { workspace_id: workspace, automation_id: one.id, run_id: run.id }).await.unwrap()
+    };
+    for arrives in [0, 250] {
+        let begun = run(&one, &people[0]);
+        let begun = Run { arrived_at: begun.entered_at + Duration::from_millis(arrives), ..begun };
+        let until = object(&json!({"until": begun.due_at}));
+        let first = [
+            RunStep { at: begun.entered_at, ..step(StepOutcome::Entered, None) },
+            RunStep { at: begun.arrived_at, detail: until, ..step(StepOutcome::Waiting, Some("w")) },
+        ];
+        // A run that says anything else, in whatever small way, is told as it was put.
+        let otherwise = [
+            vec![first[0].clone(), RunStep { reason: Some("x".to_owned()), ..first[1].clone() }],
+            vec![first[0].clone(), RunStep { detail: object(&json!({})), ..first[1].clone() }],
+            vec![first[1].clone()],
+            vec![],
+        ];
+        let put_with = |run: &Run, expect, steps: &[RunStep]| {
+            Write::PutRun(Box::new(PutRun { run: run.clone(), expect, steps: steps.to_vec(), messages: Vec::new() }))
+        };
+        for steps in otherwise {
+            let other = Run { id: id(), ..begun.clone() };
+            put(store, [put_with(&other, Expect::Absent, &steps)]).await;
+            assert_eq!(told(&other).await, steps);
+        }
+        put(store, [put_with(&begun, Expect::Absent, &first)]).await;
+        assert_eq!(told(&begun).await, first);
+        let next =
+            RunStep { at: at(6_000), branch: Some("next".to_owned()), ..step(StepOutcome::Continued, Some("w")) };
+        let later = Run { due_at: Some(at(9_000)), arrived_at: at(6_000), ..standing(&begun, "other") };
+        refuse(store, [put_with(&later, Expect::Revision(2), std::slice::from_ref(&next))]).await;
+        assert_eq!(told(&begun).await, first);
+        put(store, [put_with(&later, Expect::Revision(1), std::slice::from_ref(&next))]).await;
+        assert_eq!(told(&begun).await, [first[0].clone(), first[1].clone(), next.clone()]);
+        let over = ended(&later, RunStatus::Completed, at(9_000));
+        put(store, [put_with(&over, Expect::Revision(2), &[])]).await;
+        assert_eq!(told(&begun).await, [first[0].clone(), first[1].clone(), next]);
+        let moved = Run { id: id(), contact_id: people[1].id, ..begun };
+        put(store, [put_with(&moved, Expect::Absent, &first)]).await;
+        if arrives > 0 {
+            put(store, merge(workspace, &people[1], &people[0])).await;
+            assert_eq!(told(&moved).await, first);
+            let moved = Run { contact_id: people[0].id, ..moved };
+            put(store, [put_with(&ended(&moved, RunStatus::Exited, at(10)), Expect::Revision(2), &[])]).await;
+            assert_eq!(told(&moved).await, first);
+        }
+    }
 }
 
 /// The steps of a run come back in their order, and its messages lead to it.

@@ -33,6 +33,33 @@ pub async fn a_busy_lane_does_not_delay_others(store: &dyn Store) {
     assert_eq!(counts.len(), 21);
 }
 
+/// Those who send to one resource get no more together than one of them would, each in its turn, and are left alone
+/// together.
+pub async fn senders_take_turns_within_one_limit(store: &dyn Store) {
+    let shared = Lane::new(JobClass::Bulk, id(), "email:a.example");
+    let senders = ["one", "two", "three"].map(|sender| shared.of_sender(sender));
+    for (lane, count) in senders.iter().zip([9, 2, 3]) {
+        enqueue_many(store, lane.as_str(), 0, count).await;
+    }
+    let shares = HashMap::from([(shared.clone(), 2)]);
+    let mut given = Vec::new();
+    for now in 1..4 {
+        let claimed = store.claim(Claim { shares: shares.clone(), ..claim(now) }).await.unwrap();
+        assert_eq!(claimed.len(), 2, "{claimed:?}");
+        given.extend(per_lane(&claimed).into_keys().map(ToOwned::to_owned));
+        put(store, finish(&claimed)).await;
+    }
+    given.sort_unstable();
+    given.dedup();
+    assert_eq!(given.len(), 3, "{given:?}");
+    let held = Claim { hold: vec![(shared.clone(), monotonic(9))], ..claim(4) };
+    assert_eq!(store.claim(held).await.unwrap(), []);
+    let claimed = store.claim(Claim { per_lane: 5, ..claim(5) }).await.unwrap();
+    assert_eq!(claimed.len(), 5);
+    put(store, finish(&claimed)).await;
+    assert_eq!(store.claim(claim(6)).await.unwrap().len(), 3);
+}
+
 /// Two handles of one database: all jobs of a lane go to one of them as long as it has any, also those that are added
 /// through the other. A handle that may not claim at all says so.
 ///

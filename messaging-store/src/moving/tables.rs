@@ -2,6 +2,8 @@
 
 use rusqlite::types::Value;
 
+use crate::automation_rows::untold_steps;
+
 /// A row of the source.
 pub(crate) type SourceRow = Vec<Value>;
 
@@ -291,7 +293,7 @@ pub(crate) const TABLES: &[Table] = &[
         "node, branch, shard, taken",
         Rows::Select("SELECT node, branch, 0 AS shard, taken FROM automation_branches"),
     ),
-    same("automations", "n, workspace, id, revision, removed, status, version, entry, lanes, doc"),
+    same("automations", "n, workspace, id, revision, removed, status, version, entry, lanes, doc, conditions"),
     same("automation_versions", "automation, version, interest, doc"),
     same("automation_nodes", "n, automation, id"),
     same(
@@ -300,7 +302,16 @@ pub(crate) const TABLES: &[Table] = &[
          node, status, depth, steps, entry_event, held, exit_reason",
     ),
     same("automation_run_inputs", "automation, run, event, key"),
-    same("automation_run_steps", "automation, run, revision, steps"),
+    table(
+        "automation_run_steps",
+        "automation, run, revision, steps",
+        Rows::Select(concat!(
+            "SELECT automation, run, revision, steps FROM automation_run_steps UNION ALL \
+             SELECT r.automation, r.id AS run, 1 AS revision, ",
+            untold_steps!(),
+            " AS steps FROM automation_runs r JOIN automation_nodes node ON node.n = r.node WHERE r.untold"
+        )),
+    ),
     same("automation_messages", "message, automation, run, node"),
     same("automation_entries", "automation, contact, key, revision, entered_at"),
     same("automation_date_fires", "automation, contact, due_at, taken"),

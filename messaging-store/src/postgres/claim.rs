@@ -320,7 +320,7 @@ impl Found {
     /// The lanes of which nothing more has to be seen.
     fn full(&self, claim: &Claim) -> Vec<String> {
         let is_full = |(lane, jobs): &(&Lane, &Vec<DueJob>)| {
-            let share = claim.shares.get(*lane).copied().unwrap_or(claim.per_lane);
+            let share = claim.shares.get(lane.shared()).copied().unwrap_or(claim.per_lane);
             // One more than it gives says that it has more.
             jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
         };
@@ -333,7 +333,7 @@ fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
     if claim.withholds(lane) {
         return Some(Monotonic::NEVER);
     }
-    let held = claim.hold.iter().filter(|(held, until)| held == lane && *until > claim.monotonic);
+    let held = claim.hold.iter().filter(|(held, until)| *held == lane.shared() && *until > claim.monotonic);
     held.map(|(_, until)| *until).max()
 }
 
@@ -344,8 +344,8 @@ struct Round<'a> {
     lanes: HashMap<Lane, Vec<DueJob>>,
     /// The lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
-    /// How many of each lane.
-    given: HashMap<Lane, usize>,
+    /// How many of each lane, all its senders together.
+    given: HashMap<String, usize>,
     claimed: Vec<ClaimedJob>,
     woken: HashSet<JobId>,
 }
@@ -356,9 +356,9 @@ fn give(memory: &mut Memory, claim: &Claim, found: Found) -> Result<(Vec<Claimed
     memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
     memory.held.clear();
     let mut flows: HashMap<Flow, BTreeSet<_>> = HashMap::new();
-    let held: HashMap<&Lane, Monotonic> = claim.hold.iter().map(|(lane, until)| (lane, *until)).collect();
+    let held: HashMap<&str, Monotonic> = claim.hold.iter().map(|(lane, until)| (lane.as_str(), *until)).collect();
     for (lane, jobs) in &found.lanes {
-        let until = held.get(lane).copied().filter(|until| *until > claim.monotonic);
+        let until = held.get(lane.shared()).copied().filter(|until| *until > claim.monotonic);
         let until = if claim.withholds(lane) { Some(Monotonic::NEVER) } else { until };
         if let Some(until) = until {
             memory.held.insert(lane.clone(), until);
@@ -400,13 +400,17 @@ impl Round<'_> {
 
     /// Claims what may be claimed of a lane until so many are claimed in all.
     fn visit(&mut self, flow: Flow, lane: &Lane, enough: usize) {
-        let share = self.claim.shares.get(lane).copied().unwrap_or(self.claim.per_lane);
-        let given = self.given.get(lane).copied().unwrap_or(0);
+        let share = self.claim.shares.get(lane.shared()).copied().unwrap_or(self.claim.per_lane);
+        let given = self.given.get(lane.shared()).copied().unwrap_or(0);
+        if given >= share {
+            // It keeps its place before those that had a turn.
+            return;
+        }
         let Some(jobs) = self.lanes.get_mut(lane) else { return };
         let count = jobs.len().min(share.saturating_sub(given)).min(enough - self.claimed.len());
         let taken: Vec<DueJob> = jobs.drain(..count).collect();
         let has_more = !jobs.is_empty();
-        self.given.insert(lane.clone(), given + count);
+        self.given.insert(lane.shared().to_owned(), given + count);
         for job in taken {
             self.claim_job(lane, job);
         }

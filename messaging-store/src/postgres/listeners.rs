@@ -22,9 +22,12 @@ use super::query::{Queries, many, one, params};
 use super::row::{get, record, small, time, uuid};
 use super::transaction::Transaction;
 use super::waking;
+use crate::happened::EntersBy;
 
 pub(super) use self::hearing::Hearing;
-pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number};
+pub(super) use crate::happened::{
+    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number,
+};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";
@@ -82,11 +85,13 @@ async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfW
 }
 
 async fn stored(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
+    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest, a.conditions, a.revision FROM automations a
         LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
         WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version";
     let rows = many(on, SQL, params![uuid(workspace)], |row| {
-        let entry = get::<Option<&str>>(row, 2)?.map(serde_json::from_str).transpose()?;
+        let (conditions, revision) = (get::<Option<&str>>(row, 5)?, small(row, 6)?);
+        let entry = get::<Option<&str>>(row, 2)?;
+        let entry = entry.map(|entry| EntersBy::read(entry, conditions, revision)).transpose()?;
         let lanes: Vec<Lane> = record(row, 1)?;
         let run = match get::<Option<i64>>(row, 3)? {
             Some(version) => Some((version, record::<RunInterest>(row, 4)?)),

@@ -299,7 +299,7 @@ struct Round<'a> {
     claim: &'a Claim,
     held: Held<'a>,
     claimed: Vec<ClaimedJob>,
-    /// How many of each lane.
+    /// How many of each lane, all its senders together.
     given: HashMap<String, usize>,
     /// How many lanes were put aside.
     passed: usize,
@@ -386,14 +386,29 @@ impl Round<'_> {
             self.passed += 1;
             return index.hold(connection, name.to_owned(), waiting.next_at, until);
         }
-        let share = self.claim.shares.get(name).copied().unwrap_or(self.claim.per_lane);
-        let mut given = 0;
-        if let Some(before) = self.given.get(name) {
-            given = *before;
-            if given >= share {
-                return Ok(());
-            }
+        let shared = Lane::shared_part(name);
+        let share = self.claim.shares.get(shared).copied().unwrap_or(self.claim.per_lane);
+        let given = self.given.get(shared).copied().unwrap_or(0);
+        if given >= share {
+            // It keeps its place before those that had a turn.
+            self.passed += 1;
+            return Ok(());
         }
+        let most = (share - given).min(enough - self.claimed.len());
+        let before = self.claimed.len();
+        let outcome = self.claim_of(connection, index, name, before.saturating_add(most));
+        self.given.insert(shared.to_owned(), given + self.claimed.len() - before);
+        outcome
+    }
+
+    /// Claims what is due in a lane until so many are claimed in all.
+    fn claim_of(
+        &mut self,
+        connection: &Connection,
+        index: &mut LaneIndex,
+        name: &str,
+        enough: usize,
+    ) -> Result<(), Fault> {
         let now = self.claim.now;
         let lane = Lane::parse(name);
         let mut statement = connection.prepare_cached(
@@ -411,11 +426,9 @@ impl Round<'_> {
                 index.redating().found(row::time(row, 5)?, now);
                 return index.rest(connection, name.to_owned(), Some(due_at));
             }
-            if given >= share || self.claimed.len() >= enough {
-                self.given.insert(name.to_owned(), given);
+            if self.claimed.len() >= enough {
                 return index.rotate(connection, name.to_owned(), now);
             }
-            given += 1;
             let token = index.lease(name, id, self.claim.monotonic + self.claim.lease);
             self.claimed.push(ClaimedJob {
                 handle: JobHandle { id, lane: lane.clone(), due_at, token },

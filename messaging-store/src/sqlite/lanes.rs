@@ -108,7 +108,8 @@ impl Held<'_> {
     /// Until when a lane is left alone, if it is.
     pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
         let withheld = || self.claim.withholds(&Lane::parse(lane)).then_some(Monotonic::NEVER);
-        if self.claim.withheld.is_empty() { None } else { withheld() }.or_else(|| self.lanes.get(lane).copied())
+        if self.claim.withheld.is_empty() { None } else { withheld() }
+            .or_else(|| self.lanes.get(Lane::shared_part(lane)).copied())
     }
 }
 

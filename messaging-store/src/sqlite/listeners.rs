@@ -7,19 +7,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::automation::note::RunInterest;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-pub(super) use crate::happened::{Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger};
+pub(super) use crate::happened::{
+    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger,
+};
 
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
 use super::row::record;
 use super::waking;
+use crate::happened::EntersBy;
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;
@@ -31,7 +34,7 @@ const MAX_NODES: usize = 20_000;
 struct Listener {
     n: i64,
     /// What enters contacts, while it is active.
-    entry: Option<EntryInterest>,
+    entry: Option<EntersBy>,
     /// What the runs of versions wait for, of those that wait for anything.
     runs: Vec<(u32, RunInterest)>,
     lanes: Vec<Lane>,
@@ -255,13 +258,16 @@ impl Listeners {
 }
 
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const AUTOMATIONS: &str = "SELECT n, lanes, entry FROM automations
+    const AUTOMATIONS: &str = "SELECT n, lanes, entry, conditions, revision FROM automations
         WHERE workspace = ?1 AND removed = 0 AND lanes <> '[]' ORDER BY n";
     const VERSIONS: &str =
         "SELECT version, interest FROM automation_versions WHERE automation = ?1 AND interest <> '' ORDER BY version";
     let mut listeners = many(connection, AUTOMATIONS, [workspace.to_bytes()], |row| {
-        let entry = row.get_ref(2)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))?;
-        let entry = entry.map(serde_json::from_str).transpose()?;
+        let text = |column| -> Result<Option<&str>, Fault> {
+            row.get_ref(column)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))
+        };
+        let (conditions, revision) = (text(3)?, row.get(4)?);
+        let entry = text(2)?.map(|entry| EntersBy::read(entry, conditions, revision)).transpose()?;
         Ok(Listener { n: row.get(0)?, lanes: record(row, 1)?, entry, runs: Vec::new() })
     })?;
     for listener in &mut listeners {

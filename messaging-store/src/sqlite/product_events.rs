@@ -28,7 +28,7 @@ use super::counters::CounterDeltas;
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
-use super::listeners::Happened;
+use super::listeners::{EventHappened, Happened};
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
 use super::query::{many, one};
 use super::row::{id, numbered_place, one_more, place_number, sql_limit, time};
@@ -92,7 +92,8 @@ fn append_of(
             unique_ids.add(n, unique_id, event.received_at())?;
         }
         if is_heard {
-            let happened = Happened::Event(event.id, n, &event.name);
+            let happened = EventHappened::new(event, n);
+            let happened = Happened::Event(&happened);
             interests.listeners.hear(connection, workspace, contact, event.received_at(), happened)?;
         }
     }

@@ -15,8 +15,8 @@ impl Trigger {
     /// Whether a note tells of what must happen for a contact to enter. Who may enter then, `filter`, is not looked at.
     pub fn fits(&self, cause: &Cause, happened: Option<&Happened>, zone: &jiff::tz::TimeZone) -> bool {
         match (&self.kind, cause, happened) {
-            (TriggerKind::Event { name, properties }, Cause::Event(_), Some(Happened::Event(event))) => {
-                if event.name != *name || is_old(event) {
+            (TriggerKind::Event { name, properties, .. }, Cause::Event(_), Some(Happened::Event(event))) => {
+                if event.name != *name || event.starts_nothing() {
                     return false;
                 }
                 let members = event.properties.members();
@@ -42,9 +42,11 @@ impl Trigger {
     }
 }
 
-/// Whether an event had happened so long before it arrived that it counts for segments alone.
-fn is_old(event: &ProductEvent) -> bool {
-    event.received_at().since(event.occurred_at) > STARTS_WITHIN
+impl ProductEvent {
+    /// Whether it had happened so long before it arrived that no contact enters an automation by it.
+    pub fn starts_nothing(&self) -> bool {
+        self.received_at().since(self.occurred_at) > STARTS_WITHIN
+    }
 }
 
 impl TriggerEvent {
@@ -102,6 +104,7 @@ mod tests {
                 path: vec!["total".into()],
                 test: Test { negated: false, positive: Positive::OneOf(vec![Scalar::Number(total)]) },
             }],
+            conditions: Vec::new(),
         };
         let day = Duration::from_hours(24);
         assert!(fits(of("order", 5.0), &event(Duration::ZERO, 5)));

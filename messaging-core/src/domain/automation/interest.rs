@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::graph::{Awaited, Graph, NodeKind};
 use super::note::{EntryInterest, Interest, RunInterest};
 use super::parse::{Plan, Reading};
 use super::trigger::{Trigger, TriggerKind};
 use crate::domain::campaign;
-use crate::domain::segment::parse::Reference;
+use crate::domain::segment::filter::{Condition, Filter, Leaf, PropertyTest};
+use crate::domain::segment::parse::{Purpose, Reference, parse};
+use crate::violation::Violations;
 
 impl Plan {
     /// What it listens for while it is active.
@@ -20,7 +24,8 @@ impl Trigger {
     /// What may enter a contact.
     fn interest(&self) -> EntryInterest {
         match &self.kind {
-            TriggerKind::Event { name, .. } => EntryInterest::Event(name.clone()),
+            TriggerKind::Event { name, conditions, .. } if conditions.is_empty() => EntryInterest::Event(name.clone()),
+            TriggerKind::Event { name, conditions, .. } => EntryInterest::EventWhere(name.clone(), conditions.clone()),
             TriggerKind::SegmentEnter { segment_id, include_existing } => {
                 EntryInterest::SegmentEnter { segment_id: *segment_id, include_existing: *include_existing }
             }
@@ -32,6 +37,18 @@ impl Trigger {
             }
             TriggerKind::Date(_) => EntryInterest::Date,
             TriggerKind::Manual => EntryInterest::Nothing,
+        }
+    }
+}
+
+impl EntryInterest {
+    /// What must hold for the properties of a product event: nothing where it is about something else.
+    pub fn tests(&self) -> Vec<PropertyTest> {
+        let Self::EventWhere(name, conditions) = self else { return Vec::new() };
+        let leaf = json!({"type": "event", "name": name, "where": conditions});
+        match parse(&leaf, "", Purpose::Automation, &mut Violations::new()).filter {
+            Some(Filter::Where(Condition::Leaf(Leaf::Event(leaf)))) => leaf.properties,
+            _ => Vec::new(),
         }
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! A store keeps a note in the transaction of its cause, for each automation that listens for it: one that is active and
 //! whose trigger it is, and one in which the contact is on its way and that may go on or end by it. So nothing is missed,
-//! and whoever caused it waits for nobody.
+//! and whoever caused it waits for nobody. Of a product event the conditions of the trigger are tested before that, so
+//! that an event that enters nobody costs no row.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::matching::MessageFact;
@@ -78,6 +80,8 @@ pub struct Interest {
 pub enum EntryInterest {
     /// Product events of a name.
     Event(String),
+    /// Product events of a name whose properties meet conditions, as a trigger has them.
+    EventWhere(String, Vec<Value>),
     /// New members of a segment.
     SegmentEnter {
         /// Which one.

@@ -3,6 +3,7 @@
 use jiff::civil::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::domain::segment::filter::{Filter, PropertyTest};
 use crate::ids::{CampaignId, ListId, SegmentId, TemplateId};
@@ -25,6 +26,8 @@ pub enum TriggerKind {
         name: String,
         /// What must hold for its properties.
         properties: Vec<PropertyTest>,
+        /// The same as it was sent.
+        conditions: Vec<Value>,
     },
     /// It became a member of a segment.
     SegmentEnter {

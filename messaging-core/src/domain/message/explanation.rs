@@ -12,6 +12,7 @@ use super::obstacle::Obstacle;
 use super::status::{EventKind, MessageStatus};
 use super::{Message, MessageEvent};
 use crate::domain::bounce::{self, BounceClass};
+use crate::domain::campaign::CampaignStatus;
 use crate::domain::channel::Channel;
 use crate::domain::response::Response;
 use crate::ids::SuppressionId;
@@ -91,6 +92,14 @@ pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hol
     }
 }
 
+/// What a message of a campaign that sends waits for where nothing else holds it: its turn among the others to its domain.
+/// There are too many of them to be told one by one, so that is in no row.
+pub fn turn_of(message: &Message, campaign: CampaignStatus) -> Option<Hold> {
+    let waits = message.status == MessageStatus::Queued && campaign == CampaignStatus::Sending;
+    let turn = Hold { reason: HoldReason::DomainPace, until: None, since: message.created_at };
+    message.hold.or((waits && !message.is_redacted()).then_some(turn))
+}
+
 /// When a message that waits for its time is due: what was asked for, or the time in the recipient's zone.
 pub fn scheduled_for(message: &Message) -> Option<Timestamp> {
     let hold = message.hold.filter(|_| message.status == MessageStatus::Queued)?;
@@ -100,7 +109,10 @@ pub fn scheduled_for(message: &Message) -> Option<Timestamp> {
 /// Explains where a message is.
 pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
     let told = Told(facts.event.map(|event| &event.meta));
-    if let Some(hold) = hold_of(message, facts.paused_since) {
+    // Whoever waits for its turn behind a channel that does not send waits for that.
+    let hold = hold_of(message, facts.paused_since);
+    let hold = hold.filter(|hold| hold.reason != HoldReason::DomainPace || facts.obstacle.is_none());
+    if let Some(hold) = hold {
         return held(message, hold);
     }
     let since = message.updated_at;
@@ -652,6 +664,21 @@ mod tests {
             let expected = waits.then_some(Hold { reason: HoldReason::Paused, until: None, since: NOW });
             assert_eq!(paused, expected, "{status:?}");
         }
+    }
+
+    #[test]
+    fn a_message_of_a_campaign_that_sends_waits_for_its_turn_where_nothing_else_holds_it() {
+        let turn =
+            Hold { reason: HoldReason::DomainPace, until: None, since: message(MessageStatus::Queued).created_at };
+        for status in MessageStatus::ALL {
+            let message = message(status);
+            let expected = (status == MessageStatus::Queued).then_some(turn);
+            assert_eq!(turn_of(&message, CampaignStatus::Sending), expected, "{status:?}");
+            assert_eq!(turn_of(&message, CampaignStatus::Scheduled), None, "{status:?}");
+        }
+        let quiet = Some(Hold { reason: HoldReason::QuietHours, until: Some(NOW), since: NOW });
+        let held = Message { hold: quiet, ..message(MessageStatus::Queued) };
+        assert_eq!(turn_of(&held, CampaignStatus::Sending), quiet);
     }
 
     #[test]

@@ -235,6 +235,12 @@ impl PropertyTest {
     pub fn holds(&self, properties: &Map<String, Value>, present: &Present) -> bool {
         self.test.holds(Found::of(at_path(properties, &self.path)), present)
     }
+
+    /// Whether it may hold, whenever and wherever that is asked: tests of dates, which depend on both, always may.
+    pub fn may_hold(&self, properties: &Map<String, Value>) -> bool {
+        let anywhere = || Present { now: Timestamp::from_millis(0), zone: jiff::tz::TimeZone::UTC };
+        matches!(self.test.positive, Positive::Date(_)) || self.holds(properties, &anywhere())
+    }
 }
 
 impl EventLeaf {

@@ -113,12 +113,12 @@ pub struct Claim {
     pub flows: HashMap<Flow, usize>,
     /// How many turns a workspace has for one of another; 1 when it is not here.
     pub weights: HashMap<WorkspaceId, u32>,
-    /// At most this many of one lane; lanes of a flow that waited longest come first.
+    /// At most this many of one lane, all its senders together; lanes of a flow that waited longest come first.
     pub per_lane: usize,
-    /// Lanes that may give another number of jobs than `per_lane`.
+    /// Lanes, without their senders, that may give another number of jobs than `per_lane`.
     pub shares: HashMap<Lane, usize>,
-    /// Lanes to leave alone until a time: at their limit, or in back-off. A later claim that does not
-    /// name a lane lets it go.
+    /// Lanes, without their senders, to leave alone until a time: at their limit, or in back-off. A later claim that does
+    /// not name a lane lets it go.
     pub hold: Vec<(Lane, Monotonic)>,
     /// Lanes whose resource begins with one of these are left alone. A later claim without them lets them go.
     pub withheld: &'static [&'static str],

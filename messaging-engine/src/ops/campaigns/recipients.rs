@@ -12,6 +12,7 @@ use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, n
 use messaging_core::domain::campaign::outcome::RecipientOutcome;
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
+use messaging_core::domain::message::explanation;
 use messaging_core::domain::message::milestones::Seen;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{ContactId, MessageId};
@@ -244,7 +245,8 @@ impl Listing<'_, '_> {
         let mut at = Some(at);
         if outcome == RecipientOutcome::Waiting {
             at = None;
-            let hold = message.hold.and_then(|hold| serde_json::to_value(hold.reason).ok());
+            let hold = explanation::turn_of(&message, self.campaign.status);
+            let hold = hold.and_then(|hold| serde_json::to_value(hold.reason).ok());
             reason = hold.and_then(|hold| hold.as_str().map(ToOwned::to_owned));
         }
         let variants = &self.campaign.plan.variants;

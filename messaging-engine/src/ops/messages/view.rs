@@ -192,11 +192,13 @@ impl State {
         // A fence holds everything, whatever else does.
         let fence = cx.app.fence().filter(|_| !message.status.is_settled());
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
-        let fenced = fenced.map(|hold| Message { hold: Some(hold), ..message.clone() });
+        let turn = campaign.as_ref().and_then(|campaign| explanation::turn_of(message, campaign.status));
+        let held = fenced.or(turn).map(|hold| Message { hold: Some(hold), ..message.clone() });
         let scheduled_for = explanation::scheduled_for(message);
         let Outline { subject, sms } = cx.app.outline_of(message, cx.redactor()).await?;
         let (provider, provider_message_id) = provider_of(cx, message).await?;
-        let (message, paused_since) = fenced.as_ref().map_or((message, paused_since), |message| (message, None));
+        let paused_since = paused_since.filter(|_| fence.is_none());
+        let message = held.as_ref().unwrap_or(message);
         let obstacle = match message.status {
             MessageStatus::Queued | MessageStatus::Deferred if !message.is_redacted() => {
                 let found = cx.app.obstacle_to(message.workspace_id, message.channel, &message.to).await?;

@@ -2,6 +2,8 @@
 //!
 //! Recipients of one domain share a track, and of each track only so many are in delivery that its mail servers always
 //! have something to do. What stands in front of a server that hangs are some dozens of messages, not the campaign.
+//! Campaigns have lanes of their own, so what others have in delivery takes no room of this one, and the end of each of
+//! its messages wakes it.
 
 use messaging_core::changes::{Changes, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};

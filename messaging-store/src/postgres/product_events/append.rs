@@ -8,7 +8,7 @@ use messaging_core::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::super::fault::Fault;
-use super::super::listeners::{self, Happened};
+use super::super::listeners::{self, EventHappened, Happened};
 use super::super::outbox;
 use super::super::query::{Params, many, params};
 use super::super::row::{get, sql_limit, uuid};
@@ -80,7 +80,8 @@ async fn append_of(
     }
     if is_heard {
         for (event, (n, contact)) in events.iter().zip(&added) {
-            let happened = Happened::Event(event.id, *n, &event.name);
+            let happened = EventHappened::new(event, *n);
+            let happened = Happened::Event(&happened);
             listeners::hear(transaction, workspace, *contact, event.received_at(), happened).await?;
         }
     }

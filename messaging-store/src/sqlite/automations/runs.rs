@@ -14,7 +14,7 @@ use super::super::listeners::Listeners;
 use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one};
 use super::super::row::{below, document, id, maybe_time, number, numbered, or_empty, sql_limit, time};
-use crate::automation_rows::{self, Place, entry_event, read_steps, steps_text};
+use crate::automation_rows::{self, Place, are_untold, entry_event, read_steps, steps_text, untold_steps};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: i64 = 20_000;
@@ -83,13 +83,24 @@ pub(in super::super) fn put(
     let before = if put.expect == Expect::Absent {
         None
     } else {
-        const HELD: &str = "SELECT status, node FROM automation_runs
+        const HELD: &str = "SELECT status, node, untold FROM automation_runs
             WHERE automation = ?1 AND id = ?2 AND revision = ?3 AND contact = ?4";
+        const TELL: &str = concat!(
+            "INSERT INTO automation_run_steps (automation, run, revision, steps) SELECT r.automation, r.id, 1, ",
+            untold_steps!(),
+            " FROM automation_runs r CROSS JOIN automation_nodes node ON node.n = r.node
+             WHERE r.automation = ?1 AND r.id = ?2"
+        );
         let held = one(connection, HELD, params![automation, run.id.to_bytes(), revision, contact], |row| {
-            Ok(Place { status: numbered(&RunStatus::ALL, row.get(0)?)?, node: row.get(1)? })
+            Ok((Place { status: numbered(&RunStatus::ALL, row.get(0)?)?, node: row.get(1)? }, row.get(2)?))
         })?;
-        Some(held.ok_or(Fault::Conflict)?)
+        let (place, is_untold) = held.ok_or(Fault::Conflict)?;
+        if is_untold {
+            expect_one(connection.prepare_cached(TELL)?.execute(params![automation, run.id.to_bytes()])?)?;
+        }
+        Some(place)
     };
+    let is_untold = before.is_none() && are_untold(run, &put.steps);
     let node = run.node_id.as_deref().map(|node| listeners.node(connection, automation, node)).transpose()?;
     let key = params![
         automation,
@@ -106,14 +117,14 @@ pub(in super::super) fn put(
     if before.is_some() {
         const UPDATE: &str =
             "UPDATE automation_runs SET revision = revision + 1, status = ?3, steps = ?4, arrived = ?5,
-            due_at = ?6, ended_at = ?7, node = ?8, held = ?9, exit_reason = ?10 WHERE automation = ?1 AND id = ?2";
+            due_at = ?6, ended_at = ?7, node = ?8, held = ?9, exit_reason = ?10, untold = 0 WHERE automation = ?1 AND id = ?2";
         expect_one(connection.prepare_cached(UPDATE)?.execute(key)?)?;
     } else {
         const INSERT: &str =
             "INSERT INTO automation_runs (automation, id, status, steps, arrived, due_at, ended_at, node,
-                held, exit_reason, contact, version, revision, depth, entered_at, entry_event)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 1, ?13, ?14, ?15)";
-        let rest = params![contact, run.version, run.depth, run.entered_at.as_millis(), entry_event(run)];
+                held, exit_reason, contact, version, revision, depth, entered_at, entry_event, untold)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 1, ?13, ?14, ?15, ?16)";
+        let rest = params![contact, run.version, run.depth, run.entered_at.as_millis(), entry_event(run), is_untold];
         let row: Vec<_> = key.iter().chain(rest).copied().collect();
         connection.prepare_cached(INSERT)?.execute(&row[..])?;
         put_inputs(connection, automation, run)?;
@@ -126,7 +137,7 @@ pub(in super::super) fn put(
         }
         after.count(deltas, automation, 1);
     }
-    if !put.steps.is_empty() {
+    if !put.steps.is_empty() && !is_untold {
         connection
             .prepare_cached(
                 "INSERT INTO automation_run_steps (automation, run, revision, steps) VALUES (?1, ?2, ?3, ?4)",
@@ -219,9 +230,15 @@ pub(super) fn list(
 }
 
 pub(super) fn steps(connection: &Connection, run: RunKey) -> Result<Vec<RunStep>, Fault> {
-    const SQL: &str = "SELECT steps FROM automation_run_steps
-        WHERE automation = (SELECT n FROM automations WHERE workspace = ?1 AND id = ?2 AND removed = 0) AND run = ?3
-        ORDER BY revision";
+    const SQL: &str = concat!(
+        "WITH a AS MATERIALIZED (SELECT n FROM automations WHERE workspace = ?1 AND id = ?2 AND removed = 0)
+         SELECT s.steps, s.revision FROM a CROSS JOIN automation_run_steps s ON s.automation = a.n AND s.run = ?3
+         UNION ALL SELECT ",
+        untold_steps!(),
+        ", 1 FROM a CROSS JOIN automation_runs r ON r.automation = a.n AND r.id = ?3
+             CROSS JOIN automation_nodes node ON node.n = r.node WHERE r.untold
+         ORDER BY 2"
+    );
     let key = params![run.workspace_id.to_bytes(), run.automation_id.to_bytes(), run.run_id.to_bytes()];
     let commits = many(connection, SQL, key, |row| {
         let text = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;

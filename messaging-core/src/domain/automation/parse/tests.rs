@@ -52,7 +52,10 @@ fn the_automation_of_the_contract_is_read() {
     let read = cart.read();
     assert_eq!(shown(&read.shape) + &shown(&read.gaps), "");
     let plan = cart.parse().unwrap();
-    assert_eq!(plan.trigger.kind, TriggerKind::Event { name: "cart_updated".into(), properties: vec![] });
+    assert_eq!(
+        plan.trigger.kind,
+        TriggerKind::Event { name: "cart_updated".into(), properties: vec![], conditions: vec![] }
+    );
     assert_eq!(plan.graph.entry, 0);
     let NodeKind::WaitEvent { on: Awaited::Event(on), timeout } = &plan.graph.nodes[0].kind else { panic!() };
     assert_eq!((on.name.as_str(), *timeout), ("order_placed", Delay { value: 2, unit: DelayUnit::Hours }));
@@ -80,8 +83,18 @@ fn every_kind_of_trigger_is_read() {
     let graph = one("exit", json!({}));
     let kind = |trigger: Value| design(trigger, graph.clone()).parse().unwrap().trigger.kind;
     let where_ = json!([{"property": "total", "op": "gt", "value": 50}]);
-    let event = kind(json!({"kind": "event", "config": {"name": " paid ", "where": where_}}));
-    assert!(matches!(event, TriggerKind::Event { name, properties } if name == "paid" && properties.len() == 1));
+    let event = kind(json!({"kind": "event", "config": {"name": " paid ", "where": where_.clone()}}));
+    let interest = EntryInterest::EventWhere("paid".into(), where_.as_array().unwrap().clone());
+    assert!(matches!(&event, TriggerKind::Event { properties, .. } if *properties == interest.tests()));
+    let holds = |properties: Value| {
+        let members = properties.as_object().unwrap().clone();
+        interest.tests().iter().all(|test| test.may_hold(&members))
+    };
+    assert!(holds(json!({"total": 51})) && !holds(json!({"total": 50})) && !holds(json!({})));
+    let dated = json!([{"property": "on", "op": "before", "value": "2020-01-01"}]);
+    let dated = EntryInterest::EventWhere("paid".into(), dated.as_array().unwrap().clone()).tests();
+    assert!(dated.len() == 1 && dated[0].may_hold(&Map::new()), "what depends on the zone is asked later");
+    assert!(matches!(event, TriggerKind::Event { name, properties, .. } if name == "paid" && properties.len() == 1));
     let enter = kind(json!({"kind": "segment_enter", "config": {"segment_id": SEGMENT, "include_existing": true}}));
     assert_eq!(enter, TriggerKind::SegmentEnter { segment_id: SEGMENT.parse().unwrap(), include_existing: true });
     let exit = kind(json!({"kind": "segment_exit", "config": {"segment_id": SEGMENT}}));

@@ -96,5 +96,6 @@ fn read_event(reader: &mut Reader, config: Place<'_>) -> Option<TriggerKind> {
         reader.fault(config.pointer, FieldCode::InvalidFormat, "cannot be read");
         return None;
     };
-    Some(TriggerKind::Event { name: leaf.name, properties: leaf.properties })
+    let conditions = config.get("where").and_then(Value::as_array).cloned().unwrap_or_default();
+    Some(TriggerKind::Event { name: leaf.name, properties: leaf.properties, conditions })
 }
