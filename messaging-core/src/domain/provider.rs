@@ -9,7 +9,9 @@ mod table;
 use serde_json::{Map, Value};
 
 pub use check::check;
-pub use kind::{BUILTIN, CALLBACKS, Callbacks, DETAIL, Form, MASK, Member, ProviderKind, ROUTES, Role, VIBER_BOT};
+pub use kind::{
+    BUILTIN, CALLBACKS, Callbacks, DETAIL, Form, MASK, Member, ProviderKind, ROUTES, Role, SANDBOX, VIBER_BOT,
+};
 pub use table::{all, default_of, find};
 
 /// The port on which SMTP has TLS from the first byte by registration (RFC 8314 section 7.3).
