@@ -18,6 +18,7 @@ use messaging_core::domain::domain_name::is_fully_qualified;
 use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::password;
+use messaging_core::domain::provider::SANDBOX;
 use messaging_core::domain::secret::Secret;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::settings::ChannelSettings;
@@ -369,7 +370,7 @@ fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Times
     let email = ChannelSettings {
         workspace_id: workspace,
         channel: Channel::Email,
-        provider: "sandbox".to_owned(),
+        provider: SANDBOX.to_owned(),
         config: serde_json::Map::new(),
         registration: None,
     };

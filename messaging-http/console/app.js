@@ -2,7 +2,9 @@
 import {
   Announcements, dialog, Dialogs, Failed, html, Loading, Refused, render, t, useEffect, useLayoutEffect, useReducer, useRef, useState,
 } from "./lib/ui.js";
-import { allowed, call, chooseWorkspace, forgetCalls, forgetSession, loadSession, me, missing, onExpired, onSession, workspace } from "./lib/api.js";
+import {
+  allowed, call, chooseWorkspace, forgetCalls, forgetSession, isConnected, loadSession, me, missing, onConnection, onExpired, onSession, watchConnection, workspace,
+} from "./lib/api.js";
 import { href, memory, useRoute } from "./lib/route.js";
 
 /**
@@ -86,6 +88,7 @@ function App() {
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("h1, main")?.focus(); }}>${t("Skip to content")}</a>
     ${outside ? null : html`<${Bar} /><${Navigation} shown=${screen} />`}
     <main id="main" class=${outside ? "outside" : ""} tabindex="-1">
+      <${Connection} />
       ${screen
         ? html`<${Screen} key=${`${workspace()?.workspace_id}${screen.path}${route.segments.join("/")}`} screen=${screen} route=${route} />`
         : html`<h1 tabindex="-1">${t("No such page")}</h1><p><a href="#/">${t("Home")}</a></p>`}
@@ -141,6 +144,13 @@ function focusHeading() {
 /** The sign and name of the product. */
 export function Brand() {
   return html`<svg viewBox="0 0 16 16" width="22" height="22" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M3 5l5 4 5-4" /></svg> messaging`;
+}
+
+// What stands on a screen may be old while the server cannot be reached.
+function Connection() {
+  const [isThere, setIsThere] = useState(isConnected);
+  useEffect(() => onConnection(setIsThere), []);
+  return !isThere && html`<p class="notice fault connection" role="alert"><strong>${t("The connection to the server is lost.")}</strong> ${t("What stands here may be out of date. It is tried again all the time.")}</p>`;
 }
 
 function Bar() {
@@ -243,5 +253,6 @@ onExpired(() => {
 });
 
 applyTheme(chosenTheme());
+watchConnection();
 render(html`<${App} />`, document.getElementById("app"));
 

@@ -294,7 +294,7 @@ macro_rules! conformance_tests {
             templates: versions_round_trip, removed_templates_go_later,
                 listing_is_exact_while_rows_are_inserted, versions_are_listed, other_workspaces_are_not_there;
             webhooks: webhooks_round_trip, the_state_of_a_webhook_is_expected, listing_is_exact_while_rows_are_inserted,
-                other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip,
+                other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip, deliveries_of_a_message_are_found,
                 the_backlog_is_in_order, replays_find_what_they_repeat, backlogs_are_given_up, deliveries_expire_and_are_forgotten;
         }
     };

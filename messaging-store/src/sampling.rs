@@ -1,5 +1,22 @@
 //! Counting within a time: pieces that are spread over everything, and estimates from those that were looked at.
 
+use std::time::{Duration, Instant};
+
+/// How long a preview counts; then it estimates.
+const PREVIEW: Duration = Duration::from_millis(450);
+/// So many contacts are all counted, however long that takes: an estimate from few of them would say nothing.
+const ALL_COUNTED: u64 = 5_000;
+
+/// Whether so many contacts are all counted.
+pub(crate) const fn is_small(contacts: u64) -> bool {
+    contacts <= ALL_COUNTED
+}
+
+/// Whether a preview of so many contacts that began then ends with an estimate.
+pub(crate) fn is_over(contacts: u64, began: Instant) -> bool {
+    !is_small(contacts) && began.elapsed() >= PREVIEW
+}
+
 /// Which of `all` pieces comes at some place of the order: the last one first, then far apart.
 pub(crate) fn spread(place: i64, all: i64) -> i64 {
     // About the golden section, which leaves no part out for long.
@@ -23,9 +40,32 @@ pub(crate) fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
     u64::try_from((counted * all + seen / 2) / seen).unwrap_or(u64::MAX)
 }
 
+/// The same for what is not certain to be nobody: while some were not looked at, it is at least one.
+pub(crate) fn estimated(counted: u64, all: u64, seen: u64) -> u64 {
+    scaled(counted, all, seen).max(u64::from(seen < all))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_contacts_are_all_counted_and_many_within_a_time() {
+        let now = Instant::now();
+        let Some(long_ago) = now.checked_sub(Duration::from_mins(1)) else { return };
+        for (contacts, began, over) in
+            [(0, long_ago, false), (58, long_ago, false), (5_000, long_ago, false), (5_001, long_ago, true)]
+        {
+            assert_eq!(is_over(contacts, began), over, "{contacts}");
+        }
+        assert!(!is_over(1_000_000, now));
+    }
+
+    #[test]
+    fn nobody_is_certain_only_once_all_were_looked_at() {
+        assert_eq!([estimated(0, 10, 0), estimated(0, 10, 9), estimated(0, 10, 10)], [1, 1, 0]);
+        assert_eq!([estimated(1, 10, 4), estimated(0, 0, 0)], [3, 0]);
+    }
 
     #[test]
     fn every_piece_comes_once_and_the_newest_first() {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub use check::check;
 pub use kind::{
-    BUILTIN, CALLBACKS, Callbacks, DETAIL, Form, MASK, MAX_RATE, Member, ProviderKind, ROUTES, Role, VIBER_BOT,
+    BUILTIN, CALLBACKS, Callbacks, DETAIL, Form, MASK, MAX_RATE, Member, ProviderKind, ROUTES, Role, SANDBOX, VIBER_BOT,
 };
 pub use table::{all, default_of, find};
 

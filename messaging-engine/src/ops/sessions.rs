@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
-use messaging_core::domain::account::{Member, MemberStatus, Session, User, Workspace};
+use messaging_core::domain::account::{MemberStatus, Session, User};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::login_attempts::SignInAttempt;
 use messaging_core::domain::password;
+use messaging_core::domain::provider::SANDBOX;
 use messaging_core::domain::secret::Secret;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
@@ -197,6 +199,10 @@ pub struct Membership {
     pub workspace_id: WorkspaceId,
     /// Its name.
     pub name: String,
+    /// Its time zone, an IANA name.
+    pub timezone: String,
+    /// Whether the sandbox captures its email: nothing leaves, whatever is said to be sent or delivered.
+    pub email_sandboxed: bool,
     /// What the caller may do there.
     pub role: Role,
     /// The scopes that the role has there.
@@ -239,17 +245,22 @@ impl Operation for GetMe {
         let session = signed_in(cx.caller)?;
         let page = PageRequest { after: None, limit: MAX_MEMBERSHIPS };
         let found = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?.items;
-        let membership = |(workspace, member): (Workspace, Member)| Membership {
-            workspace_id: workspace.id,
-            name: workspace.name,
-            role: member.role,
-            scopes: Scope::ALL
-                .iter()
-                .copied()
-                .filter(|scope| *scope != Scope::All && member.role.covers(*scope))
-                .collect(),
-        };
-        let workspaces = found.into_iter().map(membership).collect();
+        let mut workspaces = Vec::with_capacity(found.len());
+        for (workspace, member) in found {
+            let provider = cx.app.provider(workspace.id, Channel::Email).await?;
+            workspaces.push(Membership {
+                workspace_id: workspace.id,
+                name: workspace.name,
+                timezone: workspace.timezone,
+                email_sandboxed: provider.is_some_and(|provider| provider.name == SANDBOX),
+                role: member.role,
+                scopes: Scope::ALL
+                    .iter()
+                    .copied()
+                    .filter(|scope| *scope != Scope::All && member.role.covers(*scope))
+                    .collect(),
+            });
+        }
         let has_password = session.user.password_hash.is_some();
         let operator = session.user.operator;
         Ok(MeReport { user: UserView::of(session.user.clone()), has_password, operator, workspaces })

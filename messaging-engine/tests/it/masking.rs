@@ -359,6 +359,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
         "listImportErrors",
         "listListContacts",
         "listMessageAttempts",
+        "listMessageDeliveries",
         "listMessages",
         "listSandboxMessages",
         "listSegmentContacts",

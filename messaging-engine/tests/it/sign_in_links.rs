@@ -191,6 +191,38 @@ async fn people_see_and_end_their_own_sessions() {
 }
 
 #[tokio::test]
+async fn all_other_sessions_end_at_once_however_many_there_are() {
+    let bed = Bed::start();
+    for email in ["ann@example.com", "bob@example.com"] {
+        bed.user(email).await;
+    }
+    let open = async |email: &str| {
+        let body = json!({"email": email, "password": PASSWORD});
+        let reply = bed.call(Call::new(&ANYBODY, Method::POST, "/auth/login").body(&body)).await;
+        reply["token"].as_str().unwrap().to_owned()
+    };
+    let (mine, others, bobs) = (
+        open("ann@example.com").await,
+        [open("ann@example.com").await, open("ann@example.com").await],
+        open("bob@example.com").await,
+    );
+    let ann = bed.app.authenticate(&mine).await.unwrap();
+    // More than a page shows.
+    assert!(bed.get(&ann, "/auth/sessions?limit=1").await["next_cursor"].is_string());
+    assert_eq!(bed.delete(&ann, "/auth/sessions").await.summary(), "204");
+    for token in &others {
+        assert_eq!(bed.app.authenticate(token).await.unwrap_err().code(), "invalid_credentials");
+    }
+    let ann = bed.app.authenticate(&mine).await.unwrap();
+    assert_eq!(bed.get(&ann, "/auth/sessions").await["data"].as_array().unwrap().len(), 1);
+    assert!(bed.app.authenticate(&bobs).await.is_ok());
+    assert_eq!(
+        bed.post(&ann, "/auth/login", json!({"email": "ann@example.com", "password": PASSWORD})).await.summary(),
+        "200"
+    );
+}
+
+#[tokio::test]
 async fn the_operator_sees_users_and_workspaces_page_by_page() {
     let (bed, workspace, _) = Bed::with_owner().await;
     bed.user("ann@example.com").await;

@@ -143,6 +143,44 @@ function record(entry) {
   recorded = [...recorded.filter((other) => !same(other)), entry].slice(-RECORDED);
 }
 
+// ---- the connection ----
+
+// Asked for when nothing was heard of the server for so long, and given up after so long: what is lost is known in 5 s.
+const QUIET_MS = 2400;
+const PING_MS = 2200;
+const connection = { isThere: true, heard: 0, listeners: new Set() };
+
+/** Whether the server was reached by the last call. */
+export function isConnected() {
+  return connection.isThere;
+}
+
+/** Calls back with whether there is a connection, when that changes; answers how to stop that. */
+export function onConnection(listener) {
+  connection.listeners.add(listener);
+  return () => connection.listeners.delete(listener);
+}
+
+function heard(isThere) {
+  connection.heard = performance.now();
+  if (connection.isThere === isThere) return;
+  connection.isThere = isThere;
+  for (const listener of [...connection.listeners]) listener(isThere);
+}
+
+/** Looks after the connection from now on, as long as the page is seen. */
+export function watchConnection() {
+  let isAsking = false;
+  const look = async () => {
+    if (isAsking || document.visibilityState !== "visible" || performance.now() - connection.heard < QUIET_MS) return;
+    isAsking = true;
+    await request("getHealth", { signal: AbortSignal.timeout(PING_MS) }).catch((error) => { if (!error.status) heard(false); });
+    isAsking = false;
+  };
+  setInterval(look, 300);
+  addEventListener("offline", () => heard(false));
+}
+
 // ---- calls ----
 
 let signInAgain;
@@ -227,8 +265,10 @@ async function request(id, { path, query, body, key, signal }) {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
+    heard(false);
     throw new Failure(0, { error: { code: "unreachable", message: "Is the network there, and the server running?" } });
   }
+  heard(true);
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
   const answer = isJson ? await response.json() : await response.text();
   if (!response.ok) throw new Failure(response.status, answer, Number(response.headers.get("Retry-After")) || undefined);

@@ -1,25 +1,24 @@
 // The way of a contact through an automation, as a timeline: of a run, or of a simulation.
-import { duration, html, SIGNS, t, Time, useMemo } from "./ui.js";
+import { duration, html, Listed, SIGNS, t, Time, useMemo } from "./ui.js";
 import { href } from "./route.js";
-import { filterText, moment, stepText, toneOf } from "./automation.js";
+import { filterText, stepText, toneOf } from "./automation.js";
 
 /**
- * `steps` in their order; `nodes` are those of the automation as it is now; `messages` makes links of sent messages;
- * `exact` shows whole times, which a simulation of other days needs.
+ * `steps` in their order; `nodes` are those of the automation as it is now; `messages` makes links of sent messages.
  */
-export function Path({ steps, nodes, names, messages, exact }) {
+export function Path({ steps, nodes, names, messages }) {
   const byId = useMemo(() => new Map((nodes ?? []).map((node) => [node.id, node])), [nodes]);
-  return html`<ol class="timeline">${steps.map((step, at) => html`<${Step} key=${at} step=${step} node=${byId.get(step.node_id)} names=${names} messages=${messages} exact=${exact} before=${steps[at - 1]} />`)}</ol>`;
+  return html`<${Listed.Provider} value=${true}><ol class="timeline">${steps.map((step, at) => html`<${Step} key=${at} step=${step} node=${byId.get(step.node_id)} names=${names} messages=${messages} before=${steps[at - 1]} />`)}</ol></${Listed.Provider}>`;
 }
 
-function Step({ step, node, names, messages, exact, before }) {
+function Step({ step, node, names, messages, before }) {
   const tone = toneOf(step.outcome);
   const { title, text } = stepText(step, node, names);
   const apart = before && new Date(step.at) - new Date(before.at);
   return html`<li><span class="dot ${tone}" aria-hidden="true">${SIGNS[tone]}</span>
     ${apart >= 1000 && html`<p class="between">${t("{time} later", { time: duration(apart) })}</p>`}
     <div class="line"><strong dir="auto">${title}</strong>
-      ${exact ? html`<time datetime=${step.at}>${moment(step.at)}</time>` : html`<${Time} at=${step.at} />`}
+      <${Time} at=${step.at} />
       ${node?.name && html`<span class="muted" dir="auto">${node.name}</span>`}
       ${step.node_id && !node && html`<span class="muted">${t("a step of another version")} <code>${step.node_id}</code></span>`}</div>
     ${text && !step.detail?.leaves && html`<p>${text}</p>`}

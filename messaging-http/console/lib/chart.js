@@ -1,5 +1,5 @@
 // A line chart of a few series, with the same numbers as a table behind it.
-import { html, number, t, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { absolute, html, number, t, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 
 const USUAL_WIDTH = 720;
 const HEIGHT = 200;
@@ -41,8 +41,9 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
     };
   }, [Boolean(points?.length)]);
   if (!points?.length) return html`<p class="muted">${t("No numbers in this time.")}</p>`;
-  const day = new Intl.DateTimeFormat(undefined, dateStyle);
-  if (points.length === 1) return html`<${Single} point=${points[0]} series=${series} label=${label} when=${day.format(new Date(points[0].at))} />`;
+  // Hours and days are those of the workspace: the server counts by them.
+  const day = ({ at: time }) => absolute(time, dateStyle);
+  if (points.length === 1) return html`<${Single} point=${points[0]} series=${series} label=${label} when=${day(points[0])} />`;
   const top = ceiling(Math.max(...points.flatMap((point) => series.map(({ name }) => point[name] ?? 0))));
   const x = (nth) => LEFT + (nth * (width - LEFT - 8)) / (points.length - 1);
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
@@ -58,15 +59,15 @@ export function Chart({ points, series, label, dateStyle = { month: "short", day
     <svg viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-labelledby=${id} onPointerMove=${nearest} onPointerLeave=${() => setAt(null)}>
       ${[0, 0.5, 1].map((share) => html`<g class="grid"><line x1=${LEFT} x2=${width} y1=${y(top * share)} y2=${y(top * share)} />
         <text x=${LEFT - 6} y=${y(top * share) + 4} text-anchor="end">${number(top * share)}</text></g>`)}
-      ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : nth === points.length - 1 ? "end" : "middle"}>${day.format(new Date(point.at))}</text>`)}
+      ${points.map((point, nth) => nth % step === 0 && html`<text class="tick" x=${x(nth)} y=${HEIGHT - 4} text-anchor=${nth === 0 ? "start" : nth === points.length - 1 ? "end" : "middle"}>${day(point)}</text>`)}
       ${series.map(({ name }, nth) => html`<g class="series-${nth}">
         <polyline points=${points.map((point, of) => `${x(of).toFixed(1)},${y(point[name] ?? 0).toFixed(1)}`).join(" ")} />
         ${at !== null && html`<circle cx=${x(at)} cy=${y(points[at][name] ?? 0)} r="3.5" />`}</g>`)}
     </svg>
-    ${at !== null && html`<p class="chart-tip">${day.format(new Date(points[at].at))} · ${series.map(({ name, label: text }) => `${text} ${number(points[at][name])}`).join(" · ")}</p>`}
+    ${at !== null && html`<p class="chart-tip">${day(points[at])} · ${series.map(({ name, label: text }) => `${text} ${number(points[at][name])}`).join(" · ")}</p>`}
     <details><summary>${t("Numbers")}</summary><div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
       <thead><tr><th scope="col">${t("Time")}</th>${series.map((one) => html`<th scope="col" class="numeric">${one.label}</th>`)}</tr></thead>
-      <tbody>${points.map((point) => html`<tr><th scope="row">${day.format(new Date(point.at))}</th>${series.map(({ name }) => html`<td class="numeric">${number(point[name])}</td>`)}</tr>`)}</tbody>
+      <tbody>${points.map((point) => html`<tr><th scope="row">${day(point)}</th>${series.map(({ name }) => html`<td class="numeric">${number(point[name])}</td>`)}</tr>`)}</tbody>
     </table></div></details>
   </figure>`;
 }

@@ -1,5 +1,6 @@
 // Filters of segments as a tree of rows, and back. A row keeps the condition in the API's own form, so that what the
 // rows cannot show survives.
+import { dayOf } from "./ui.js";
 
 let made = 0;
 const fresh = () => { made += 1; return `row-${made}`; };
@@ -171,7 +172,7 @@ export function emptyValue(kind, op) {
 }
 
 function today(days = 0) {
-  return new Date(Date.now() + days * 86400000).toISOString().slice(0, 10);
+  return dayOf(Date.now(), days);
 }
 
 /** A test with another operator; its value is kept where it still fits. */

@@ -99,7 +99,8 @@ function Size({ found, id, isAutomation }) {
   const size = found.sizes[id];
   if (isAutomation && size === undefined) return null;
   if (size === undefined) return html`<span class="muted">${found.loading ? "…" : "–"}</span>`;
-  return html`<span class="numeric ${found.loading ? "muted" : ""}">${count(size, t("contact"), t("contacts"))}</span>`;
+  const told = count(size, t("contact"), t("contacts"));
+  return html`<span class="numeric ${found.loading ? "muted" : ""}">${found.exact ? told : t("about {number}", { number: told })}</span>`;
 }
 
 function Remove({ row, parent, edit }) {

@@ -1,6 +1,6 @@
 // Forms of one operation. No rule stands here: lengths and choices come from the API's own schema, and what the server
 // refuses is shown at the control that its pointer names, or on top.
-import { announce, createContext, Failed, html, t, useContext, useEffect, useId, useMemo, useReducer, useRef, useState } from "./ui.js";
+import { announce, createContext, Failed, html, momentOf, t, useContext, useEffect, useId, useMemo, useReducer, useRef, useState, wallOf, zone } from "./ui.js";
 import { allowed, call, idempotencyKey, missing } from "./api.js";
 
 const Context = createContext(null);
@@ -146,7 +146,7 @@ function Summary({ error, violations, told }) {
     <p><strong>${told?.text ?? error.message}</strong></p>
     ${violations[""] && html`<ul>${violations[""].map((text) => html`<li>${text}</li>`)}</ul>`}
     ${told?.help}
-    <details class="muted"><summary>${t("Details")}</summary>${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</details>
+    <details class="muted"><summary>${t("Details")}</summary><code>${error.code}</code>${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</details>
   </div>`;
 }
 
@@ -187,7 +187,7 @@ export function useFaults(name) {
  * list (items by comma or line), json, or an input type. `options`: `[[value, label]]`; a select without them offers
  * what the schema names.
  */
-export function Field({ name, label, help, kind = "text", options, rows = 4, optional, ...rest }) {
+export function Field({ name, label, help: more, kind = "text", options, rows = 4, optional, ...rest }) {
   const { values, change, schema, violations, names } = useContext(Context);
   const id = useId();
   useEffect(() => {
@@ -195,6 +195,7 @@ export function Field({ name, label, help, kind = "text", options, rows = 4, opt
     return () => names.delete(name);
   }, [name]);
   const described = schema[name] ?? {};
+  const help = kind === "datetime" ? [more, t("By the clock of the workspace ({zone}).", { zone: zone() })].filter(Boolean).join(" ") : more;
   const faults = violations[name];
   const [jsonFault, setJsonFault] = useState(null);
   const notes = [help && `${id}-help`, (faults || jsonFault) && `${id}-fault`].filter(Boolean).join(" ");
@@ -220,8 +221,8 @@ export function Field({ name, label, help, kind = "text", options, rows = 4, opt
         return html`<input ...${common} type="number" value=${value ?? ""}
           onInput=${(event) => change(name, event.target.value === "" ? undefined : Number(event.target.value))} />`;
       case "datetime":
-        return html`<input ...${common} type="datetime-local" value=${localTime(value)}
-          onInput=${(event) => change(name, event.target.value ? new Date(event.target.value).toISOString() : undefined)} />`;
+        return html`<input ...${common} type="datetime-local" value=${value ? wallOf(value) : ""}
+          onInput=${(event) => change(name, event.target.value ? momentOf(event.target.value).toISOString() : undefined)} />`;
       case "list":
         return html`<${ItemsInput} common=${{ ...common, maxlength: undefined }} value=${value} rows=${rows} onItems=${(items) => change(name, items)} />`;
       case "json":
@@ -240,12 +241,6 @@ export function Field({ name, label, help, kind = "text", options, rows = 4, opt
   const needed = ((described.required || rest.required) && !optional) || (kind === "select" && value);
   return html`<div class="field"><label for=${id}>${label}${!needed && described.type && html` <span class="muted">${t("optional")}</span>`}</label>
     ${control()}${texts}</div>`;
-}
-
-function localTime(value) {
-  if (!value) return "";
-  const at = new Date(value);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
 }
 
 // What is typed stays as it is; only its items go to the form.

@@ -8,7 +8,7 @@ const PAUSE = 400;
 const APART = 1000;
 
 /**
- * What a tree of rows finds: `{ size, sizes, sample, faults, error, loading }`. `sizes` and `faults` are by row; faults are
+ * What a tree of rows finds: `{ size, sizes, exact, sample, faults, error, loading }`. `sizes` and `faults` are by row; faults are
  * violations as the server tells them. Rows that
  * the server finds incomplete are left out of the count, with their faults told, so that the others keep theirs.
  */
@@ -54,7 +54,7 @@ async function count(tree, signal) {
   }
 }
 
-function found({ size_estimate: size, sample, conditions }, { places }, faults) {
+function found({ size_estimate: size, exact, sample, conditions }, { places }, faults) {
   const ids = new Map(places);
-  return { size, sample, faults, sizes: Object.fromEntries(conditions.map((one) => [ids.get(one.pointer), one.size])) };
+  return { size, exact, sample, faults, sizes: Object.fromEntries(conditions.map((one) => [ids.get(one.pointer), one.size])) };
 }

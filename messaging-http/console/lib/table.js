@@ -1,6 +1,6 @@
 // Lists by pages: what an operation lists, as a table. Filters and the page stand in the URL, so that links, back and
 // reload show the same.
-import { html, Loaded, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, Listed, Loaded, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { changeQuery, href, memory, useRoute } from "./route.js";
 
 /**
@@ -92,7 +92,7 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
       ${columns.map((column) => html`<th scope="col" class=${column.numeric ? "numeric" : ""}>${column.label}</th>`)}
       ${actions && html`<th scope="col"><span class="sr">${t("Actions")}</span></th>`}
     </tr></thead>
-    <tbody>${rows.map((row, at) => html`<tr key=${rowKey?.(row) ?? row.id ?? at}>
+    <${Listed.Provider} value=${true}><tbody>${rows.map((row, at) => html`<tr key=${rowKey?.(row) ?? row.id ?? at}>
       ${columns.map((column, nth) => {
         const drawn = column.cell(row);
         // What has several parts stays together where rows are cards.
@@ -103,7 +103,7 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
           : html`<td class=${column.numeric ? "numeric" : column.wide ? "wide" : ""} data-label=${column.label}>${content}</td>`;
       })}
       ${actions && html`<td class="row-actions">${actions(row)}</td>`}
-    </tr>`)}</tbody>
+    </tr>`)}</tbody></${Listed.Provider}>
   </table>`;
 }
 

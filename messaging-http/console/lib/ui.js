@@ -3,7 +3,7 @@
 import { createContext, Fragment, h, render } from "../vendor/preact.js";
 import htm from "../vendor/htm.js";
 import { useContext, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/hooks.js";
-import { allowed, call } from "./api.js";
+import { allowed, call, onConnection, workspace } from "./api.js";
 
 export const html = htm.bind(h);
 export {
@@ -45,9 +45,53 @@ export function relative(time, now = Date.now()) {
   return format.format(units > 0 ? Math.round(units) : Math.trunc(units), unit);
 }
 
+/** The zone that all times are told in: that of the workspace, wherever its reader is. */
+export function zone() {
+  return workspace()?.timezone;
+}
+
 /** The whole time, with its zone. */
 export function absolute(time, options = { dateStyle: "medium", timeStyle: "long" }) {
-  return new Intl.DateTimeFormat(undefined, options).format(new Date(time));
+  return new Intl.DateTimeFormat(undefined, { timeZone: zone(), ...options }).format(new Date(time));
+}
+
+/** What the clock on the wall of the workspace shows: `2026-01-31T09:15`. */
+export function wallOf(time) {
+  const format = new Intl.DateTimeFormat("en", {
+    timeZone: zone(), hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",
+  });
+  const { year, month, day, hour, minute } = Object.fromEntries(format.formatToParts(new Date(time)).map(({ type, value }) => [type, value]));
+  return `${year}-${month}-${day}T${hour}:${minute}`;
+}
+
+const DAY_MS = 86400000;
+
+/** Minutes that the clock of the workspace is ahead of UTC. */
+export function offsetOf(time) {
+  return Math.floor(Date.parse(`${wallOf(time)}Z`) / 60000) - Math.floor(new Date(time).getTime() / 60000);
+}
+
+/** The moment at which that clock shows this: the first of two, and the next where the clock leaves it out. */
+export function momentOf(wall) {
+  const wanted = Date.parse(`${wall}Z`);
+  const found = [-DAY_MS, DAY_MS].map((away) => wanted - offsetOf(wanted + away) * 60000);
+  const right = found.filter((one) => wallOf(one) === wall);
+  return new Date(right.length ? Math.min(...right) : Math.max(...found));
+}
+
+/** The day of a moment in the workspace, `2026-01-31`, or so many days later. */
+export function dayOf(time, later = 0) {
+  return laterDay(wallOf(time).slice(0, 10), later);
+}
+
+/** So many days after a day. */
+export function laterDay(day, days) {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** When a day begins in the workspace. */
+export function startOf(day) {
+  return momentOf(`${day}T00:00`);
 }
 
 /** `1.2 s`, `3 min`, `2 h`: how long something took. */
@@ -60,14 +104,20 @@ export function duration(milliseconds) {
   return seconds < 172800 ? `${number(seconds / 3600)} h` : `${number(seconds / 86400)} d`;
 }
 
-/** A number with its separators. */
+/** A number with its separators; what is not known is no number. */
 export function number(value) {
-  return new Intl.NumberFormat().format(value ?? 0);
+  return Number.isFinite(value) ? new Intl.NumberFormat().format(value) : "–";
+}
+
+/** A number that is perhaps estimated. */
+export function about(value, exact) {
+  return exact ? number(value) : t("about {number}", { number: number(value) });
 }
 
 /** A share of 1 as per cent. */
 export function percent(share) {
-  return new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: share && share < 0.1 ? 1 : 0 }).format(share ?? 0);
+  if (!Number.isFinite(share)) return "–";
+  return new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: share && share < 0.1 ? 1 : 0 }).format(share);
 }
 
 /** Bytes as KB, MB, GB. */
@@ -77,15 +127,20 @@ export function bytes(value) {
   return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: step ? 1 : 0 }).format(value / 1000 ** step)} ${steps[step]}`;
 }
 
-/** A time: relative, and absolute for who looks closer. */
+/** Whether something is a row of a list, whose times say date and time. */
+export const Listed = createContext(false);
+
+/** A time: relative, and absolute for who looks closer; in lists the other way round. */
 export function Time({ at }) {
   const [, tick] = useState(0);
+  const isListed = useContext(Listed);
   useEffect(() => {
     const timer = setInterval(() => tick((n) => n + 1), 30000);
     return () => clearInterval(timer);
   }, []);
   if (!at) return html`<span class="muted">–</span>`;
-  return html`<time datetime=${at} title=${absolute(at)} tabindex="0" data-absolute=${absolute(at)}>${relative(at)}</time>`;
+  const more = isListed ? `${relative(at)} · ${absolute(at)}` : absolute(at);
+  return html`<time datetime=${at} title=${more} tabindex="0" data-absolute=${more}>${isListed ? absolute(at, { dateStyle: "medium", timeStyle: "short" }) : relative(at)}</time>`;
 }
 
 // ---- calls ----
@@ -113,6 +168,9 @@ export function useCall(id, args = {}, { every, quiet } = {}) {
     );
     return () => abort.abort();
   }, [key, round]);
+  // What could not be asked while there was no connection is asked once it is back.
+  const isCut = Boolean(state.error && !state.error.status);
+  useEffect(() => (isCut ? onConnection((isThere) => isThere && reload()) : undefined), [isCut]);
   useEffect(() => {
     if (!every || !id) return undefined;
     const timer = setInterval(() => document.visibilityState === "visible" && reload(), every);
@@ -168,8 +226,8 @@ export function Failed({ error, retry }) {
   }
   return html`<div class="notice fault" role="alert">
     <p><strong>${!error.status ? t("The server cannot be reached.") : error.status < 500 ? t("The server refused this.") : t("The server could not answer.")}</strong> ${error.message}</p>
-    ${error.violations?.map(({ parameter, pointer, message }) => html`<p>${parameter ?? pointer}: ${message}</p>`)}
-    <p class="muted">${error.code}${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</p>
+    ${error.violations?.map(({ parameter, pointer = "", message }) => html`<p>${words(parameter ?? pointer.split("/").pop())}: ${message}</p>`)}
+    <p class="muted"><code>${error.code}</code>${error.requestId && html` · ${t("request")} <code>${error.requestId}</code>`}</p>
     ${retry && html`<button type="button" onClick=${retry}>${t("Try again")}</button>`}
   </div>`;
 }
@@ -257,9 +315,9 @@ export function Code({ text, label }) {
 
 /** Pairs of a name and a value; pairs without a value are left out. */
 export function Facts({ pairs }) {
-  return html`<dl class="facts">${pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").map(
+  return html`<${Listed.Provider} value=${true}><dl class="facts">${pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
-  )}</dl>`;
+  )}</dl></${Listed.Provider}>`;
 }
 
 /** Tabs that stand in the URL: `[{ id, label, href }]`. */
@@ -282,6 +340,12 @@ export function Progress({ value, max, label }) {
   const share = max ? Math.min(1, value / max) : 0;
   return html`<div class="progress"><progress value=${share} max="1" aria-label=${label}></progress>
     <span>${percent(share)}</span></div>`;
+}
+
+/** Says that the workspace's email stays here, wherever something is called sent or delivered. */
+export function Sandboxed({ channel = "email" }) {
+  if (channel !== "email" || !workspace()?.email_sandboxed) return null;
+  return html`<p class="notice sandboxed">${t("The sandbox captures the email of this workspace: “sent” and “delivered” mean that it was captured here. Nothing leaves.")}</p>`;
 }
 
 // ---- said and asked ----
@@ -314,7 +378,8 @@ let openDialog;
 
 /**
  * Opens a dialog: `draw(close)` draws its content, `close(value)` ends it. Answers what it was closed with, or
- * undefined after Escape.
+ * undefined after Escape or Back. It has an entry of the history to itself, so that Back leaves the dialog and not the
+ * screen.
  */
 export function dialog(draw, { title, wide = false } = {}) {
   return new Promise((resolve) => openDialog({ draw, title, wide, resolve }));
@@ -323,13 +388,36 @@ export function dialog(draw, { title, wide = false } = {}) {
 /** The dialogs; stands once on the page. */
 export function Dialogs() {
   const [shown, setShown] = useState([]);
-  useEffect(() => {
-    openDialog = (next) => setShown((old) => [...old, { ...next, key: Math.random() }]);
-  }, []);
-  const close = (one, value) => {
-    setShown((old) => old.filter((other) => other.key !== one.key));
-    one.resolve(value);
+  const open = useRef([]);
+  const keep = (next) => {
+    open.current = next;
+    setShown(next);
   };
+  const close = (one, value) => {
+    if (!open.current.includes(one)) return;
+    keep(open.current.filter((other) => other !== one));
+    // In the next task, once a link in the dialog was followed: then the entry is an earlier one and stays.
+    setTimeout(() => {
+      if (history.state?.dialog !== one.key) return one.resolve(value);
+      addEventListener("popstate", () => one.resolve(value), { once: true });
+      return history.back();
+    });
+  };
+  useEffect(() => {
+    openDialog = (next) => {
+      const key = (open.current.at(-1)?.key ?? 0) + 1;
+      history.pushState({ ...history.state, dialog: key }, "");
+      keep([...open.current, { ...next, key }]);
+    };
+    const moved = () => {
+      const left = open.current.filter(({ key }) => key > (history.state?.dialog ?? 0));
+      if (!left.length) return;
+      keep(open.current.filter((one) => !left.includes(one)));
+      for (const one of left) one.resolve(undefined);
+    };
+    addEventListener("popstate", moved);
+    return () => removeEventListener("popstate", moved);
+  }, []);
   return shown.map((one) => html`<${Dialog} key=${one.key} title=${one.title} wide=${one.wide} onClose=${(value) => close(one, value)}>
     ${one.draw((value) => close(one, value))}</${Dialog}>`);
 }

@@ -2,7 +2,7 @@
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
-import { Table } from "../lib/table.js";
+import { List, Table } from "../lib/table.js";
 import { href } from "../lib/route.js";
 import { chooseTheme, chosenTheme, SHORTCUTS_OFF, THEMES } from "../app.js";
 
@@ -76,31 +76,21 @@ function Password() {
 // ---- sessions ----
 
 function Sessions() {
-  const found = useCall("listSessions", { query: { limit: 200 } });
-  const others = (found.data?.data ?? []).filter(({ current }) => !current);
-  const endAll = async () => {
-    const sure = await confirm({
-      title: t("End all other sessions?"), action: t("End them"),
-      text: t("{sessions} will have to sign in again.", { sessions: count(others.length, t("browser or program"), t("browsers and programs")) }),
-    });
-    if (!sure) return;
-    try {
-      for (const { id } of others) await call("deleteSession", { path: { id } });
-      announce(t("Ended"));
-    } catch (error) {
-      announce(error.message, { fault: true });
-    }
-    found.reload();
-  };
+  const [round, again] = useReducer((n) => n + 1, 0);
+  const [rows, setRows] = useState([]);
+  const before = () => confirm({
+    title: t("End all other sessions?"), action: t("End them"),
+    text: t("Every other browser and program that is signed in as you has to sign in again, however many there are. Links that were made to sign you in end too."),
+  });
   return html`<section class="stack" aria-labelledby="sessions"><h2 id="sessions">${t("Sessions")}</h2>
     <p class="muted">${t("Where you are signed in. A session ends by itself 12 hours after it began.")}</p>
-    <${Loaded} of=${found}>${({ data }) => html`<${Table} caption=${t("Sessions")} rows=${data} columns=${[
+    <${List} id="listSessions" caption=${t("Sessions")} reloads=${round} onRows=${setRows} columns=${[
         { label: t("Program"), cell: (row) => html`${programOf(row.user_agent)}${row.current && html` <span class="muted">${t("this one")}</span>`}` },
-        { label: t("Address"), cell: (row) => row.ip },
+        { label: t("Address"), cell: (row) => row.ip ?? html`<span class="muted">–</span>` },
         { label: t("Signed in"), cell: (row) => html`<${Time} at=${row.created_at} />` },
         { label: t("Last used"), cell: (row) => html`<${Time} at=${row.last_used_at} />` },
-      ]} actions=${(row) => !row.current && html`<${Action} id="deleteSession" className="small" args=${{ path: { id: row.id } }} onDone=${found.reload} done=${t("Ended")}>${t("End")}</${Action}>`} />
-      ${others.length > 1 && html`<div class="actions"><button type="button" data-operation="deleteSession" onClick=${endAll}>${t("End all others")}</button></div>`}`}</${Loaded}></section>`;
+      ]} actions=${(row) => !row.current && html`<${Action} id="deleteSession" className="small" args=${{ path: { id: row.id } }} onDone=${again} done=${t("Ended")}>${t("End")}</${Action}>`} />
+    ${rows.some(({ current }) => !current) && html`<div class="actions"><${Action} id="deleteOtherSessions" before=${before} onDone=${again} done=${t("Ended")}>${t("End all others")}</${Action}></div>`}</section>`;
 }
 
 const BROWSERS = [[/Edg\//, "Edge"], [/OPR\//, "Opera"], [/Firefox\//, "Firefox"], [/Chrom(e|ium)\//, "Chrome"], [/Safari\//, "Safari"], [/^curl/, "curl"]];

@@ -27,13 +27,13 @@ export default function Analytics({ query }) {
       : allowed("getAnalyticsOverview") && html`<${Later} key=${tab} load=${PARTS[tab]} query=${query} span=${span} />`}`;
 }
 
-// Whole days of the reader: the last so many, or from one to another.
+// Whole days of the workspace: the last so many, or from one to another.
 function Span({ query, withChannel }) {
   const shown = query.from || query.to ? "own" : query.days ?? SPANS[1][0];
   const choose = (event) => {
     const { value } = event.target;
-    const { from, to } = spanOf(query);
-    if (value === "own") changeQuery({ days: null, from: day(from), to: day(new Date(new Date(to) - 1)) });
+    const { first, last } = spanOf(query);
+    if (value === "own") changeQuery({ days: null, from: first, to: last });
     else changeQuery({ days: value, from: null, to: null });
   };
   return html`<form class="filters" onSubmit=${(event) => event.preventDefault()}>
@@ -47,9 +47,4 @@ function Span({ query, withChannel }) {
       <option value="">${t("All")}</option>
       ${CHANNELS.map((channel) => html`<option value=${channel} selected=${channel === query.channel}>${channelName(channel)}</option>`)}</select></label>`}
   </form>`;
-}
-
-function day(time) {
-  const at = new Date(time);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 10);
 }

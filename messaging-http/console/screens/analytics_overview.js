@@ -1,6 +1,6 @@
 // What was sent and what became of it, for all channels or one, beside the same time before.
 import { allowed } from "../lib/api.js";
-import { Empty, Figure, html, Loaded, number, percent, t, useCall } from "../lib/ui.js";
+import { Empty, Failed, Figure, html, Loaded, number, percent, Sandboxed, t, useCall } from "../lib/ui.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
 import { changeQuery, href } from "../lib/route.js";
@@ -19,6 +19,7 @@ export default function AnalyticsOverview({ query, span }) {
   const before = useCall("getAnalyticsOverview", { query: { ...asked, from: span.before, to: span.from } });
   return html`
     <${Loaded} of=${now} skeleton=${10}>${({ totals, series }) => (hasNothing(totals) ? html`<${Nothing} query=${query} />` : html`
+      <${Sandboxed} channel=${channel || "email"} />
       <p class="muted">${span.days === 1 ? t("Compared with the day before.") : t("Compared with the {days} days before.", { days: span.days })}</p>
       <div class="grid">${FIGURES.map(([name, label, whole]) => html`<${Figure} key=${name} name=${t(label)} value=${totals[name]}
         note=${note(totals, before.data?.totals, name, whole)} />`)}</div>
@@ -59,6 +60,8 @@ function ByChannel({ span }) {
   const query = { interval: "day", from: span.from, to: span.to };
   // The channels are fixed, so the hooks always come in the same order.
   const found = CHANNELS.map((channel) => ({ channel, ...useCall("getAnalyticsOverview", { query: { ...query, channel } }) }));
+  const failed = found.find(({ error }) => error);
+  if (failed) return html`<${Failed} error=${failed.error} retry=${failed.reload} />`;
   const rows = found.filter(({ data }) => data?.totals.sent > 0).map(({ channel, data }) => ({ channel, ...data.totals }));
   if (!rows.length) return null;
   const share = (part, whole) => (row) => html`<span class="nowrap">${number(row[part])} ${row[whole] > 0 && html`<span class="muted">${percent(row[part] / row[whole])}</span>`}</span>`;

@@ -103,12 +103,12 @@ function Shown({ loaded, query }) {
     edit(draftOf(automation));
     setRevision(revision + 1);
   };
-  const under = stats.data?.active ?? 0;
+  const under = stats.data?.active;
   const tab = ["runs", "try"].includes(query.tab) ? query.tab : "steps";
   const path = `automations/${encodeURIComponent(id)}`;
   return html`
     <${Head} title=${automation.name} back=${href("automations")} backText=${t("Automations")} badge=${html`<${Badge} status=${automation.status} />`} text=${html`<${About} automation=${automation} names=${lists.names} />`}>
-      <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered ?? 0} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} trigger=${draft.trigger} names=${lists.names} />
+      <${Buttons} automation=${automation} under=${under} entered=${stats.data?.entered} faults=${faults} isDirty=${isDirty} save=${save} onDone=${took} trigger=${draft.trigger} names=${lists.names} />
     </${Head}>
     ${isDirty && editable && html`<${Unsaved} automation=${automation} under=${under} busy=${busy} failure=${failure} save=${save} discard=${discard} />`}
     ${stats.data?.entered > 0 && html`<${Counts} stats=${stats.data} path=${path} />`}
@@ -136,10 +136,10 @@ function Counts({ stats, path }) {
 }
 
 function Unsaved({ automation, under, busy, failure, save, discard }) {
-  const people = count(under, t("contact"), t("contacts"));
+  const people = under === undefined ? t("contacts") : count(under, t("contact"), t("contacts"));
   const note = automation.status === "active" ? t("Saving makes a new version for all who enter from then on; {people} under way stay on theirs.", { people }) : "";
   return html`<div class="notice warning save-bar" role="status"><p><strong>${t("Not saved yet.")}</strong> <span class="note">${note}</span></p>
-    ${failure && html`<p class="fault-text" role="alert">${failure.message} <span>${failure.code}${failure.requestId && html` · ${t("request")} <code>${failure.requestId}</code>`}</span></p>`}
+    ${failure && html`<p class="fault-text" role="alert">${failure.message} <span><code>${failure.code}</code>${failure.requestId && html` · ${t("request")} <code>${failure.requestId}</code>`}</span></p>`}
     <div class="actions"><button type="button" class="primary" data-operation="updateAutomation" disabled=${busy} onClick=${save}>${busy ? t("One moment") : t("Save")}</button>
       <button type="button" onClick=${discard}>${t("Discard changes")}</button></div></div>`;
 }
@@ -166,8 +166,8 @@ function Buttons({ automation, trigger, under, entered, faults, isDirty, save, o
   };
   const remove = () => confirm({
     title: t("Delete {name}?", { name: automation.name }),
-    text: `${under ? t("{people} under way stop where they are.", { people: count(under, t("contact"), t("contacts")) }) : t("Nobody is under way.")} ${t("The automation, its versions and the history of its {number} runs are gone; messages that were sent stay.", { number: number(entered) })}`,
-    action: t("Delete"), name: entered ? automation.name : undefined,
+    text: `${under ? t("{people} under way stop where they are.", { people: count(under, t("contact"), t("contacts")) }) : under === undefined ? t("Whoever is under way stops where they are.") : t("Nobody is under way.")} ${entered === undefined ? t("The automation, its versions and the history of its runs are gone; messages that were sent stay.") : t("The automation, its versions and the history of its {number} runs are gone; messages that were sent stay.", { number: number(entered) })}`,
+    action: t("Delete"), name: entered === 0 ? undefined : automation.name,
   });
   return html`
     <${Rename} automation=${automation} onDone=${onDone} />

@@ -105,7 +105,7 @@ function Result({ answer: { steps, ended }, nodes, names }) {
   if (!steps.length) return html`<div class="notice warning"><p>${t("The contact does not enter: the trigger did not happen, or its condition was not met.")}</p></div>`;
   const runs = [...new Set(steps.map(({ run }) => run))];
   return html`${runs.map((run) => html`<div class="stack" key=${run}>${runs.length > 1 && html`<h3>${t("Run {number}", { number: run })}</h3>`}
-      <${Path} steps=${steps.filter((step) => step.run === run)} nodes=${nodes} names=${names} exact /></div>`)}
+      <${Path} steps=${steps.filter((step) => step.run === run)} nodes=${nodes} names=${names} /></div>`)}
     <div class="notice ${ended ? "good" : ""}"><p>${ended
       ? t("Ended {time}: {status} {reason}", { time: moment(ended.at), status: t(ended.status), reason: ended.reason ? `(${reasonText(ended.reason)})` : "" })
       : t("Not at the end yet in that time.")}</p></div>`;

@@ -1,6 +1,6 @@
 // Who gets a campaign: lists and segments, those who are left out, and how many remain, with the reasons of the others.
 import { call } from "../lib/api.js";
-import { Failed, html, Loading, number, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
+import { about, Failed, html, Loading, number, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
 import { useFaults, useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
 
@@ -93,11 +93,11 @@ export function AudienceSum({ of }) {
     ${error && html`<${Failed} error=${error} retry=${of.reload} />`}
     ${!data && loading && html`<${Loading} lines=${4} />`}
     ${data && html`<table class="sum" aria-busy=${loading ? "true" : undefined}><tbody>
-      <tr><th scope="row">${t("In these lists and segments")}</th><td class="numeric">${number(data.breakdown.matched)}</td></tr>
-      ${STEPS.filter(([name]) => data.breakdown[name] > 0).map(([name, label]) => html`<tr class="muted"><th scope="row">${t(label)}</th><td class="numeric">− ${number(data.breakdown[name])}</td></tr>`)}
-      <tr class="total"><th scope="row">${t("Get it")}</th><td class="numeric">${number(data.audience_estimate)}</td></tr>
+      <tr><th scope="row">${t("In these lists and segments")}</th><td class="numeric">${about(data.breakdown.matched, data.exact)}</td></tr>
+      ${STEPS.filter(([name]) => data.breakdown[name] > 0).map(([name, label]) => html`<tr class="muted"><th scope="row">${t(label)}</th><td class="numeric">− ${about(data.breakdown[name], data.exact)}</td></tr>`)}
+      <tr class="total"><th scope="row">${t("Get it")}</th><td class="numeric">${about(data.audience_estimate, data.exact)}</td></tr>
     </tbody></table>
-    <p class="help">${t("As of now. It is counted again when the campaign starts.")}</p>`}
+    <p class="help">${data.exact ? t("As of now. It is counted again when the campaign starts.") : t("Estimated from some of the contacts, since counting them all takes longer. It is counted exactly when the campaign starts.")}</p>`}
   </section>`;
 }
 

@@ -71,7 +71,7 @@ export default function CampaignDraft({ campaign, onDone }) {
     <div class="stack">
       <${AudienceSum} of=${audience} />
       <${Checks} values=${values} campaign=${saved} templates=${rows} audience=${audience} />
-      ${allowed("scheduleCampaign") && html`<${Timing} campaign=${campaign} estimate=${audience.data?.audience_estimate} isChanged=${isChanged} afterSaving=${afterSaving} onDone=${onDone} />`}
+      ${allowed("scheduleCampaign") && html`<${Timing} campaign=${campaign} estimate=${audience.data} isChanged=${isChanged} afterSaving=${afterSaving} onDone=${onDone} />`}
     </div>
   </div>`;
 }

@@ -1,6 +1,6 @@
 // A campaign under way or done: how far it is, what came of it, and who did not get it and why.
 import { allowed } from "../lib/api.js";
-import { absolute, count, duration, html, Loaded, number, percent, Progress, t, Tabs, Time, useCall } from "../lib/ui.js";
+import { absolute, count, duration, html, Loaded, number, percent, Progress, Sandboxed, t, Tabs, Time, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Bars } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
@@ -19,6 +19,7 @@ export default function CampaignRunning({ campaign, query, onDone }) {
   const tab = query.tab === "recipients" ? "recipients" : "overview";
   return html`
     <${Notice} campaign=${campaign} />
+    <${Sandboxed} channel=${campaign.channel} />
     ${started && html`<${Tabs} current=${tab} tabs=${[
       { id: "overview", label: t("Overview"), href: href(`campaigns/${id}`) },
       { id: "recipients", label: t("Recipients"), href: href(`campaigns/${id}`, { tab: "recipients" }) },
@@ -61,7 +62,7 @@ function Notice({ campaign: { status, pause_reason: paused, failure_reason: fail
   // A resumed campaign is scheduled for a moment, too.
   if (status === "scheduled" && !started) {
     return html`<div class="notice"><p>${byZone
-      ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by your clock.", { time: absolute(at, TIME) })
+      ? t("Each recipient gets it at the scheduled hour of where they live: furthest east first, furthest west up to 26 hours later. Where it was scheduled, that is {time} by the clock of the workspace.", { time: absolute(at, TIME) })
       : Date.parse(at) <= Date.now() ? t("It starts now.") : t("Starts {time}.", { time: absolute(at) })} ${Date.parse(at) > Date.now() && html`<span class="muted">(<${Time} at=${at} />)</span>`}</p></div>`;
   }
   if (status === "scheduled") return html`<div class="notice"><p>${t("It goes on in a moment.")}</p></div>`;

@@ -1,7 +1,7 @@
 // When a draft is sent, and what stands in the way: what can be seen beforehand, and what the server refuses, each with
 // the place where it is put right.
 import { allowed, call, idempotencyKey } from "../lib/api.js";
-import { absolute, announce, Badge, confirm, Failed, html, number, relative, t, useCall, useId, useState } from "../lib/ui.js";
+import { about, absolute, announce, Badge, confirm, Failed, html, momentOf, offsetOf, relative, t, useCall, useId, useState, zone } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 
 const FIRST_ZONE = "+14:00";
@@ -14,7 +14,6 @@ export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
   const [byZone, setByZone] = useState(false);
   const [refusal, setRefusal] = useState(null);
   const [busy, setBusy] = useState(false);
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
   const schedule = (body, said) => afterSaving(async () => {
     setBusy(true);
@@ -35,7 +34,7 @@ export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
     schedule({ ...(at && { at: withOffset(at) }), ...(byZone && { by_timezone: true }) }, t("Scheduled"));
   };
   const now = async () => {
-    const people = estimate === undefined ? t("everybody in the audience") : t("{number} people", { number: number(estimate) });
+    const people = estimate === undefined ? t("everybody in the audience") : t("{number} people", { number: about(estimate.audience_estimate, estimate.exact) });
     const text = t("Sending to {people} begins now. What is sent cannot be taken back; you can pause what is not sent yet.", { people });
     if (await confirm({ title: t("Send now?"), text, action: t("Send now") })) schedule({ send_now: true }, t("Sending begins"));
   };
@@ -45,7 +44,7 @@ export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
     <form class="form" novalidate onSubmit=${later} data-operation="scheduleCampaign">
       <div class="field"><label for="${id}-at">${t("Date and time")}</label>
         <input id="${id}-at" type="datetime-local" value=${at} aria-describedby="${id}-zone" onInput=${(event) => setAt(event.target.value)} />
-        <p class="help" id="${id}-zone">${t("By your clock ({zone}).", { zone })}</p></div>
+        <p class="help" id="${id}-zone">${t("By the clock of the workspace ({zone}).", { zone: zone() })}</p></div>
       <div class="field check"><label><input type="checkbox" checked=${byZone} onChange=${(event) => setByZone(event.target.checked)} />
         <span>${t("At this time of day where each recipient lives")}</span></label></div>
       ${byZone && at && html`<${AroundTheWorld} at=${at} />`}
@@ -56,9 +55,9 @@ export function Timing({ campaign, estimate, isChanged, afterSaving, onDone }) {
   </section>`;
 }
 
-// The clock on the wall with the offset of the reader's zone at that moment, which the server keeps for by_timezone.
+// The clock on the wall with the offset of the workspace's zone at that moment, which the server keeps for by_timezone.
 function withOffset(local) {
-  const minutes = -new Date(local).getTimezoneOffset();
+  const minutes = offsetOf(momentOf(local));
   const two = (value) => String(Math.trunc(Math.abs(value))).padStart(2, "0");
   return `${local}:00${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
@@ -70,8 +69,8 @@ function AroundTheWorld({ at }) {
   const line = (time) => `${absolute(time, TIME)} (${relative(time)})`;
   const isLate = first < Date.now();
   return html`<div class="notice ${isLate ? "warning" : ""}">
-    <p><strong>${t("First here:")}</strong> ${t("Kiribati (UTC+14), {time} by your clock", { time: line(first) })}</p>
-    <p><strong>${t("Last there:")}</strong> ${t("west of Samoa (UTC−12), {time} by your clock", { time: line(last) })}</p>
+    <p><strong>${t("First here:")}</strong> ${t("Kiribati (UTC+14), {time} by the clock of the workspace", { time: line(first) })}</p>
+    <p><strong>${t("Last there:")}</strong> ${t("west of Samoa (UTC−12), {time} by the clock of the workspace", { time: line(last) })}</p>
     ${isLate && html`<p>${t("In some time zones this time has passed: recipients there get it at once.")}</p>`}
     <p>${t("Contacts without a time zone count as in the workspace's.")}</p></div>`;
 }
@@ -134,7 +133,7 @@ function audienceChecks({ audience: { list_ids: lists, segment_ids: segments } }
   if (!lists.length && !segments.length) return [["fault", t("No list or segment is chosen."), CURES.audience_empty]];
   if (!data) return [];
   return data.audience_estimate > 0
-    ? [["ok", t("{number} people get it.", { number: number(data.audience_estimate) })]]
+    ? [["ok", t("{number} people get it.", { number: about(data.audience_estimate, data.exact) })]]
     : [["fault", t("Nobody would get it."), ["Change the audience", "audience"]]];
 }
 

@@ -1,6 +1,6 @@
 // Campaigns: where each stands, how fast it sends, and how it does; pause in one click.
 import { allowed } from "../lib/api.js";
-import { count, Empty, Failed, Head, html, number, percent, Progress, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { count, Empty, Failed, Head, html, number, percent, Progress, Sandboxed, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
@@ -43,6 +43,7 @@ function CampaignList({ query }) {
     <${Head} title=${t("Campaigns")}>
       ${allowed("createCampaign") && !isNew && !isEmpty && html`<a class="button primary" href=${href("campaigns", { ...query, new: 1 })}>${t("New campaign")}</a>`}
     </${Head}>
+    <${Sandboxed} />
     ${isNew && html`<${NewCampaign} query=${query} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />`}
     <${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}

@@ -2,7 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { channelName, Written } from "../lib/contacts.js";
 import { href } from "../lib/route.js";
-import { announce, Badge, Failed, html, Loading, t, Time, useCall, useEffect, useState, words } from "../lib/ui.js";
+import { announce, Badge, Failed, html, Listed, Loading, t, Time, useCall, useEffect, useState, words } from "../lib/ui.js";
 
 const PAGE = 20;
 // Runs are listed by automation; so many are asked, the newest first.
@@ -66,7 +66,7 @@ export function Timeline({ contact }) {
     <div class="head-line"><h2 id="timeline">${t("Timeline")}</h2>
       ${allowed("exportContact") && !events && html`<div class="actions"><button type="button" class="small" disabled=${busy} onClick=${showEvents}>${t("Show product events")}</button></div>`}</div>
     ${messages.error && html`<${Failed} error=${messages.error} retry=${() => messages.load()} />`}
-    ${items.length > 0 && html`<ol class="timeline">${items.map(({ key, draw }) => html`<li key=${key}>${draw()}</li>`)}</ol>`}
+    ${items.length > 0 && html`<${Listed.Provider} value=${true}><ol class="timeline">${items.map(({ key, draw }) => html`<li key=${key}>${draw()}</li>`)}</ol></${Listed.Provider}>`}
     ${messages.loading && html`<${Loading} />`}
     ${!items.length && !messages.loading && !messages.error && html`<p class="muted">${events ? t("Nothing happened yet.") : t("No message was sent to this contact yet, and no automation took it in.")}</p>`}
     ${messages.more && !messages.loading && html`<button type="button" onClick=${() => messages.load(messages.more)}>${t("Older messages")}</button>`}

@@ -196,7 +196,7 @@ function Removal({ domain }) {
     }
   };
   return html`<section class="stack" aria-labelledby="removal"><h2 id="removal">${t("Delete domain")}</h2>
-    ${refused && html`<div class="notice fault" role="alert"><p>${refused.message} <span class="muted">${refused.code}</span></p>
+    ${refused && html`<div class="notice fault" role="alert"><p>${refused.message} <code class="muted">${refused.code}</code></p>
       ${refused.details.by && html`<ul>${refused.details.by.map((one) => html`<li><a href=${href(`campaigns/${one}`)}>${one}</a></li>`)}</ul>`}</div>`}
     <div class="actions"><button type="button" class="danger" data-operation="deleteSendingDomain" onClick=${remove}>${t("Delete")}</button></div></section>`;
 }

@@ -1,9 +1,7 @@
 // Home: what happened lately, what needs somebody, the first steps, and events as they come.
 import { allowed, urlOf, workspace } from "../lib/api.js";
-import { Code, count, Figure, Head, html, Loaded, number, percent, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { Code, count, dayOf, Figure, Head, html, laterDay, Loaded, number, percent, Sandboxed, startOf, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-
-const DAY = 86400000;
 
 export default function Home() {
   if (!workspace()) return html`<${NoWorkspace} />`;
@@ -28,17 +26,24 @@ function NoWorkspace() {
 
 const NAMES = [["sent", "Sent"], ["delivered", "Delivered"], ["bounces", "Bounced"], ["unique_opens", "Opened"], ["unique_clicks", "Clicked"]];
 const SERIES = NAMES.slice(0, 3);
+const MINUTE = 60000;
 
 function Overview() {
-  const [now] = useState(() => Math.floor(Date.now() / DAY) * DAY + DAY);
-  const at = (days) => new Date(now - days * DAY).toISOString();
-  const week = useCall("getAnalyticsOverview", { query: { from: at(7), to: at(0), interval: "day" } });
-  const before = useCall("getAnalyticsOverview", { query: { from: at(14), to: at(7), interval: "day" } });
+  // Today and the six days before it, in the workspace; a page that stays open past midnight goes on with the next day.
+  const [today, setToday] = useState(() => dayOf(Date.now()));
+  useEffect(() => {
+    const timer = setInterval(() => setToday(dayOf(Date.now())), MINUTE);
+    return () => clearInterval(timer);
+  }, []);
+  const begin = (later) => startOf(laterDay(today, later)).toISOString();
+  const week = useCall("getAnalyticsOverview", { query: { from: begin(-6), to: begin(1), interval: "day" } });
+  const before = useCall("getAnalyticsOverview", { query: { from: begin(-13), to: begin(-6), interval: "day" } });
   const [chart, setChart] = useState(null);
   // A line along the bottom tells nothing.
   const isDrawn = week.data?.series.some((point) => SERIES.some(([name]) => point[name]));
   useEffect(() => { if (isDrawn) import("../lib/chart.js").then(setChart); }, [isDrawn]);
   return html`<section class="stack" aria-labelledby="week"><h2 id="week">${t("Last seven days")}</h2>
+    <${Sandboxed} />
     <${Loaded} of=${week}>${({ totals, series }) => html`
       <div class="grid">${NAMES.map(([name, label]) => html`<${Figure} name=${t(label)} value=${totals[name]}
         note=${change(totals[name], before.data?.totals[name])} href=${href("analytics")} />`)}</div>

@@ -79,7 +79,7 @@ function Missing({ one, sent, reload }) {
     reload();
   };
   return html`<section class="card" aria-labelledby="stage"><h2 id="stage">${t("The file has not arrived")}</h2>
-    ${sent?.error && html`<div class="notice fault" role="alert"><p>${OTHER.includes(sent.error.code) ? t("That is another file than the one this import was begun with. If you chose a list for it, begin anew.") : sent.error.status ? sentence(sent.error.message) : t("The connection broke.")} <span class="muted">${sent.error.code}</span></p></div>`}
+    ${sent?.error && html`<div class="notice fault" role="alert"><p>${OTHER.includes(sent.error.code) ? t("That is another file than the one this import was begun with. If you chose a list for it, begin anew.") : sent.error.status ? sentence(sent.error.message) : t("The connection broke.")} <span class="muted">${words(sent.error.code)}</span></p></div>`}
     <div class="field"><label for="again">${t("Choose the same file again")}</label>
       <p class="help" id="again-help">${t("{name}, {size}. It can be sent until then:", { name: one.filename, size: bytes(one.size_bytes) })} <${Time} at=${one.expires_at} /></p>
       <input id="again" type="file" aria-describedby="again-help" onChange=${(event) => take(event.target.files[0])} /></div>

@@ -1,6 +1,6 @@
 // A message: where it is and why with what helps, what happened to it, what was sent, and who was told.
 import { allowed } from "../lib/api.js";
-import { Action, Badge, confirm, Copy, Facts, Head, html, Loaded, t, Time, useCall, useEffect } from "../lib/ui.js";
+import { Action, Badge, confirm, Copy, Facts, Head, html, Loaded, Sandboxed, t, Time, useCall, useEffect } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { channelName } from "../lib/channels.js";
 import { useLive } from "../lib/live.js";
@@ -11,6 +11,7 @@ import { maySendAgain } from "../lib/cure.js";
 
 const UNSETTLED = ["queued", "sending", "deferred"];
 const UNSENT = ["queued", "suppressed", "cancelled", "failed"];
+const ARRIVED = ["sent", "delivered", "complained"];
 const LOOK_MS = 5000;
 
 export default function Message({ id, query }) {
@@ -37,6 +38,7 @@ export default function Message({ id, query }) {
       ${message.data && html`<${Actions} message=${message.data} content=${content.data} onDone=${again} />`}
     </${Head}>
     <${Loaded} of=${message} skeleton=${8}>${(found) => html`
+      ${ARRIVED.includes(found.status) && html`<${Sandboxed} channel=${found.channel} />`}
       ${found.subject && html`<p class="subject"><bdi>${found.subject}</bdi></p>`}
       <${Answer} message=${found} to=${recipientOf(found, content.data)} attempts=${attempts.data?.data} onDone=${again} />
       <div class="columns">

@@ -1,5 +1,5 @@
 // What happened to a message: its events and the attempts to deliver it in one line of time, with the time between.
-import { absolute, Badge, duration, html, Loaded, SIGNS, t, Time, words } from "../lib/ui.js";
+import { absolute, Badge, duration, html, Listed, Loaded, SIGNS, t, Time, words } from "../lib/ui.js";
 
 // An attempt and what it led to are written down within this time.
 const TOGETHER_MS = 3000;
@@ -9,10 +9,10 @@ const TONES = { queued: "wait", delivered: "good", sent: "good", bounce: "bad", 
 export function Timeline({ message, attempts }) {
   return html`
     ${attempts.error && html`<${Loaded} of=${{ ...attempts, data: undefined }} />`}
-    <ol class="timeline">${steps(message, attempts.data?.data ?? []).map((step, at, all) => html`
+    <${Listed.Provider} value=${true}><ol class="timeline">${steps(message, attempts.data?.data ?? []).map((step, at, all) => html`
       <${Step} key=${step.key} step=${step} before=${all[at - 1]} events=${message.events} several=${severalRecipients(message)} />`)}
       ${message.explanation.next_attempt_at && html`<li class="machine"><span class="dot" aria-hidden="true">○</span>
-        <div class="line"><strong>${nextStep(message)}</strong> <${Time} at=${message.explanation.next_attempt_at} /></div></li>`}</ol>`;
+        <div class="line"><strong>${nextStep(message)}</strong> <${Time} at=${message.explanation.next_attempt_at} /></div></li>`}</ol></${Listed.Provider}>`;
 }
 
 /** What is planned for a message that waits. */

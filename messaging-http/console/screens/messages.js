@@ -1,6 +1,6 @@
 // Messages: what was sent and what became of it, newest first. Rows never jump; what is new is counted above them.
 import { allowed } from "../lib/api.js";
-import { Badge, count, Empty, Head, html, t, Time, useCall, useMemo, useState } from "../lib/ui.js";
+import { Badge, count, dayOf, Empty, Head, html, laterDay, Sandboxed, startOf, t, Time, useCall, useMemo, useState } from "../lib/ui.js";
 import { changeQuery, href } from "../lib/route.js";
 import { Filters, isFiltered, List } from "../lib/table.js";
 import { Later } from "../lib/later.js";
@@ -31,6 +31,7 @@ function MessageList({ query }) {
     <${Head} title=${t("Messages")}>
       ${allowed("sendMessage") && html`<a class="button primary" href=${href("send")}>${t("Send a message")}</a>`}
     </${Head}>
+    <${Sandboxed} channel=${query.channel || "email"} />
     <${MessageFilters} query=${query} />
     ${!query.cursor && rows && (rows.length > 0 || fresh > 0) && html`<div class="news" role="status">${fresh > 0
       ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
@@ -40,16 +41,16 @@ function MessageList({ query }) {
       columns=${columns(now)} filtered=${isFiltered(query, FILTERS)} empty=${html`<${NoMessages} />`} />`;
 }
 
-// Days become times; everything else is asked for as it stands in the URL.
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+// Days of the workspace become times; everything else is asked for as it stands in the URL.
 function asks(query) {
   const asked = Object.fromEntries(FILTERS.map((name) => [name, query[name] || undefined]));
   return { ...asked, since: dayTime(query.since, 0), until: dayTime(query.until, 1) };
 }
 
 function dayTime(text, days) {
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text ?? "") ?? [];
-  if (!year) return text || undefined;
-  return new Date(Number(year), Number(month) - 1, Number(day) + days).toISOString();
+  return DAY.test(text ?? "") ? startOf(laterDay(text, days)).toISOString() : text || undefined;
 }
 
 const columns = (now) => [
@@ -117,7 +118,7 @@ function MoreFilters({ query }) {
 function Day({ name, label, query }) {
   const value = query[name] ?? "";
   // A link may name a whole time; the day that it falls on is shown.
-  const shown = /^\d{4}-\d\d-\d\d$/.test(value) || !value ? value : new Date(value).toLocaleDateString("sv");
+  const shown = DAY.test(value) || !value ? value : dayOf(value);
   return html`<label><span>${label}</span><input type="date" name=${name} value=${shown}
     onChange=${(event) => changeQuery({ [name]: event.target.value, cursor: null })} /></label>`;
 }

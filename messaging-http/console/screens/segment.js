@@ -8,7 +8,7 @@ import { Delete } from "../lib/in_use.js";
 import { go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { addressOf, contactColumns, nameOf, Written } from "../lib/contacts.js";
-import { absolute, Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, number, t, Tabs, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { about, absolute, Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, Time, useCall, useEffect, useState } from "../lib/ui.js";
 
 const KINDS = [["dynamic", "Keeps itself up to date"], ["static", "Stays as it is until recalculated"]];
 const SHOWN = 8;
@@ -50,7 +50,7 @@ function Drawn({ segment, query, reload }) {
       <${Action} id="recalculateSegment" args=${{ path: { id } }} done=${t("It is counted anew")} onDone=${reload}>${t("Recalculate")}</${Action}>
       <${Delete} id="deleteSegment" path=${{ id }} onDone=${() => go("segments")} ask=${{
         title: t("Delete this segment?"), action: t("Delete"), name,
-        text: t("Its conditions are gone for good. The {contacts} in it stay as they are.", { contacts: count(segment.size ?? 0, t("contact"), t("contacts")) }),
+        text: t("Its conditions are gone for good. {contacts} in it stay as they are.", { contacts: segment.size === null ? t("The contacts") : t("The {contacts}", { contacts: count(segment.size, t("contact"), t("contacts")) }) }),
       }} />
     </${Head}>
     <${Tabs} current=${tab} tabs=${[
@@ -103,15 +103,17 @@ function Conditions() {
 }
 
 function Found({ found }) {
-  const { size, sample = [], error, retry, loading } = found;
+  const { size, exact, sample = [], error, retry, loading } = found;
   useEffect(() => {
-    if (Number.isInteger(size)) announce(count(size, t("contact right now"), t("contacts right now")), { unseen: true });
-  }, [size]);
+    if (!Number.isInteger(size)) return;
+    const told = count(size, t("contact right now"), t("contacts right now"));
+    announce(exact ? told : t("about {number}", { number: told }), { unseen: true });
+  }, [size, exact]);
   if (error) return html`<${Failed} error=${error} retry=${retry} />`;
-  const value = size === undefined || size === null ? (loading ? "…" : "–") : number(size);
+  const value = size === undefined || size === null ? (loading ? "…" : "–") : about(size, exact);
   return html`<section class="stack" aria-labelledby="found" aria-busy=${loading && size === undefined ? "true" : undefined}><h2 id="found">${t("Who is in it")}</h2>
     <${Figure} name=${t("Contacts right now")} value=${value}
-      note=${Object.keys(found.faults).length ? t("Without the conditions that are not complete") : ""} />
+      note=${[exact === false && t("Estimated from some of the contacts"), Object.keys(found.faults).length > 0 && t("Without the conditions that are not complete")].filter(Boolean).join(". ")} />
     ${sample.length > 0 && html`<h3>${sample.length < size ? t("The newest of them") : t("These")}</h3>
       <ul class="plain">${sample.slice(0, SHOWN).map((contact) => html`<li key=${contact.id}><a href=${href(`contacts/${contact.id}`)}><${Written}>${addressOf(contact)}</${Written}></a>
         ${nameOf(contact) && html` <span class="muted" dir="auto">${nameOf(contact)}</span>`}</li>`)}</ul>`}</section>`;

@@ -50,7 +50,7 @@ function Overview({ system }) {
       [t("Version"), version],
       [t("Database"), database && `${{ postgresql: "PostgreSQL" }[database.kind] ?? database.kind} ${database.version}, ${t("timeline {number}", { number: database.timeline })}`],
       [t("Work without a node"), places?.free ? t("{free} of {total} places", places) : undefined],
-      [t("Longest due"), job && `${job.lane}: ${duration(job.age_ms)}`],
+      [t("Longest due"), job && `${words(job.lane)}: ${duration(job.age_ms)}`],
       [t("Events behind"), lag ? duration(lag) : undefined],
     ]} />`;
 }
@@ -62,7 +62,10 @@ function toChecks() {
   heading.focus();
 }
 
-const HOLDS = { held: "restored copy" };
+const HOLDS = {
+  scheduled: "until their time", by_timezone: "until their hour where the recipient lives", quiet_hours: "until quiet hours end", frequency_cap: "frequency cap",
+  domain_pace: "pace of campaign or destination", paused: "paused campaign", held: "restored copy",
+};
 
 function Queues({ channels }) {
   return html`<section class="stack" aria-labelledby="queues"><h2 id="queues">${t("Waiting by channel")}</h2>

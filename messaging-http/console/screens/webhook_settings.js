@@ -36,10 +36,10 @@ function Removal({ webhook }) {
   const remove = async () => {
     // What waits is lost with it, so it is counted first.
     const waiting = await Promise.all(["pending", "held"].map((status) => call("listDeliveries", { path: { id: webhook.id }, query: { status, limit: 200 }, quiet: true })))
-      .then((pages) => pages.reduce((sum, page) => sum + page.data.length, 0), () => 0);
+      .then((pages) => ({ number: pages.reduce((sum, page) => sum + page.data.length, 0), isMore: pages.some((page) => page.next_cursor) }), () => null);
     const sure = await confirm({
       title: t("Delete this webhook?"), action: t("Delete"), name: new URL(webhook.url).host,
-      text: `${waiting ? t("{number} that wait are never sent.", { number: waiting >= 200 ? t("200 or more deliveries") : number(waiting) }) : t("Nothing waits for it.")} ${t("The record of its deliveries is lost.")}`,
+      text: `${waiting === null ? t("What waits for it is never sent.") : waiting.number ? t("{number} that wait are never sent.", { number: waiting.isMore ? t("{number} or more deliveries", { number: number(waiting.number) }) : number(waiting.number) }) : t("Nothing waits for it.")} ${t("The record of its deliveries is lost.")}`,
     });
     if (!sure) return;
     try {

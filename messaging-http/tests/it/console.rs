@@ -10,6 +10,7 @@ mod elsewhere;
 mod filled;
 mod hostile;
 mod keyboard;
+mod known;
 mod live;
 mod page;
 mod parts;

@@ -135,11 +135,11 @@ impl Run {
         let mut words = head.split(' ');
         let id = words.next().unwrap();
         let endpoint = ops::all().iter().find(|one| one.id == id).unwrap_or_else(|| panic!("no operation {id}"));
-        let (mut keep, mut query, mut given) = (None, "", BTreeMap::new());
+        let (mut keep, mut query, mut given) = (None, String::new(), BTreeMap::new());
         while let Some(word) = words.next() {
             match word.split_once('=') {
                 _ if word == ">" => keep = words.next(),
-                _ if word.starts_with('?') => query = word,
+                _ if word.starts_with('?') => query = self.filled(word),
                 Some((name, value)) => {
                     given.insert(name, self.filled(value));
                 }

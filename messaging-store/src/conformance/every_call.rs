@@ -304,6 +304,7 @@ macro_rules! for_every_read {
                 webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
                 failing_since(workspace: WorkspaceId, id: WebhookId) -> Option<Timestamp>;
                 delivery(workspace: WorkspaceId, id: DeliveryId) -> Option<Delivery>;
+                deliveries_of_message(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<Delivery>;
                 deliveries(workspace: WorkspaceId, webhook: WebhookId, status: Option<DeliveryStatus>, page: PageRequest) -> Slice<Delivery>;
                 backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;
                 replayable(workspace: WorkspaceId, webhook: WebhookId, range: &ReplayRange, limit: usize) -> Vec<Delivery>;

@@ -3,7 +3,7 @@
 use messaging_core::changes::{Expect, UpdateDelivery, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
-use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{ReplayRange, Store, Stored};
 
 use super::sample::{at, id, object, webhook};
@@ -162,6 +162,27 @@ pub async fn deliveries_round_trip(store: &dyn Store) {
     refuse(store, [update(&changed, (DeliveryStatus::Held, 0))]).await;
     put(store, [update(&changed, (DeliveryStatus::Pending, 0))]).await;
     assert_eq!(store.delivery(workspace, bare.id).await.unwrap(), Some(changed));
+}
+
+/// The deliveries of a message are found at all of its webhooks and nowhere else, page by page.
+pub async fn deliveries_of_a_message_are_found(store: &dyn Store) {
+    let (workspace, message, hooks): (WorkspaceId, MessageId, [WebhookId; 3]) = (id(), id(), [id(), id(), id()]);
+    let of = |workspace, message_id, hook, millis| Delivery {
+        subject: Subject::Event { message_id, at: at(millis) },
+        ..full(workspace, hook)
+    };
+    let mine: Vec<_> = hooks.iter().zip(1..).map(|(hook, millis)| of(workspace, message, *hook, millis)).collect();
+    let test = Delivery { subject: Subject::Test(None), ..full(workspace, hooks[0]) };
+    let (another, elsewhere) = (of(workspace, id(), hooks[0], 1), of(id(), message, hooks[0], 1));
+    put(store, mine.iter().chain([&test, &another, &elsewhere]).map(insert).collect::<Vec<_>>()).await;
+    let late = of(workspace, message, hooks[1], 9);
+    let more = async || put(store, [insert(&of(workspace, message, hooks[0], 7))]).await;
+    put(store, [insert(&late)]).await;
+    let listed = all_pages(2, async |page| store.deliveries_of_message(workspace, message, page).await, more).await;
+    assert_eq!(listed, [&late, &mine[2], &mine[1], &mine[0]].map(Clone::clone));
+    let found = store.deliveries_of_message(elsewhere.workspace_id, message, first(9)).await.unwrap().items;
+    assert_eq!(found, [elsewhere]);
+    assert_eq!(store.deliveries_of_message(workspace, id(), first(9)).await.unwrap().items, []);
 }
 
 fn everything(replayed: Replayed) -> ReplayRange {

@@ -42,7 +42,7 @@ pub(super) use self::asks::answers;
 pub(super) use self::evaluate::{Evaluation, PIECE as EVALUATED};
 pub(super) use self::follow::tell_of_address;
 pub(super) use self::members::let_go;
-pub(super) use self::preview::{PREVIEW, Parts, contact_count};
+pub(super) use self::preview::{Parts, contact_count};
 pub(super) use self::values::attribute_addresses;
 
 /// How many rows a sweep removes in one transaction.

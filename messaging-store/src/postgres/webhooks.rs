@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use messaging_core::domain::webhook::{Webhook, WebhookStatus};
-use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreError, Stored, Webhooks};
 use messaging_core::time::Timestamp;
 use uuid::Uuid;
@@ -96,6 +96,15 @@ impl Webhooks for PostgresStore {
         page: PageRequest,
     ) -> Result<Slice<Delivery>, StoreError> {
         deliveries::list(&self.reads, (workspace, webhook), status, &page).await
+    }
+
+    async fn deliveries_of_message(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        page: PageRequest,
+    ) -> Result<Slice<Delivery>, StoreError> {
+        deliveries::of_message(&self.reads, workspace, message, &page).await
     }
 
     async fn backlog(

@@ -15,7 +15,7 @@ mod tests;
 mod walk;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use messaging_core::changes::AudienceRow;
@@ -40,8 +40,6 @@ pub(super) use self::left_out::{
     put as leave_out,
 };
 pub(super) use self::taken::{forget as forget_addresses, take};
-/// How long a preview counts; then it estimates.
-const PREVIEW: Duration = Duration::from_millis(450);
 
 #[async_trait]
 impl Audiences for SqliteStore {
@@ -105,7 +103,7 @@ impl Audiences for SqliteStore {
                 })
                 .await?;
             count = gone_on;
-            if is_all || began.elapsed() >= PREVIEW {
+            if is_all || count.is_over(began) {
                 return Ok(count.preview());
             }
         }

@@ -16,7 +16,7 @@ mod probe;
 mod tests;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, JobHandle};
@@ -52,8 +52,6 @@ pub(super) use probe::addresses as attribute_addresses;
 const SLICE: usize = 500;
 /// How many such transactions one call makes for the members of a removed list.
 const LIST_SLICES: usize = 10;
-/// How long a preview counts; then it estimates.
-const PREVIEW: Duration = Duration::from_millis(450);
 /// How many entries of the outbox one transaction takes away: it holds the writer for a few milliseconds.
 const NOTES: usize = 500;
 /// How many moves one transaction of the outbox makes; a contact's own are not divided.
@@ -253,7 +251,7 @@ impl Segments for SqliteStore {
                 })
                 .await?;
             count = gone_on;
-            if is_all || began.elapsed() >= PREVIEW {
+            if is_all || count.is_over(began) {
                 return self.readers.read(move |connection| count.preview(connection)).await;
             }
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use messaging_core::domain::webhook::{Webhook, WebhookStatus};
-use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreError, Stored, Webhooks};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
@@ -115,6 +115,15 @@ impl Webhooks for SqliteStore {
         page: PageRequest,
     ) -> Result<Slice<Delivery>, StoreError> {
         self.readers.read(move |connection| deliveries::list(connection, (workspace, webhook), status, &page)).await
+    }
+
+    async fn deliveries_of_message(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        page: PageRequest,
+    ) -> Result<Slice<Delivery>, StoreError> {
+        self.readers.read(move |connection| deliveries::of_message(connection, workspace, message, &page)).await
     }
 
     async fn backlog(

@@ -264,11 +264,11 @@ impl AudienceCounts {
         self.recipients + self.excluded + self.no_address + self.suppressed + self.no_consent + self.duplicates
     }
 
-    /// The answer to a preview.
-    pub const fn estimate(&self) -> Estimate {
+    /// The answer to a preview; `exact` unless only some were looked at.
+    pub const fn estimate(&self, exact: bool) -> Estimate {
         let Self { recipients, excluded, no_address, suppressed, no_consent, duplicates } = *self;
         let breakdown = Breakdown { matched: self.matched(), excluded, no_address, suppressed, no_consent, duplicates };
-        Estimate { audience_estimate: recipients, breakdown }
+        Estimate { audience_estimate: recipients, exact, breakdown }
     }
 }
 
@@ -297,6 +297,9 @@ impl Add for AudienceCounts {
 pub struct Estimate {
     /// How many would get it.
     pub audience_estimate: u64,
+    /// Whether everybody was counted. Otherwise all numbers are estimated from some of the contacts: a part of the
+    /// breakdown that is 0 was met at none of these, and who has the same address as another may count as a recipient.
+    pub exact: bool,
     /// What becomes of everybody whom lists and segments name.
     pub breakdown: Breakdown,
 }

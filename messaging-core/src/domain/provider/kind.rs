@@ -10,6 +10,9 @@ pub const MASK: &str = "***";
 /// The provider of email that delivers to the recipients' own servers; it needs no settings.
 pub const BUILTIN: &str = "builtin";
 
+/// The provider that captures messages instead of sending them.
+pub const SANDBOX: &str = "sandbox";
+
 /// The provider of Viber that is a bot: its recipients are no phone numbers.
 pub const VIBER_BOT: &str = "bot";
 

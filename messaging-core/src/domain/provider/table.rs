@@ -5,13 +5,13 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{BUILTIN, Callbacks, Form, MAX_RATE, Member, ProviderKind, ROUTES, Role, VIBER_BOT};
+use super::kind::{BUILTIN, Callbacks, Form, MAX_RATE, Member, ProviderKind, ROUTES, Role, SANDBOX, VIBER_BOT};
 use crate::domain::channel::Channel;
 
 /// Every provider of every channel; the first of a channel is its default.
 static PROVIDERS: LazyLock<Vec<ProviderKind>> = LazyLock::new(|| {
     let channels = [email(), sms(), push(), telegram(), whatsapp(), viber()];
-    let sandbox = |channel| provider(channel, "sandbox", vec![]);
+    let sandbox = |channel| provider(channel, SANDBOX, vec![]);
     let in_channel = |(channel, kinds): (Channel, Vec<ProviderKind>)| kinds.into_iter().chain([sandbox(channel)]);
     Channel::ALL.into_iter().zip(channels).flat_map(in_channel).collect()
 });

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::webhook::Webhook;
 use crate::domain::webhook::delivery::{Delivery, DeliveryStatus, Replayed};
-use crate::ids::{DeliveryId, WebhookId, WorkspaceId};
+use crate::ids::{DeliveryId, MessageId, WebhookId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Reads of webhooks and deliveries.
@@ -25,6 +25,13 @@ pub trait Webhooks {
         workspace: WorkspaceId,
         webhook: WebhookId,
         status: Option<DeliveryStatus>,
+        page: PageRequest,
+    ) -> Result<Slice<Delivery>, StoreError>;
+    /// Deliveries of the events of a message to any webhook, newest first.
+    async fn deliveries_of_message(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
         page: PageRequest,
     ) -> Result<Slice<Delivery>, StoreError>;
     /// Deliveries of a webhook's backlog, oldest first, at most `limit`.

@@ -43,6 +43,7 @@ impl Operation for PreviewAudience {
         judge_found(channel, &references, &mut found);
         refuse(cx, found)?;
         let query = Arc::new(cx.app.audience_query(workspace, channel, &audience, false).await?);
-        Ok(cx.store().preview_audience(workspace, &query).await?.counts.estimate())
+        let preview = cx.store().preview_audience(workspace, &query).await?;
+        Ok(preview.counts.estimate(preview.exact && preview.knows_duplicates))
     }
 }

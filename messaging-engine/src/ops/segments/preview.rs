@@ -38,6 +38,8 @@ impl Input for PreviewInput {}
 pub struct PreviewReport {
     /// How many; an estimate where counting all would take longer than half a second.
     pub size_estimate: u64,
+    /// Whether every contact was looked at. Otherwise the sizes are estimated from some of them, and are never 0.
+    pub exact: bool,
     /// At most 20 of them, newest first.
     pub sample: Vec<ContactView>,
     /// How many match each of the first 20 conditions alone, estimated likewise.
@@ -84,6 +86,7 @@ impl Operation for PreviewSegment {
         let sizes = judged.leaves.into_iter().zip(preview.sizes);
         Ok(PreviewReport {
             size_estimate: preview.size,
+            exact: preview.exact,
             sample: contacts::views(cx, workspace, preview.sample).await?,
             conditions: sizes.map(|(pointer, size)| ConditionSize { pointer, size }).collect(),
         })

@@ -120,6 +120,39 @@ impl Operation for DeleteSession {
     }
 }
 
+/// `DELETE /auth/sessions`
+pub struct DeleteOtherSessions;
+
+impl Operation for DeleteOtherSessions {
+    const ID: &'static str = "deleteOtherSessions";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/auth/sessions";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "session delete-others";
+    const SUMMARY: &'static str = "End all of your sessions but this one; links that were made to sign you in end too";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<NoContent, Error> {
+        let caller = signed_in(cx.caller)?;
+        let stored = cx.store().user(caller.user.id).await?.ok_or(Error::InvalidCredentials)?;
+        let session = cx.store().session(&caller.token_digest).await?.ok_or(Error::InvalidCredentials)?;
+        renew(cx, session, stored.record, stored.revision);
+        Ok(NoContent)
+    }
+}
+
+/// Makes this session the only one of its user: the others were opened under an earlier version of the password.
+fn renew(cx: &mut Context<'_>, session: Session, user: User, revision: u32) {
+    let user = User { password_version: user.password_version.wrapping_add(1), ..user };
+    cx.change(Write::DeleteSession(session.token_digest));
+    cx.change(Write::PutSession(Session { password_version: user.password_version, ..session }));
+    cx.change(Write::PutUser(user, Expect::Revision(revision)));
+}
+
 /// A new password.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
@@ -169,11 +202,8 @@ impl Operation for SetPassword {
         }
         let turn = cx.app.password_turn(cx.client).await?;
         let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
-        let user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
         // The session of this call goes on: it is the same one, under the new password.
-        cx.change(Write::DeleteSession(session.token_digest));
-        cx.change(Write::PutSession(Session { password_version: user.password_version, ..session }));
-        cx.change(Write::PutUser(user, Expect::Revision(stored.revision)));
+        renew(cx, session, User { password_hash, ..user }, stored.revision);
         Ok(NoContent)
     }
 }

@@ -1,6 +1,6 @@
 //! Deliveries of a webhook: listed, tested, replayed.
 //!
-//! Contract section 15. Replaying everything since some time is an extension.
+//! Contract section 15. Replaying everything since some time and listing those of a message are extensions.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
@@ -8,7 +8,7 @@ use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
-use messaging_core::ids::{DeliveryId, EventId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, EventId, Id as _, MessageId, WebhookId, WorkspaceId};
 use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::ReplayRange;
 use messaging_core::scope::{Access, Scope};
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::ops::context::Context;
-use crate::ops::operation::{Call, Operation};
+use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 
 /// Deliveries that one call replays.
@@ -192,6 +192,57 @@ impl Operation for ListDeliveries {
         let DeliveryQuery { status, limit, cursor } = call.query;
         let page = cx.page(&PageQuery::of(limit, cursor))?;
         let slice = cx.store().deliveries(workspace_id, id, status, page).await?;
+        let redactor = cx.redactor();
+        Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
+    }
+}
+
+/// A page of the deliveries of a message.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[non_exhaustive]
+pub struct MessageDeliveryQuery {
+    /// The message whose events were delivered; must be given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// At most this many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl Input for MessageDeliveryQuery {
+    fn check(&self, violations: &mut Violations) {
+        if self.message_id.is_none() {
+            violations.add("/message_id", FieldCode::Required, "the message whose deliveries are wanted");
+        }
+    }
+}
+
+/// `GET /workspaces/{workspace_id}/webhooks/deliveries`
+pub struct ListMessageDeliveries;
+
+impl Operation for ListMessageDeliveries {
+    const ID: &'static str = "listMessageDeliveries";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/workspaces/{workspace_id}/webhooks/deliveries";
+    const ACCESS: Access = Access::Scope(Scope::WebhooksRead);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "webhook message-deliveries";
+    const SUMMARY: &'static str = "List what any webhook was told of a message in the last 30 days, newest first";
+    type Path = InWorkspace;
+    type Query = MessageDeliveryQuery;
+    type Body = Empty;
+    type Output = Page<DeliveryView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<DeliveryView>, Error> {
+        let workspace = call.path.workspace_id;
+        let MessageDeliveryQuery { message_id, limit, cursor } = call.query;
+        let page = cx.page(&PageQuery::of(limit, cursor))?;
+        let message = message_id.ok_or(Error::NotFound)?;
+        let slice = cx.store().deliveries_of_message(workspace, message, page).await?;
         let redactor = cx.redactor();
         Ok(cx.answer_page(slice, |delivery| DeliveryView::of(delivery, redactor)))
     }

@@ -332,7 +332,7 @@ async fn a_preview_counts_everybody_once() {
 
     let audience = json!({"list_ids": [shop.list], "exclude_list_ids": [excluded]});
     let preview = shop.request("/campaigns/preview-audience", json!({"channel": "email", "audience": audience})).await;
-    let expected = json!({"audience_estimate": 2, "breakdown":
+    let expected = json!({"audience_estimate": 2, "exact": true, "breakdown":
         {"matched": 6, "excluded": 1, "no_address": 1, "suppressed": 1, "no_consent": 1, "duplicates": 0}});
     assert_eq!(preview.body, expected);
     // A whole campaign may be sent.

@@ -39,6 +39,31 @@ async fn a_paused_webhook_holds_events_and_gets_them_oldest_first() {
 }
 
 #[tokio::test]
+async fn what_was_told_of_a_message_is_found_at_all_webhooks_by_one_call() {
+    let hooks = Hooks::hearing(&["sent", "delivered"]).await;
+    hooks.create("https://acme.com/other", &["delivered"]).await;
+    let message = hooks.message("ann@example.com").await;
+    hooks.message("bob@example.com").await;
+    hooks.act("test", json!({})).await;
+    hooks.product.work().await;
+    let path = format!("{}/deliveries", hooks.base);
+    let first = hooks.get(&format!("{path}?message_id={message}&limit=2")).await;
+    let next = first["next_cursor"].as_str().unwrap();
+    let second = hooks.get(&format!("{path}?message_id={message}&limit=2&cursor={next}")).await;
+    let told: Vec<_> = [&first, &second].iter().flat_map(|page| page["data"].as_array().unwrap()).collect();
+    let mut types: Vec<_> = told.iter().map(|one| one["event_type"].as_str().unwrap()).collect();
+    types.sort_unstable();
+    assert_eq!(types, ["delivered", "delivered", "sent"]);
+    let receivers: std::collections::BTreeSet<_> = told.iter().map(|one| one["webhook_id"].as_str()).collect();
+    assert_eq!((receivers.len(), &second["next_cursor"]), (2, &serde_json::Value::Null));
+    for (query, expected) in [("", "422 message_id required"), ("?message_id=msg_1", "422 message_id invalid_format")] {
+        assert_eq!(hooks.get(&format!("{path}{query}")).await.summary(), expected);
+    }
+    let unknown = hooks.get(&format!("{path}?message_id=msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH")).await;
+    assert_eq!((unknown.status, &unknown["data"]), (200, &json!([])));
+}
+
+#[tokio::test]
 async fn what_is_decided_on_a_pause_that_is_over_is_decided_again() {
     let hooks = Hooks::hearing(&["delivered"]).await;
     assert_eq!(hooks.act("pause", json!({})).await.status, 202);

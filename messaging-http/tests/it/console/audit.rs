@@ -58,12 +58,19 @@ async fn accessibility(page: &Page, rules: Rules) -> Vec<String> {
     texts(&page.browser.run(RUN, &[rules]).await)
 }
 
-/// What is drawn wrong: words of a programming language instead of values, and more or fewer headings than one.
+/// What is drawn wrong: words of a programming language instead of values, names of the API outside of code and of what
+/// somebody wrote, and more or fewer headings than one.
 const SHAPE: &str = r"
     const faults = [];
     const text = document.body.innerText;
     const leak = /.{0,40}(\bundefined\b|\[object \w+\]|\bNaN\b|\bInvalid Date\b|\{\w+\}).{0,40}/.exec(text.replace(/\{\{.*?\}\}/g, ''));
     if (leak) faults.push(`shows ${leak[0]}`);
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const { data, parentElement: element } = texts.currentNode;
+        const name = /\b[a-z]+(_[a-z]+)+\b/.exec(data);
+        if (name && !element.closest('code, pre, textarea, script, style, datalist, bdi, [dir]')) faults.push(`speaks of ${name[0]}: ${data.slice(0, 80)}`);
+    }
     const headings = document.querySelectorAll('h1');
     if (headings.length !== 1) faults.push(`${headings.length} h1`);
     if (!document.querySelector('main')) faults.push('no main');

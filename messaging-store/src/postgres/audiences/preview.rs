@@ -15,10 +15,10 @@ use super::super::fault::Fault;
 use super::super::query::{one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::count;
-use super::super::segments::{PREVIEW, Parts, contact_count};
+use super::super::segments::{Parts, contact_count};
 use super::scan::{Found, Scan};
 use super::walk::LOOK;
-use crate::sampling::scaled;
+use crate::sampling::{estimated, is_over, scaled};
 
 /// More addresses than these are not compared with one another.
 const MAX_ADDRESSES: usize = 100_000;
@@ -52,7 +52,7 @@ pub(super) async fn preview(
     loop {
         let mut on = reads.snapshot().await?;
         let is_all = go_on(&mut on, workspace, query, &mut counted).await?;
-        if is_all || began.elapsed() >= PREVIEW {
+        if is_all || is_over(counted.as_ref().map_or(0, |counted| counted.contacts), began) {
             let shares = shares_addresses(query.channel, query.viber);
             let preview = match counted {
                 Some(counted) => counted.preview(&mut on, shares).await?,
@@ -145,7 +145,7 @@ impl Counted {
         let of = |count| scaled(count, self.contacts, seen);
         let AudienceCounts { recipients, excluded, no_address, suppressed, no_consent, duplicates } = self.counts;
         Ok(AudienceCounts {
-            recipients: of(recipients),
+            recipients: estimated(recipients, self.contacts, seen),
             excluded: of(excluded),
             no_address: of(no_address),
             suppressed: of(suppressed),

@@ -19,10 +19,8 @@ use super::super::query::{Queries, many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{count, get, id};
 use super::evaluate::{Evaluation, PIECE, present};
-use crate::sampling::{scaled, spread};
+use crate::sampling::{estimated, is_over, spread};
 
-/// How long a preview counts; then it estimates.
-pub(in super::super) const PREVIEW: Duration = Duration::from_millis(450);
 /// How long one snapshot may be looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// How many contacts stand in a part, about.
@@ -114,7 +112,7 @@ pub(super) async fn counted(
     loop {
         let mut on = reads.snapshot().await?;
         let is_all = count.go_on(&mut on).await?;
-        if is_all || began.elapsed() >= PREVIEW {
+        if is_all || is_over(count.found.as_ref().map_or(0, |found| found.contacts), began) {
             let counted = count.counted(&mut on).await?;
             on.end().await?;
             return Ok(counted);
@@ -156,7 +154,7 @@ impl Count<'_> {
             return Ok(Counted { sizes: vec![0; self.filters.len()], exact: true, sample: Vec::new() });
         };
         let exact = found.parts.is_empty();
-        let size = |seen: &u64| if exact { *seen } else { scaled(*seen, found.contacts, found.seen) };
+        let size = |seen: &u64| if exact { *seen } else { estimated(*seen, found.contacts, found.seen) };
         let sizes = found.sizes.iter().map(size).collect();
         let numbers: Vec<i64> = found.sample.into_iter().map(|Reverse(contact)| contact).collect();
         let sample = many(on, SAMPLE, params![numbers], |row| id(row, 0)).await?;

@@ -3,7 +3,7 @@
 use messaging_core::changes::UpdateDelivery;
 use messaging_core::domain::webhook::EventType;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
-use messaging_core::ids::{DeliveryId, Id as _, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
@@ -187,6 +187,22 @@ pub(super) async fn list(
             Ok(page.await?)
         }
     }
+}
+
+pub(super) async fn of_message(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    message: MessageId,
+    page: &PageRequest,
+) -> Result<Slice<Delivery>, StoreError> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        columns!(),
+        ", webhook FROM webhook_deliveries WHERE message = $1 AND workspace = $2 AND id < $3 ORDER BY id DESC LIMIT $4"
+    );
+    let bounds = params![uuid(message), uuid(workspace), below_id(page), one_more(page)];
+    let items = reads.many(SQL, bounds, |row| delivery((workspace, id(row, 17)?), row)).await?;
+    Ok(slice(items, page.limit, |delivery: &Delivery| delivery.id.to_bytes()))
 }
 
 pub(super) async fn backlog(reads: &Reads, receiver: Receiver, limit: usize) -> Result<Vec<Delivery>, StoreError> {

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::super::fault::Fault;
 use super::scan::{Found, LOOK, Scan};
-use crate::sampling::{scaled, spread};
+use crate::sampling::{estimated, is_over, is_small, scaled, spread};
 
 /// More addresses than these are not compared with one another.
 const MAX_ADDRESSES: usize = 100_000;
@@ -30,6 +30,8 @@ struct Counted {
     /// The numbers that contacts had when counting began.
     first: i64,
     last: i64,
+    /// How many contacts there are.
+    contacts: u64,
     /// How many numbers a part has.
     width: i64,
     /// How many parts were looked at.
@@ -68,6 +70,11 @@ impl Count {
         Ok(true)
     }
 
+    /// Whether what was counted since then is enough for an estimate.
+    pub(super) fn is_over(&self, began: Instant) -> bool {
+        is_over(self.counted.as_ref().map_or(0, |counted| counted.contacts), began)
+    }
+
     pub(super) fn preview(self) -> AudiencePreview {
         let shares = shares_addresses(self.query.channel, self.query.viber);
         let Some(counted) = self.counted else {
@@ -87,11 +94,13 @@ impl Count {
 impl Counted {
     fn begin(scan: &Scan<'_>) -> Result<Self, Fault> {
         let bounds = scan.bounds()?;
+        let contacts = scan.contacts()?;
         Ok(Self {
             first: *bounds.start(),
             last: *bounds.end(),
-            // A set is passed by as a whole; filters are evaluated one contact at a time.
-            width: if scan.evaluates() { scan.step() } else { PIECE.cast_signed() },
+            contacts,
+            // A set is passed by as a whole; filters are evaluated one contact at a time, which few contacts stand.
+            width: if scan.evaluates() && !is_small(contacts) { scan.step() } else { PIECE.cast_signed() },
             parts: 0,
             seen: 0,
             counts: AudienceCounts::default(),
@@ -131,7 +140,7 @@ impl Counted {
         let of = |count| scaled(count, all, self.seen.unsigned_abs());
         let AudienceCounts { recipients, excluded, no_address, suppressed, no_consent, duplicates } = self.counts;
         AudienceCounts {
-            recipients: of(recipients),
+            recipients: estimated(recipients, all, self.seen.unsigned_abs()),
             excluded: of(excluded),
             no_address: of(no_address),
             suppressed: of(suppressed),

@@ -19,6 +19,7 @@ use rusqlite::{CachedStatement, Connection, Row};
 use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_number, workspace_number};
 use super::super::query::one;
+use super::super::row::count;
 use super::super::segments::{Evaluation, attribute_addresses, compile};
 use super::suppressed::Suppressed;
 use crate::audience_rows::any_of;
@@ -124,6 +125,12 @@ impl<'c> Scan<'c> {
         let newest: i64 = one(self.connection, sql, [self.workspace_number], |row| Ok(row.get(0)?))?.unwrap_or(0);
         let first = self.workspace_number << COUNT_BITS;
         Ok(first..=first | newest)
+    }
+
+    /// How many contacts the workspace has.
+    pub(super) fn contacts(&self) -> Result<u64, Fault> {
+        let sql = "SELECT contacts FROM workspace_numbers WHERE number = ?1";
+        Ok(one(self.connection, sql, [self.workspace_number], |row| count(row, 0))?.unwrap_or(0))
     }
 
     /// How many contacts a step may concern.

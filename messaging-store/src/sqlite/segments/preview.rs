@@ -19,11 +19,11 @@ use super::super::numbers::COUNT_BITS;
 use super::super::query::one;
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use crate::sampling::{scaled, spread};
+use crate::sampling::{estimated, is_over, is_small, spread};
 
 /// How long one look may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(40);
-/// How many contacts stand in a piece.
+/// How many numbers of contacts a piece has at least.
 const PIECE: i64 = 512;
 
 /// What is asked, and what was found so far.
@@ -40,6 +40,8 @@ struct Found {
     newest: i64,
     /// How many contacts there are.
     contacts: u64,
+    /// How many numbers a piece has: many where most contacts are gone, so that a small workspace is looked at whole.
+    width: i64,
     /// How many pieces were looked at.
     pieces: i64,
     seen: u64,
@@ -64,14 +66,14 @@ impl Count {
             Some(found) => found,
             None => self.found.insert(Found::begin(connection, workspace_number, self.conditions.len())?),
         };
-        let all = found.newest / PIECE + 1;
+        let all = found.pieces_of_all();
         let conditions = compiled.conditions.len();
         let mut evaluation = Evaluation::of_each(connection, compiled)?;
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
         while found.pieces < all && began.elapsed() < LOOK {
-            let start = (workspace_number << COUNT_BITS) | (spread(found.pieces, all) * PIECE);
-            evaluation.each_in_range(&(start..=start + PIECE - 1), conditions, |contact, holds| {
+            let start = (workspace_number << COUNT_BITS) | (spread(found.pieces, all) * found.width);
+            evaluation.each_in_range(&(start..=start + found.width - 1), conditions, |contact, holds| {
                 found.note(contact, holds, self.sample);
             })?;
             found.pieces += 1;
@@ -79,13 +81,18 @@ impl Count {
         Ok(found.pieces == all)
     }
 
+    /// Whether what was found since then is enough for an estimate.
+    pub(super) fn is_over(&self, began: Instant) -> bool {
+        is_over(self.found.as_ref().map_or(0, |found| found.contacts), began)
+    }
+
     /// What was found.
     pub(super) fn preview(self, connection: &Connection) -> Result<Preview, Fault> {
         let Some(found) = self.found else {
             return Ok(Preview { size: 0, sizes: vec![0; self.conditions.len()], exact: true, sample: Vec::new() });
         };
-        let exact = found.pieces == found.newest / PIECE + 1;
-        let size = |seen: u64| if exact { seen } else { scaled(seen, found.contacts, found.seen) };
+        let exact = found.pieces == found.pieces_of_all();
+        let size = |seen: u64| if exact { seen } else { estimated(seen, found.contacts, found.seen) };
         let (size, sizes) = (size(found.size), found.sizes.iter().map(|seen| size(*seen)).collect());
         let mut sample: Vec<Contact> = Vec::new();
         // Sorted by what is reversed: from the newest on.
@@ -99,17 +106,23 @@ impl Count {
 impl Found {
     fn begin(connection: &Connection, workspace_number: i64, conditions: usize) -> Result<Self, Fault> {
         let sql = "SELECT newest, contacts FROM workspace_numbers WHERE number = ?1";
-        let population = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
-        let (newest, contacts) = population.unwrap_or((0, 0));
+        let population = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (newest, contacts): (i64, i64) = population.unwrap_or((0, 0));
+        let contacts = contacts.unsigned_abs();
         Ok(Self {
             newest,
-            contacts: contacts.unsigned_abs(),
+            contacts,
+            width: if is_small(contacts) { PIECE.max(newest + 1) } else { PIECE },
             pieces: 0,
             seen: 0,
             size: 0,
             sizes: vec![0; conditions],
             sample: BinaryHeap::new(),
         })
+    }
+
+    const fn pieces_of_all(&self) -> i64 {
+        self.newest / self.width + 1
     }
 
     fn note(&mut self, contact: i64, holds: &[bool], sample: usize) {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::super::interests::Interests;
 use super::super::{connection, contacts, schema};
+use super::preview::Count;
 use super::{follow, members};
 
 /// A workspace with two contacts and a dynamic segment of everybody.
@@ -186,4 +187,14 @@ fn what_nobody_reads_is_not_noted() {
     super::delete(&place.connection, &mut place.interests.read_masks, place.workspace, place.segment).unwrap();
     place.put(3, Expect::Absent);
     assert_eq!(place.outbox(), 0);
+}
+
+#[test]
+fn a_small_workspace_is_counted_whole_in_one_look_where_most_are_gone() {
+    let place = Place::new();
+    place.connection.execute("UPDATE workspace_numbers SET newest = 1 << 30", []).unwrap();
+    let mut count = Count::new(place.workspace, &place.query, &[], 5);
+    assert!(count.go_on(&place.connection).unwrap(), "not all of two contacts");
+    let preview = count.preview(&place.connection).unwrap();
+    assert_eq!((preview.size, preview.exact, preview.sample.len()), (2, true, 2));
 }

@@ -3,7 +3,7 @@
 use messaging_core::changes::UpdateDelivery;
 use messaging_core::domain::webhook::EventType;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
-use messaging_core::ids::{DeliveryId, Id, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreCursor};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -188,6 +188,23 @@ pub(super) fn list(
             Ok(Slice { next: if scanned == MAX_SCANNED { last } else { None }, items })
         }
     }
+}
+
+pub(super) fn of_message(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    message: MessageId,
+    page: &PageRequest,
+) -> Result<Slice<Delivery>, Fault> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        columns!(),
+        ", webhook FROM webhook_deliveries INDEXED BY webhook_deliveries_by_message
+          WHERE message = ?1 AND workspace = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4"
+    );
+    let bounds = params![message.to_bytes(), workspace.to_bytes(), below(page), one_more(page)];
+    let items = many(connection, SQL, bounds, |row| delivery((workspace, id(row, 17)?), row))?;
+    Ok(slice(items, page.limit, |delivery: &Delivery| delivery.id.to_bytes()))
 }
 
 pub(super) fn backlog(connection: &Connection, receiver: Receiver, limit: usize) -> Result<Vec<Delivery>, Fault> {
