@@ -14,19 +14,18 @@ use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::requests::{self, BATCH, EVENT_CONTACTS as CONTACTS, EVENT_NAMES as NAMES, EventsOf};
 use messaging_benches::{Plan, floor, report};
-use messaging_engine::ops::automations::{ActivateAutomation, CreateAutomation};
 use rusqlite::{Connection, params};
-use serde_json::json;
-
-/// Automations that listen for events of one name.
-const AUTOMATIONS: usize = 50;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::from_arguments();
     let directory = tempfile::tempdir_in(".")?;
     let mut floor = Floor::open(&directory.path().join("floor.db"))?;
-    let product = people(&directory.path().join("messaging.db")).await?;
+    let product = Product::open(&directory.path().join("messaging.db")).await?;
+    for start in (0..CONTACTS).step_by(1000) {
+        let items: Vec<_> = (start..start + 1000).map(|n| format!(r#"{{"external_id":"ext-{n:012}"}}"#)).collect();
+        assert_eq!(product.upsert(format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()).await, 0);
+    }
     let numbers = Arc::new(AtomicU64::new(1));
     for (kind, what, callers) in [
         (EventsOf::Known, "events, 1 caller", 1),
@@ -42,38 +41,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         report(what, floors, ours);
     }
     beside(&product, plan.turn, &numbers).await;
-    // The product without automations is the floor of the product with some.
-    let listening = people(&directory.path().join("listening.db")).await?;
-    for _ in 0..AUTOMATIONS {
-        listen(&listening).await?;
-    }
-    let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
-        floors.push(bulk(&product, EventsOf::OneName, 1, plan.turn, &numbers).await);
-        ours.push(bulk(&listening, EventsOf::OneName, 1, plan.turn, &numbers).await);
-    }
-    report("events with 50 automations of their name whose where is not met", floors, ours);
-    Ok(())
-}
-
-/// A product that knows everybody.
-async fn people(path: &Path) -> Result<Product, Box<dyn Error>> {
-    let product = Product::open(path).await?;
-    for start in (0..CONTACTS).step_by(1000) {
-        let items: Vec<_> = (start..start + 1000).map(|n| format!(r#"{{"external_id":"ext-{n:012}"}}"#)).collect();
-        assert_eq!(product.upsert(format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()).await, 0);
-    }
-    Ok(product)
-}
-
-/// An automation that listens for the first name, and that no event enters a contact into.
-async fn listen(product: &Product) -> Result<(), Box<dyn Error>> {
-    let condition = json!({"property": "total", "op": "gt", "value": 1000});
-    let trigger = json!({"kind": "event", "config": {"name": "event_0", "where": [condition]}});
-    let wait = json!({"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "days"}}});
-    let body = json!({"name": "Large orders", "trigger": trigger, "graph": {"nodes": [wait], "edges": []}});
-    let automation = product.call::<CreateAutomation>(None, &body).await?;
-    product.call::<ActivateAutomation>(automation["id"].as_str(), &json!({})).await?;
     Ok(())
 }
 

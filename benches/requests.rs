@@ -33,8 +33,6 @@ pub enum EventsOf {
     Unique,
     /// Each of a contact that is created for it.
     Strangers,
-    /// Of contacts that are there, all under the first name.
-    OneName,
 }
 
 /// Somebody of the people who do something, in no order.
@@ -51,12 +49,11 @@ pub fn properties(n: u64) -> String {
 pub fn events(kind: EventsOf, n: u64, at: Timestamp) -> Bytes {
     let item = |n: u64| {
         let (contact, unique_id) = match kind {
-            EventsOf::Known | EventsOf::OneName => (format!("ext-{:012}", somebody(n)), String::new()),
+            EventsOf::Known => (format!("ext-{:012}", somebody(n)), String::new()),
             EventsOf::Unique => (format!("ext-{:012}", somebody(n)), format!(r#","unique_id":"order-{n:012}""#)),
             EventsOf::Strangers => (format!("new-{n:012}"), String::new()),
         };
-        let name = if matches!(kind, EventsOf::OneName) { 0 } else { n % EVENT_NAMES };
-        let properties = properties(n);
+        let (name, properties) = (n % EVENT_NAMES, properties(n));
         format!(
             r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
         )

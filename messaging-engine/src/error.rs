@@ -50,7 +50,9 @@ pub enum Error {
     #[error("the role in this workspace is too low")]
     RoleForbidden,
     /// The operation is for operators of the installation.
-    #[error("only operators may do this; `messaging admin set-operator --email EMAIL` on the server makes somebody one")]
+    #[error(
+        "only operators may do this; `messaging admin set-operator --email EMAIL` on the server makes somebody one"
+    )]
     OperatorRequired,
     /// The session's role does not have a scope that a part of the request takes.
     #[error("the role in this workspace does not have the scope {0}")]

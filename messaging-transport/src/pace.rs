@@ -216,8 +216,8 @@ impl Pace {
     pub(crate) fn state(&self, claim: Claim<'_>) -> RouteState {
         let Claim { account, recipient, rate } = claim;
         let now = self.clock.monotonic();
-        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tables.recipients.entries.get(&account.recipient(recipient));
+        let recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recipients.entries.get(&account.recipient(recipient));
         let wait = known.map(|known| known.paid.since(now).saturating_sub(rate.tolerance()));
         RouteState { rests_for: wait.filter(|wait| !wait.is_zero()), ..RouteState::default() }
     }

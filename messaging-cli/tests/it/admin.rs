@@ -216,7 +216,10 @@ fn an_operator_is_made_and_unmade() {
     assert_eq!(off["operator"], false);
     let (status, refused) = server.request("GET", "/v1/system", &sign_in(), &Value::Null);
     assert_eq!((status, &refused["error"]["code"]), (403, &json!("role_forbidden")));
-    assert_eq!(admin(directory.path(), &["set-operator", "--email", "ann@example.com"]).expect(0).json()["operator"], true);
+    assert_eq!(
+        admin(directory.path(), &["set-operator", "--email", "ann@example.com"]).expect(0).json()["operator"],
+        true
+    );
     admin(directory.path(), &["set-operator", "--email", "nobody@example.com"]).expect(1);
 }
 

@@ -224,6 +224,7 @@ impl Reference {
             Self::List(id) => id.to_string(),
             Self::Segment(id) => id.to_string(),
             Self::Template(id) => id.to_string(),
+            Self::Domain(id) => id.to_string(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Members of a workspace and their roles.
 //!
 //! Contract section 2.3. It says who may manage members (role admin) and that a workspace keeps an owner.
-//! Whoever is added accepts by themselves (`invitations.rs`). Where it is silent: only an owner makes or unmakes owners, otherwise an admin could take the
-//! workspace over; anybody else gets `role_forbidden`.
+//! Whoever is added accepts by themselves (`invitations.rs`). Where it is silent: only an owner makes or unmakes owners,
+//! otherwise an admin could take the workspace over; anybody else gets `role_forbidden`.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};

@@ -28,7 +28,6 @@ use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::invitations::InvitationView;
 use crate::app::App;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
@@ -62,6 +61,31 @@ impl UserView {
     /// What is shown of a user.
     pub fn of(user: User) -> Self {
         Self { id: user.id, email: user.email, name: user.name }
+    }
+}
+
+/// An invitation to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Invitation")]
+#[non_exhaustive]
+pub struct InvitationView {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// Its name.
+    pub name: String,
+    /// What the person may do there once they accept.
+    pub role: Role,
+    /// The sign-in name of whoever invited the person; null where the operator did.
+    pub invited_by: Option<String>,
+    /// When that was.
+    pub created_at: Timestamp,
+}
+
+impl InvitationView {
+    /// What is shown of an invitation.
+    fn of(workspace: Workspace, member: Member) -> Self {
+        let Member { role, invited_by, created_at, .. } = member;
+        Self { workspace_id: workspace.id, name: workspace.name, role, invited_by, created_at }
     }
 }
 

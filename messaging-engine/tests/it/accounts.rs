@@ -35,7 +35,10 @@ async fn a_session_lasts_twelve_hours() {
     assert_eq!(reply.body, json!({"token": token, "expires_at": "2026-01-31T21:15:00.000Z", "user": user}));
 
     let session = bed.app.authenticate(token).await.unwrap();
-    assert_eq!(bed.get(&session, "/auth/me").await.body, json!({"user": user, "has_password": true, "workspaces": []}));
+    assert_eq!(
+        bed.get(&session, "/auth/me").await.body,
+        json!({"user": user, "has_password": true, "operator": false, "workspaces": []})
+    );
 
     bed.clock.advance(Duration::from_hours(12) - Duration::from_millis(1));
     assert!(bed.app.authenticate(token).await.is_ok());

@@ -187,7 +187,10 @@ async fn a_ticket_opens_no_more_than_whoever_made_it_could_give() {
     let ticket = attack.ticket_text(&admin, attack.acme, &id).await;
     let session = attack.redeem(&ticket, Some(ANOTHER)).await;
     let caller = attack.caller(&session).await;
-    assert_eq!((role("admin").await["status"].clone(), attack.sees(&caller, attack.acme).await.as_str()), (json!("active"), "200"));
+    assert_eq!(
+        (role("admin").await["status"].clone(), attack.sees(&caller, attack.acme).await.as_str()),
+        (json!("active"), "200")
+    );
     assert_eq!(role("owner").await["status"], json!("invited"));
     let sign_in = json!({"email": VICTIM, "password": ANOTHER});
     let login = bed.post(&ANYBODY, "/auth/login", sign_in).await;

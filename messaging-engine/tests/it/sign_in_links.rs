@@ -27,13 +27,6 @@ async fn login(bed: &Bed, email: &str, password: &str) -> Reply {
     bed.post(&ANYBODY, "/auth/login", json!({"email": email, "password": password})).await
 }
 
-fn user_of(caller: &Caller) -> String {
-    match caller {
-        Caller::Session(session) => session.user.id.to_string(),
-        _ => panic!("not a session"),
-    }
-}
-
 async fn ticket(bed: &Bed, by: &Caller, workspace: WorkspaceId, user: &str) -> Reply {
     let target = format!("/workspaces/{workspace}/members/{user}/ticket");
     bed.call(Call::new(by, Method::POST, &target)).await

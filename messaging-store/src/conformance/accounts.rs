@@ -1,9 +1,7 @@
 //! Users, sessions, workspaces, memberships.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{
-    Member, MemberStatus, Session, Ticket, TicketInvitation, User, Workspace,
-};
+use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, TicketInvitation, User, Workspace};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::SessionId;
 use messaging_core::ports::store::Store;
@@ -198,11 +196,7 @@ pub async fn invitations_are_listed_apart(store: &dyn Store) {
     let add = async || {
         invite().await;
     };
-    let paged = all_pages(
-        2,
-        async |page| store.workspaces_of(person.id, MemberStatus::Invited, page).await,
-        add,
-    );
+    let paged = all_pages(2, async |page| store.workspaces_of(person.id, MemberStatus::Invited, page).await, add);
     assert_eq!(paged.await, invitations);
 }
 
@@ -231,7 +225,8 @@ pub async fn listings_are_exact_while_rows_are_inserted(store: &dyn Store) {
     }
     let expected = store.workspaces_of(user.id, MemberStatus::Active, first(100)).await.unwrap();
     assert_eq!((expected.items.len(), expected.next), (6, None));
-    let listed = all_pages(2, async |page| store.workspaces_of(user.id, MemberStatus::Active, page).await, found_more).await;
+    let listed =
+        all_pages(2, async |page| store.workspaces_of(user.id, MemberStatus::Active, page).await, found_more).await;
     assert_eq!(listed, expected.items);
 }
 

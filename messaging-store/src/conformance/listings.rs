@@ -4,8 +4,8 @@
 
 use std::fmt::Debug;
 
-use messaging_core::domain::account::MemberStatus;
 use messaging_core::changes::{Engagement, Expect, Write};
+use messaging_core::domain::account::MemberStatus;
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};

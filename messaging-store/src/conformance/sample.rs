@@ -111,7 +111,11 @@ pub fn workspace() -> Workspace {
 /// A membership.
 pub fn member(workspace_id: WorkspaceId, user_id: UserId, role: Role) -> Member {
     let up_to = Some(Role::Admin);
-    Member { invited_by: Some("ann@example.org".to_owned()), up_to, ..Member::active(workspace_id, user_id, role, at(4)) }
+    Member {
+        invited_by: Some("ann@example.org".to_owned()),
+        up_to,
+        ..Member::active(workspace_id, user_id, role, at(4))
+    }
 }
 
 /// A user, put with a membership.

@@ -18,10 +18,8 @@ pub(super) fn count(transaction: &mut Transaction, attempt: &SignInAttempt) {
     // Attempts from a site, which holds the network, are counted one after another, and those of an email too. All take
     // the lock of the site first.
     for key in [attempt.site.to_vec(), attempt.account.to_vec()] {
-        transaction.run(
-            "SELECT pg_advisory_xact_lock(hashtextextended('sign-in:' || encode($1, 'hex'), 0))",
-            params![key],
-        );
+        transaction
+            .run("SELECT pg_advisory_xact_lock(hashtextextended('sign-in:' || encode($1, 'hex'), 0))", params![key]);
     }
     let mut values = counted(attempt);
     values.extend(params![attempt.at.as_millis(), i64::from(attempt.slowed)]);

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::login_attempts::{
-    KEPT_FOR, Limit, PER_ACCOUNT, PER_EMAIL, PER_NETWORK, PER_SITE, SLOWED_FOR, SignInAttempt, SignInBlocks, SlowedAccount,
-    latest_counted,
+    KEPT_FOR, Limit, PER_ACCOUNT, PER_EMAIL, PER_NETWORK, PER_SITE, SLOWED_FOR, SignInAttempt, SignInBlocks,
+    SlowedAccount, latest_counted,
 };
 use messaging_core::ports::store::{SignIns, StoreError};
 use messaging_core::time::Timestamp;

@@ -7,20 +7,19 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, User};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::secret::Secret;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::Stored;
-use messaging_core::scope::{Access, Role};
-use messaging_core::time::Timestamp;
+use messaging_core::scope::Access;
 use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::signed_in;
 use super::tickets::{invitation_of, live_ticket};
+use super::{InvitationView, signed_in};
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -33,31 +32,6 @@ const LINK_NEEDED: Error = Error::AccountState(
     "this account was set up by the link of another workspace: accept with the ticket of the link that the inviting \
      workspace made for you, or ask whoever runs the server for a password of your own",
 );
-
-/// An invitation to a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Invitation")]
-#[non_exhaustive]
-pub struct InvitationView {
-    /// The workspace.
-    pub workspace_id: WorkspaceId,
-    /// Its name.
-    pub name: String,
-    /// What the person may do there once they accept.
-    pub role: Role,
-    /// The sign-in name of whoever invited the person; null where the operator did.
-    pub invited_by: Option<String>,
-    /// When that was.
-    pub created_at: Timestamp,
-}
-
-impl InvitationView {
-    /// What is shown of an invitation.
-    pub(super) fn of(workspace: Workspace, member: Member) -> Self {
-        let Member { role, invited_by, created_at, .. } = member;
-        Self { workspace_id: workspace.id, name: workspace.name, role, invited_by, created_at }
-    }
-}
 
 /// `GET /auth/invitations`
 pub struct ListInvitations;

@@ -20,8 +20,7 @@ use messaging_core::violation::Violations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::invitations::InvitationView;
-use super::{LoginReport, UserView, open_session};
+use super::{InvitationView, LoginReport, UserView, open_session};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::members::{MemberPath, may_give};
@@ -75,7 +74,8 @@ impl Operation for Redeem {
     const ACCESS: Access = Access::Public;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "auth redeem";
-    const SUMMARY: &'static str = "Sign in with a ticket, which works once, and set a password by it; or see the invitation that it opens";
+    const SUMMARY: &'static str =
+        "Sign in with a ticket, which works once, and set a password by it; or see the invitation that it opens";
     type Path = Empty;
     type Query = Empty;
     type Body = RedeemInput;
@@ -180,7 +180,8 @@ impl Operation for CreateTicket {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "member ticket";
-    const SUMMARY: &'static str = "Make a link by which an invited member accepts, and at first signs in and sets a password";
+    const SUMMARY: &'static str =
+        "Make a link by which an invited member accepts, and at first signs in and sets a password";
     const ANSWERS_SECRET: bool = true;
     type Path = MemberPath;
     type Query = Empty;

@@ -84,7 +84,8 @@ async fn whoever_has_an_account_accepts_an_invitation_signed_in() {
 
     // Another one is on the screen of the account.
     let other = server.other_workspace().await;
-    let invited = Member { status: MemberStatus::Invited, ..Member::active(other, id_of(&ann), Role::Editor, server.app.now()) };
+    let invited =
+        Member { status: MemberStatus::Invited, ..Member::active(other, id_of(&ann), Role::Editor, server.app.now()) };
     server.commit([Write::PutMember(invited, Expect::Absent)]).await;
     page.load("#/account").await;
     page.press("button", "Decline Test").await;

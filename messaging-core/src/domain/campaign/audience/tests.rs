@@ -88,7 +88,7 @@ proptest! {
         }
         let counts = judged.counts();
         prop_assert_eq!(counts.matched(), u64::from(piece.matched.len()));
-        prop_assert_eq!(counts.estimate().breakdown.matched, counts.matched());
+        prop_assert_eq!(counts.estimate(true).breakdown.matched, counts.matched());
         let mut all = Bits::default();
         for verdict in AudienceVerdict::ALL {
             all.add_all(judged.set(verdict));
