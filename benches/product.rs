@@ -58,10 +58,7 @@ impl Product {
         // Providers are on loopback.
         let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
         let options = Options { fetch, ..Options::new("localhost") };
-        let app = App::builder(store, new_key())
-            .transports(messaging_transport::defaults(&options))
-            .build()
-            .await?;
+        let app = App::builder(store, new_key()).transports(messaging_transport::defaults(&options)).build().await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }

@@ -96,8 +96,7 @@ impl Gateway {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (taken, refused) = (Arc::new(watch::Sender::new(0)), Arc::new(AtomicU64::new(0)));
-        let limits =
-            Arc::new(Limits { delay, rate, under_way: AtomicUsize::new(0), lately: Mutex::default() });
+        let limits = Arc::new(Limits { delay, rate, under_way: AtomicUsize::new(0), lately: Mutex::default() });
         let (counted, refusals) = (Arc::clone(&taken), Arc::clone(&refused));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -124,7 +123,9 @@ impl Gateway {
                         Ok::<_, Infallible>(answer)
                     }
                 });
-                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
+                );
             }
         });
         Ok(Self { address, taken, refused })
@@ -157,7 +158,8 @@ async fn floor(gateway: &Gateway, messages: u64) -> Result<f64, Box<dyn Error>> 
                 while left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
                     let body = json!({"to": "+4915112345678", "from": "ACME", "text": TEXT,
                         "message_id": "msg_00000000000000000000000000", "callback_url": "https://localhost/callback"});
-                    let request = Request::post("/").header("host", "localhost").header("content-type", "application/json");
+                    let request =
+                        Request::post("/").header("host", "localhost").header("content-type", "application/json");
                     let request = request.body(Full::new(Bytes::from(body.to_string()))).expect("a request");
                     let answer = sender.send_request(request).await.expect("an answer");
                     answer.into_body().collect().await.expect("a body");

@@ -297,7 +297,8 @@ impl AccountRates {
             let (at, words) = rate.throttled.as_ref().filter(|_| rate.provider.is_same(provider))?;
             (now.since(*at) < SHOWN).then(|| (*at, words.clone()))
         };
-        let found = rates.iter().filter(|(account, _)| account.is_of(workspace, channel)).filter_map(|(_, rate)| lately(rate));
+        let found =
+            rates.iter().filter(|(account, _)| account.is_of(workspace, channel)).filter_map(|(_, rate)| lately(rate));
         found.max().map(|(_, words)| words)
     }
 
@@ -321,7 +322,8 @@ impl AccountRates {
     /// Forgets the accounts of channels, whose settings are new.
     pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
         if !channels.is_empty() {
-            let is_meant = |account: &Account| channels.iter().any(|(workspace, channel)| account.is_of(*workspace, *channel));
+            let is_meant =
+                |account: &Account| channels.iter().any(|(workspace, channel)| account.is_of(*workspace, *channel));
             self.lock().retain(|account, _| !is_meant(account));
         }
     }

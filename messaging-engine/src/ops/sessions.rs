@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
-use messaging_core::domain::account::{MemberStatus, Session, User};
+use messaging_core::domain::account::{Member, MemberStatus, Session, User, Workspace};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
 use messaging_core::domain::channel::Channel;

@@ -124,10 +124,10 @@ impl App {
     pub(crate) async fn automation_domains(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        sends: &[(usize, Send)],
     ) -> Result<Vec<DomainId>, StoreError> {
         let mut senders = Vec::new();
-        for (_, send) in plan.sends() {
+        for (_, send) in sends {
             let Some(head) = self.store().template_head(workspace, send.template_id).await? else { continue };
             let of_template = head.design.from_email.as_deref();
             let sender =

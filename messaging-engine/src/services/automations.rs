@@ -34,9 +34,9 @@ impl App {
             _ => Interest::default(),
         };
         let mut holds = Vec::new();
-        if let Some(plan) = reading.plan.as_ref().filter(|_| automation.status == AutomationStatus::Active) {
+        if automation.status == AutomationStatus::Active {
             holds = reading.holds();
-            holds.extend(self.automation_domains(workspace, plan).await?.into_iter().map(Reference::Domain));
+            holds.extend(self.automation_domains(workspace, &reading.sends).await?.into_iter().map(Reference::Domain));
         }
         let lanes = Self::automation_lanes(workspace, id);
         let put = PutAutomation { automation: automation.clone(), interest, lanes, holds };

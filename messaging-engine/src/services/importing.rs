@@ -71,7 +71,9 @@ impl App {
                 reading.end(reading.import.clone().fail(&why, self.now()), Some(aside)).await
             }
             Err(ImportInterruption::Store(error)) => Err(error),
-            Err(ImportInterruption::File(why)) => reading.end(reading.import.clone().fail(&why, self.now()), None).await,
+            Err(ImportInterruption::File(why)) => {
+                reading.end(reading.import.clone().fail(&why, self.now()), None).await
+            }
         }
     }
 }

@@ -339,7 +339,13 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>, in_turn: Option<account_rates::Turn>) -> TransactionLog {
+    fn log(
+        &self,
+        cx: &JobContext,
+        carrier: Carrier<'_>,
+        urls: Vec<String>,
+        in_turn: Option<account_rates::Turn>,
+    ) -> TransactionLog {
         TransactionLog::new(cx.clone(), carrier, LogState { in_turn, ..self.log_state(cx, urls) })
     }
 

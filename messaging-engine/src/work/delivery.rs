@@ -478,7 +478,14 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
                 (captured, dialogs) = (sent.captured, sent.dialogs);
                 names = names_of(&provider, &sent.outcomes);
                 moved_to = sent.outcomes.iter().find_map(|one| one.answer()?.of_provider()?.moved_to.clone());
-                note_accounts(app, provider, transport.as_ref(), &outgoing, &sent.outcomes, (message.channel, began_at));
+                note_accounts(
+                    app,
+                    provider,
+                    transport.as_ref(),
+                    &outgoing,
+                    &sent.outcomes,
+                    (message.channel, began_at),
+                );
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
                 if let (false, [addressee]) = (devices.is_empty(), &tried[..]) {

@@ -241,8 +241,9 @@ fn a_hundred_faults_are_told_and_the_nearest_name_for_ten() {
 fn a_fault_far_down_is_told_of_what_is_around_it() {
     let endpoint = with_body().find(|endpoint| endpoint.id == "sendMessage").unwrap();
     let name = "n".repeat(5000);
-    let body =
-        format!(r#"{{"channel":"email","to":"a@b.co","text":"t","variables":{{"{name}":{{"{name}":"\u0000"}}}}}}"#);
+    let body = format!(
+        r#"{{"channel":"email","to":"a@b.co","subject":"s","text":"t","variables":{{"{name}":{{"{name}":"\u0000"}}}}}}"#
+    );
     let Err(Error::Validation(faults)) = (endpoint.check_body)(body.as_bytes()) else { panic!("it was taken") };
     let places: Vec<_> = faults.as_slice().iter().map(|fault| &fault.at).collect();
     assert_eq!(places, [&At::Pointer("/variables".to_owned())]);

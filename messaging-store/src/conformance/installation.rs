@@ -43,8 +43,9 @@ pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
 /// The newest records of what was put aside are shown, and only so many are kept.
 pub async fn the_newest_of_what_was_put_aside_is_kept(store: &dyn Store) {
     assert_eq!(store.quarantined(5).await.unwrap(), (0, Vec::new()));
-    let mut all: Vec<_> =
-        (0..KEPT + 3).map(|n| Quarantined::new((id(), at(7)), Some(id()), "deliver_message", n.to_string(), "too large")).collect();
+    let mut all: Vec<_> = (0..KEPT + 3)
+        .map(|n| Quarantined::new((id(), at(7)), Some(id()), "deliver_message", n.to_string(), "too large"))
+        .collect();
     for some in all.chunks(100) {
         put(store, some.iter().map(|one| Write::Quarantine(Box::new(one.clone()))).collect::<Vec<_>>()).await;
     }

@@ -33,9 +33,6 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::campaigns::terms;
 
-/// Cure of a fence.
-const RESUME: &str = "run `messaging admin resume --queued send` on the server, or `--queued cancel`";
-
 /// What is to be explained.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]

@@ -92,7 +92,8 @@ impl EnterExisting {
     async fn pass_by(&mut self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<bool, JobError> {
         let page = PageRequest { after: self.after, limit: 1 };
         let members = cx.app.store().segment_contacts(self.workspace_id, self.segment_id, page).await?;
-        let aside = |contact: &Contact| cx.app.quarantine(Some(self.workspace_id), "automation_entry", &contact.id, why);
+        let aside =
+            |contact: &Contact| cx.app.quarantine(Some(self.workspace_id), "automation_entry", &contact.id, why);
         let changes = members.items.iter().map(aside).chain([turn.expected()]).collect();
         self.after = members.next;
         if self.after.is_none() {

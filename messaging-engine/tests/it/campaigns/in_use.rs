@@ -156,7 +156,10 @@ async fn a_campaign_that_has_begun_needs_the_domain_of_its_sender_at_that_time()
     shop.change(&id, |campaign| campaign.sending_domains.clear()).await;
     shop.work().await;
     let campaign = shop.store.campaign(shop.workspace, id.parse().unwrap()).await.unwrap().unwrap().record;
-    assert_eq!(campaign.sending_domains.iter().map(|id| format!("/sending-domains/{id}")).collect::<Vec<_>>(), [domain]);
+    assert_eq!(
+        campaign.sending_domains.iter().map(|id| format!("/sending-domains/{id}")).collect::<Vec<_>>(),
+        [domain]
+    );
 }
 
 /// Either the domain stays and the campaign is scheduled, or it goes and the campaign is not.
