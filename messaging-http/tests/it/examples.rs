@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use messaging_core::domain::user_email::UserEmail;
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
 use messaging_core::ports::fetch::Fetched;
@@ -68,7 +69,7 @@ async fn invitation(app: &App, name: &str) -> String {
     let owner = "cleo@example.com";
     admin::create_user(app, owner, None, None).await.unwrap();
     let workspace = admin::create_workspace(app, name, owner).await.unwrap().id;
-    let invited = MemberInput::new(admin::DEV_EMAIL.parse().unwrap(), Role::Editor);
+    let invited = MemberInput::new(admin::DEV_EMAIL.parse::<UserEmail>().unwrap(), Role::Editor);
     app.run(CreateMember).body(invited).by(&Caller::Operator(Some(workspace))).await.unwrap();
     workspace.to_string()
 }
