@@ -5,6 +5,7 @@ createApiKey:{"body":{"expires_at":{"type":"string","format":"date-time"},"ip_al
 login:{"body":{"cookie":{"type":"boolean"},"email":{"type":"string","required":true,"minLength":1,"maxLength":254},"password":{"type":"string","required":true,"minLength":1,"maxLength":1024}}},
 redeemTicket:{"body":{"cookie":{"type":"boolean"},"password":{"type":"string"},"ticket":{"type":"string","required":true,"minLength":1,"maxLength":200}}},
 setPassword:{"body":{"current":{"type":"string","maxLength":1024},"password":{"type":"string","required":true}}},
+acceptInvitation:{"body":{"ticket":{"type":"string","minLength":1,"maxLength":200}}},
 createMember:{"body":{"email":{"type":"string","required":true,"format":"user-email","maxLength":254},"role":{"type":"string","required":true,"enum":["viewer","editor","admin","owner"]}}},
 updateMember:{"body":{"role":{"type":"string","enum":["viewer","editor","admin","owner"]}}},
 createWorkspace:{"body":{"name":{"type":"string","required":true,"minLength":1,"maxLength":200}}},
