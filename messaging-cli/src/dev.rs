@@ -83,9 +83,14 @@ async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Outpu
         let console = console_link(server.app(), settings, &dev, &local).await?;
         output::raw(welcome(&dev, &file, console.as_deref(), is_captured, fakes.as_ref()).as_bytes())?;
     }
-    server.run(stop).await?;
+    let entered = async {
+        if let Some(fakes) = &fakes {
+            fakes.enter_webhooks().await;
+        }
+    };
+    let (ran, ()) = tokio::join!(server.run(stop), entered);
     drop(fakes);
-    Ok(())
+    Ok(ran?)
 }
 
 /// Makes sure that there is something to try out, and finds or renews the secrets for it.

@@ -124,6 +124,8 @@ struct Fake {
     _message_center: Option<FakeSmpp>,
     /// Where people enter at the provider what it calls.
     dashboard: Option<FakeWhatsapp>,
+    /// Our address that is entered there.
+    callback_url: Option<String>,
 }
 
 impl Fake {
@@ -214,7 +216,7 @@ struct Told {
 pub(super) struct FakeProviders {
     told: Vec<Told>,
     file: PathBuf,
-    _fakes: Vec<Fake>,
+    fakes: Vec<Fake>,
 }
 
 /// The server that fakes call.
@@ -247,13 +249,7 @@ impl FakeProviders {
             let set = server.app.run(SetChannel).path(path).body(input).by(&caller).await;
             let shown = set.map_err(|error| target::refused(server.app, error))?;
             let callback = shown.callback_url.as_deref();
-            if let (Some(url), Some(api), Some(peer)) = (callback, &fake.dashboard, fake.servers.first()) {
-                let token = url.rsplit('/').next().unwrap_or_default();
-                if !api.enter_webhook(peer, url, token).await {
-                    let why = io::Error::other("the callback address did not prove itself");
-                    return Err(Failure::unreachable(format!("a fake {provider} cannot call back"), &why));
-                }
-            }
+            fake.callback_url = callback.map(ToOwned::to_owned);
             let inbound = callback.zip(fake.servers.first()).map(|(url, peer)| {
                 peer.set_inbound_url(url);
                 peer.inbound_console()
@@ -265,7 +261,19 @@ impl FakeProviders {
         let file = data.join(FILE);
         dev_file::write(&file, &told)
             .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
-        Ok(Self { told, file, _fakes: fakes })
+        Ok(Self { told, file, fakes })
+    }
+
+    /// Enters our callback addresses at the providers that people tell them to, which then ask whether they are ours. So
+    /// the server has to answer by now.
+    pub(super) async fn enter_webhooks(&self) {
+        for Fake { callback_url, dashboard, servers, .. } in &self.fakes {
+            let (Some(url), Some(api), Some(peer)) = (callback_url, dashboard, servers.first()) else { continue };
+            let token = url.rsplit('/').next().unwrap_or_default();
+            if !api.enter_webhook(peer, url, token).await {
+                crate::output::note("the callback address did not prove itself: a fake provider cannot call back");
+            }
+        }
     }
 
     /// What was set up, and a command for each channel.
