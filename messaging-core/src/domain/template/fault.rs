@@ -86,6 +86,6 @@ mod tests {
             let told = told(source);
             assert!(!told.contains("zqx") && !told.contains("kram") && !told.is_empty(), "{source}: {told}");
         }
-        assert_eq!(told("{{ [1] | map('upcase') | list }}"), "filter upcase is unknown");
+        assert_eq!(told("{{ email | upcase }}"), "filter upcase is unknown");
     }
 }
