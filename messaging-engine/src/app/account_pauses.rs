@@ -18,6 +18,7 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::consequence::{AccountState, PROBE_EVERY};
+use messaging_core::domain::settings::CallbackRegistration;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
 
@@ -243,9 +244,12 @@ impl AccountPauses {
         closed.map(|(account, pause)| (*account, pause.provider.clone(), pause.until)).collect()
     }
 
-    /// The channels whose settings these changes replace or remove.
+    /// The channels whose settings these changes replace or remove. What the registration of a callback found out is kept
+    /// with the settings and says nothing new of the account.
     pub(crate) fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Channel)> {
+        let is_finding = |found: &CallbackRegistration| found.address.is_some() || found.error.is_some();
         let replaced = changes.writes().iter().filter_map(|write| match write {
+            Write::PutChannel(settings, _) if settings.registration.as_ref().is_some_and(is_finding) => None,
             Write::PutChannel(settings, _) => Some((settings.workspace_id, settings.channel)),
             Write::DeleteChannel(workspace, channel) => Some((*workspace, *channel)),
             _ => None,
@@ -275,6 +279,8 @@ impl AccountPauses {
 
 #[cfg(test)]
 mod tests {
+    use messaging_core::changes::Expect;
+    use messaging_core::domain::settings::ChannelSettings;
     use messaging_core::ids::Id as _;
     use serde_json::{Map, json};
 
@@ -362,6 +368,20 @@ mod tests {
         stop();
         pauses.forget(&[channel()]);
         assert_eq!(shown(&pauses.enter(account(), &provider("a"), NOW)), "go", "settings that were given again");
+    }
+
+    #[test]
+    fn what_a_registration_found_out_is_no_new_setting() {
+        let settings = |error: Option<&str>| {
+            let job = messaging_core::ids::JobId::from_bytes([2; 16]);
+            let registration = Some(CallbackRegistration { job, address: None, error: error.map(ToOwned::to_owned) });
+            let (provider, config) = ("twilio".to_owned(), Map::new());
+            let settings =
+                ChannelSettings { workspace_id: home(), channel: Channel::Sms, provider, config, registration };
+            AccountPauses::concerned(&Changes::from_iter([Write::PutChannel(settings, Expect::Absent)]))
+        };
+        assert_eq!(settings(None), [channel()]);
+        assert_eq!(settings(Some("not reachable")), []);
     }
 
     #[test]

@@ -32,10 +32,7 @@ impl Called {
     async fn start() -> Self {
         let provider = CallingProvider::new();
         let carrier = || Arc::clone(&provider) as Arc<dyn Transport>;
-        let transports = vec![
-            (Channel::Sms, "twilio", carrier()),
-            (Channel::Sms, "http", carrier()),
-        ];
+        let transports = vec![(Channel::Sms, "twilio", carrier()), (Channel::Sms, "http", carrier())];
         let entropy = Arc::new(SystemEntropy::default());
         let server = TestServer::carrying(ServerOptions::new(any_port()), entropy, transports).await;
         let key = server.key(&[Scope::All]).await;

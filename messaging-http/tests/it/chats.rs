@@ -8,9 +8,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::scope::Scope;
 use messaging_http::ServerOptions;
-use messaging_transport::testing::fakes::{
-    FakeApi, FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp, Signature,
-};
+use messaging_transport::testing::fakes::{FakeApi, FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp, Signature};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 
@@ -105,7 +103,9 @@ async fn whatsapp_proves_the_address_and_then_reports_and_tells_who_stops() {
     let answer = ask("GET", &question).await;
     assert_eq!((answer.status, answer.body.as_slice()), (200, &b"4711"[..]));
     assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-    for wrong in [path.to_owned(), question.replace("subscribe", "unsubscribe"), format!("{question}x").replace(token, "x")] {
+    for wrong in
+        [path.to_owned(), question.replace("subscribe", "unsubscribe"), format!("{question}x").replace(token, "x")]
+    {
         assert_eq!(ask("GET", &wrong).await.status, 404, "{wrong}");
     }
     let refused = ask("PUT", &question).await;

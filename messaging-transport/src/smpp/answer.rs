@@ -30,7 +30,8 @@ const OWN: u32 = 0x100;
 pub(super) fn submitted(status: u32) -> Answer {
     // What a center means by a value of its own is not known: it may be about the recipient, or about the account, so it
     // ends the message and fills no streak.
-    let unknown = if status < OWN { OutcomeClass::Retry(Scope::Account) } else { OutcomeClass::Soft(SoftCause::Policy) };
+    let unknown =
+        if status < OWN { OutcomeClass::Retry(Scope::Account) } else { OutcomeClass::Soft(SoftCause::Policy) };
     of(status, unknown)
 }
 

@@ -1,8 +1,8 @@
 //! Webhooks of the Cloud API: receipts, what people write, and what they want of marketing. Many come in one call.
 
+use http::Method;
 use messaging_core::domain::inbound_message::InboundNews;
 use messaging_core::domain::receipt::Receipt;
-use http::Method;
 use messaging_core::ports::transport::{
     About, Acceptance, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply,
     CallbackRequest, OutcomeClass, Response,
@@ -59,8 +59,8 @@ fn challenge(request: &CallbackRequest<'_>, address: &CallbackAddress) -> Option
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find_map(|(name, value)| (name == wanted).then(|| value.into_owned()))
     };
-    let is_ours = value("hub.verify_token")
-        .is_some_and(|token| callback::matches(token.as_bytes(), address.token.as_bytes()));
+    let is_ours =
+        value("hub.verify_token").is_some_and(|token| callback::matches(token.as_bytes(), address.token.as_bytes()));
     if !is_ours || value("hub.mode").as_deref() != Some("subscribe") {
         return None;
     }

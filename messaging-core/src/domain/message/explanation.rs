@@ -251,7 +251,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
         HoldReason::Held => {
             let cure = advice(
                 "Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to \
-                 cancel it.",
+                 give it up.",
             );
             ("held", "The server was started from a copy and sends nothing until it is told to.", Some(cure))
         }
@@ -566,7 +566,7 @@ mod tests {
         bounced: mailbox_full | The mailbox of the recipient is full (550). |  | Nothing is wrong on your side; send again in a few days.
         bounced: policy | The receiving side refused the message by its rules (550). |  | Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.
         bounced: content | The receiving side refused the message for what it contains (550). |  | Change what the reply in the attempts points at, such as size, links or wording, and send again.
-        bounced: unreachable | The receiving side could not be reached until the message expired (550). |  | Look for a typing error in the address; if there is none, send again later.
+        bounced: unreachable | The receiving side put the message off until it expired (550). |  | Read the reply in the attempts, which says what is the matter there, and send again later.
         bounced: blocked | The recipient has blocked messages from this sender (550). |  | Only the recipient can lift that, by writing to you; reach the person another way.
         bounced: unknown | The receiving side refused the message (550). |  | Read the reply in the attempts, then correct the address or send again.
         complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | Send nothing more to this address; it is on the suppression list, and complaints harm all mail.
@@ -574,7 +574,7 @@ mod tests {
         failed: provider_error | The provider refused the message, or could not be used until it expired. |  | Compare the settings of the channel with what the provider says in the attempts, then send again.
         failed: no_route | There is no way to the recipient. |  | Check the number or address, and whether the provider serves its country.
         failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
-        failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel. setChannel /workspaces/wsp_0/channels/email
+        failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel, then send again. listChannels /workspaces/wsp_0/channels
         failed: attachment_error | An attachment of the message could not be read. |  | Send the message again with its file.
         suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: suppressed | The address is suppressed because its owner complained. |  | Leave the address alone, unless its owner asks for messages again.
@@ -610,7 +610,12 @@ mod tests {
         }
         let refused = json!({"bounce_class": "unreachable", "response": "connection refused"});
         let _ = writeln!(table, "{}", shown(&message(MessageStatus::Bounced), &refused, false));
-        insta::assert_snapshot!(table, @"");
+        insta::assert_snapshot!(table, @r#"
+        unreachable | The mailbox of the recipient stayed full until the message expired (452 4.2.2). |  | Nothing is wrong on your side; send again in a few days.
+        unreachable | The receiving side put the message off by its rules until it expired (451 4.7.1). |  | Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.
+        unreachable | The receiving side put the message off until it expired (451 4.3.0). |  | Read the reply in the attempts, which says what is the matter there, and send again later.
+        unreachable | The receiving side could not be reached until the message expired. |  | Look for a typing error in the address; if there is none, send again later.
+        "#);
     }
 
     #[test]
@@ -632,7 +637,16 @@ mod tests {
             let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };
             assert!(shown_with(&held, &json!({}), facts).starts_with("quiet_hours"), "a hold comes before");
         }
-        insta::assert_snapshot!(table, @"");
+        insta::assert_snapshot!(table, @r#"
+        queued: channel_failing | The provider of the channel refuses the account or its settings (“535 5.7.8 no”); everything on the channel waits, and one message tries every five minutes. | 2026-01-31T09:15:00.000Z | Correct the settings of the channel; they are tried at once when they are saved. listChannels /workspaces/wsp_0/channels
+        deferred: channel_failing | The provider of the channel refuses the account or its settings (“535 5.7.8 no”); everything on the channel waits, and one message tries every five minutes. | 2026-01-31T09:15:00.000Z | Correct the settings of the channel; they are tried at once when they are saved. listChannels /workspaces/wsp_0/channels
+        queued: channel_throttled | The provider of the channel asked for a pause (“535 5.7.8 no”); everything on the channel waits until then. | 2026-01-31T09:15:00.000Z | 
+        deferred: channel_throttled | The provider of the channel asked for a pause (“535 5.7.8 no”); everything on the channel waits until then. | 2026-01-31T09:15:00.000Z | 
+        queued: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
+        deferred: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
+        queued: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); one message tries again every few seconds. | 2026-01-31T09:15:00.000Z | 
+        deferred: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); one message tries again every few seconds. | 2026-01-31T09:15:00.000Z |
+        "#);
     }
 
     #[test]
