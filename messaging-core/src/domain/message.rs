@@ -2,6 +2,7 @@
 //!
 //! Contract section 4.2.
 
+mod cure;
 pub mod explanation;
 pub mod hold;
 pub mod milestones;

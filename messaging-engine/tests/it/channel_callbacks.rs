@@ -186,7 +186,10 @@ async fn a_key_pair_is_made_by_us_stays_with_the_provider_and_its_private_half_i
     let channels = Channels::start().await;
     let subject = |subject: &str| json!({"subject": subject});
     let set = channels.set("push", "webpush", subject("mailto:a@example.com")).await;
-    assert_eq!(set["config"], json!({"subject": "mailto:a@example.com", "public_key": "public 0", "routes": null}));
+    assert_eq!(
+        set["config"],
+        json!({"subject": "mailto:a@example.com", "public_key": "public 0", "max_rate": null, "routes": null})
+    );
     assert_eq!(set["configured"], true);
     let opened = channels.bed.app.provider(channels.workspace, Channel::Push).await.unwrap().unwrap();
     assert_eq!(
@@ -206,7 +209,7 @@ async fn a_key_pair_is_made_by_us_stays_with_the_provider_and_its_private_half_i
     let set = channels.set("push", "fcm", beside).await;
     assert_eq!(
         set["config"]["routes"],
-        json!({"webpush": {"subject": "mailto:b@example.com", "public_key": "public 0"}})
+        json!({"webpush": {"subject": "mailto:b@example.com", "public_key": "public 0", "max_rate": null}})
     );
     let set = channels.set("push", "webpush", subject("mailto:c@example.com")).await;
     assert_eq!(set["config"]["public_key"], "public 0");
@@ -223,7 +226,7 @@ async fn push_providers_stand_side_by_side_each_with_its_secrets_sealed() {
         json!({"project_id": "p", "service_account": "google secret", "routes": {"apns": apns, "webpush": null}});
     let set = channels.set("push", "fcm", config).await;
     let shown = json!({"api_base": null, "team_id": "T", "key_id": "K", "private_key": "***", "topic": "com.acme",
-        "environment": null});
+        "environment": null, "max_rate": null});
     assert_eq!(set["config"]["routes"], json!({"apns": shown}));
     assert_eq!(set["configured"], true);
     let stored = channels.bed.store.channel(channels.workspace, Channel::Push).await.unwrap().unwrap().record;
@@ -369,6 +372,7 @@ async fn no_answer_has_a_secret_of_a_provider() {
     for kind in messaging_core::domain::provider::all() {
         let value = |member: &messaging_core::domain::provider::Member| match member.name.as_str() {
             "port" => json!(25),
+            "max_rate" => json!(10),
             "tls" | "environment" | "routes" => Value::Null,
             "api_base" => json!("https://api.example.com"),
             "host" => json!("host.example.com"),

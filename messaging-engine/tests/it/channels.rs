@@ -56,7 +56,8 @@ async fn settings_are_shown_without_their_secrets_and_used_with_them() {
     assert_eq!(set.summary(), "200");
     let expected = json!({"channel": "email", "provider": "smtp", "configured": true, "status": "active", "error": null,
         "callback_url": null,
-        "config": {"host": "mail.example.com", "port": 587, "username": "acme", "password": "***", "tls": "starttls"}});
+        "config": {"host": "mail.example.com", "port": 587, "username": "acme", "password": "***", "tls": "starttls",
+            "max_rate": null}});
     assert_eq!(set.body, expected);
     assert_eq!(bed.get(&key, &channels(workspace)).await["data"][0], expected);
 
@@ -180,7 +181,7 @@ async fn a_document_may_be_an_object_or_its_text() {
         let set = bed.put(&key, &path, body).await;
         assert_eq!(
             set["config"],
-            json!({"api_base": null, "project_id": "p", "service_account": "***", "routes": null})
+            json!({"api_base": null, "project_id": "p", "service_account": "***", "max_rate": null, "routes": null})
         );
         let provider = bed.app.provider(workspace, Channel::Push).await.unwrap().unwrap();
         let opened: Value = serde_json::from_str(provider.settings["service_account"].as_str().unwrap()).unwrap();

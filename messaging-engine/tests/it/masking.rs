@@ -124,9 +124,13 @@ impl World {
             }
             for target in targets {
                 let query = match endpoint.id {
-                    "listWebhookEvents" => "?wait=0&limit=200",
-                    "explainContact" => "?channel=email",
-                    _ => "",
+                    "listWebhookEvents" => "?wait=0&limit=200".to_owned(),
+                    "explainContact" => "?channel=email".to_owned(),
+                    "listMessageDeliveries" => {
+                        let message = self.ids.iter().find(|(of, _)| of.contains("messages")).expect("a message");
+                        format!("?message_id={}", message.1)
+                    }
+                    _ => String::new(),
                 };
                 let reply = self.get(caller, &format!("{target}{query}")).await;
                 answers.push((endpoint.id, reply.status, reply.body.to_string()));

@@ -6,10 +6,11 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::Session;
+use messaging_core::domain::account::{Member, MemberStatus, Session};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::digest::Digest;
 use messaging_core::ports::store::Store;
+use messaging_core::scope::Role;
 use messaging_engine::ops::{self, Endpoint};
 use messaging_store::conformance::listings::World;
 use schemars::SchemaGenerator;
@@ -40,6 +41,12 @@ impl Tenant {
             (campaign.status, campaign.started_at) = (CampaignStatus::Sent, Some(now));
             Write::PutCampaign(Box::new(campaign), Expect::Absent)
         };
+        let elsewhere = [server.other_workspace().await, server.other_workspace().await];
+        let invitations = elsewhere.map(|workspace| {
+            let active = Member::active(workspace, world.user, Role::Editor, now);
+            Write::PutMember(Member { status: MemberStatus::Invited, ..active }, Expect::Absent)
+        });
+        server.commit(invitations).await;
         let token = format!("ms_{}", world.user);
         let session = |token: &str| {
             Write::PutSession(Session {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::cure::{advice, call};
 use super::hold::{Hold, HoldReason};
 use super::obstacle::Obstacle;
 use super::status::{EventKind, MessageStatus};
@@ -17,6 +18,8 @@ use crate::domain::channel::Channel;
 use crate::domain::response::Response;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;
+
+pub use super::cure::Cure;
 
 /// Where a message is and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,21 +37,6 @@ pub struct Explanation {
     pub next_attempt_at: Option<Timestamp>,
     /// What ends it; null where nothing does, or nothing has to.
     pub cure: Option<Cure>,
-}
-
-/// What can be done about it: a call of the API, or something that only a person can do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "MessageCure")]
-#[non_exhaustive]
-pub struct Cure {
-    /// What, for people.
-    pub text: String,
-    /// The id of the operation; null where none does it.
-    pub operation: Option<String>,
-    /// The path to call, below the version.
-    pub path: Option<String>,
-    /// The body to send.
-    pub body: Option<Value>,
 }
 
 /// What is known besides the message.
@@ -210,16 +198,6 @@ impl<'a> Told<'a> {
         let codes: Vec<_> = [code, enhanced, provider].into_iter().flatten().collect();
         if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(" ")) }
     }
-}
-
-pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
-    let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
-    Cure { text, operation, path: Some(path), body }
-}
-
-/// What only a person can do.
-fn advice(text: &str) -> Cure {
-    Cure { text: text.to_owned(), operation: None, path: None, body: None }
 }
 
 fn held(message: &Message, hold: Hold) -> Explanation {

@@ -3,7 +3,7 @@
 //! Contract section 4.2. It is no state of a message: an account that refuses us stops all that goes over it, and ends for
 //! all of them at once.
 
-use super::explanation::{Cure, call};
+use super::cure::{Cure, call};
 use crate::domain::redaction::Redactor;
 use crate::ids::WorkspaceId;
 use crate::time::Timestamp;

@@ -211,7 +211,7 @@ impl State {
             paused_since,
             suppression,
             obstacle: obstacle.as_ref(),
-            is_captured: provider.as_deref().is_some_and(|provider| cx.app.captures(message.channel, provider)),
+            is_captured: is_captured(cx, message, provider.as_deref()).await?,
         };
         Ok(Self {
             subject,
@@ -224,6 +224,17 @@ impl State {
             hold: explanation::hold_of(message, paused_since).map(HoldView::from),
             explanation: explanation::explain(message, facts),
         })
+    }
+}
+
+/// True when the sandbox took a message. It keeps no dialog, so of what has one there is nothing to look up.
+async fn is_captured(cx: &Context<'_>, message: &Message, provider: Option<&str>) -> Result<bool, StoreError> {
+    if !matches!(message.status, MessageStatus::Sent | MessageStatus::Delivered) {
+        return Ok(false);
+    }
+    match provider {
+        Some(provider) => Ok(cx.app.captures(message.channel, provider)),
+        None => Ok(cx.store().capture(message.workspace_id, message.id).await?.is_some()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::transport::{Content, Email};
@@ -253,9 +255,12 @@ async fn a_send_without_a_verified_sender_fails_its_run_and_keeps_nobody_waiting
     let mut rescue = line(&[("condition", is_vip), ("exit", json!({})), ("send", json!({"template_id": template}))]);
     rescue["edges"] = json!([{"from": "a", "to": "b", "branch": "yes"}, {"from": "a", "to": "c", "branch": "no"}]);
     let mixed = journeys.going(rescue).await;
-    let domain = journeys.store.domain_by_name(journeys.workspace, "sandbox.test").await.unwrap().unwrap().record.id;
-    let path = journeys.at(&format!("sending-domains/{domain}"));
-    assert_eq!(journeys.delete(&journeys.caller, &path).await.summary(), "204");
+    let found = journeys.store.domain_by_name(journeys.workspace, "sandbox.test").await.unwrap().unwrap();
+    let (mut domain, revision) = (found.record, found.revision);
+    domain.status = DomainStatus::Failed;
+    journeys.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+    // What this process remembers of the domain expires.
+    journeys.clock.advance(std::time::Duration::from_secs(2));
     // Of one page: a contact whose message cannot be made, and one who needs none.
     journeys.event("vip", "bob", json!({})).await;
     for name in ["ann", "bob"] {

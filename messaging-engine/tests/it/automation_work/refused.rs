@@ -3,6 +3,7 @@
 use messaging_core::changes::Write;
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::domain::message::EventKind;
+use messaging_engine::Caller;
 use serde_json::{Value, json};
 
 use super::{HOUR, Journeys, on_event, waits};
@@ -24,15 +25,13 @@ fn is_poison(write: &Write) -> bool {
 
 impl Journeys {
     async fn quarantined(&self) -> Value {
-        let owner = self.sign_in("owner@acme.com").await;
-        self.get(&owner, "/system").await["quarantined"].clone()
+        self.get(&Caller::Operator(None), "/system").await["quarantined"].clone()
     }
 }
 
 #[tokio::test]
 async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
     let journeys = Journeys::start().await;
-    journeys.user("owner@acme.com").await;
     let config = json!({"template_id": journeys.template("hello").await, "category": "transactional"});
     let mut graph = waits();
     graph["nodes"].as_array_mut().unwrap().push(json!({"id": "s", "kind": "send", "config": config}));
@@ -76,7 +75,6 @@ async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
 #[tokio::test]
 async fn an_outcome_that_the_store_refuses_is_kept_without_what_follows_from_it() {
     let journeys = Journeys::start().await;
-    journeys.user("owner@acme.com").await;
     journeys.transport.answer_next(POISON, "550 5.1.1 no such user");
     let gone = journeys.send_to(POISON).await;
     let other = journeys.send_to("ann@example.com").await;
@@ -96,7 +94,6 @@ async fn an_outcome_that_the_store_refuses_is_kept_without_what_follows_from_it(
 #[tokio::test]
 async fn a_job_whose_outcome_the_store_refuses_altogether_is_put_aside() {
     let journeys = Journeys::start().await;
-    journeys.user("owner@acme.com").await;
     let refused = journeys.send_to(POISON).await;
     let is_end = |write: &Write| matches!(write, Write::AppendEvent(event) if event.kind == EventKind::Delivered);
     let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_end));

@@ -14,7 +14,7 @@ async fn an_automation_is_created_changed_shown_and_deleted() {
     let shop = Shop::start().await;
     let created = shop.request("/automations", manual(json!({}))).await;
     assert_eq!(created.summary(), "201");
-    let mut expected = json!({"id": created["id"], "name": "Welcome", "status": "draft", "trigger": {"kind": "manual"},
+    let mut expected = json!({"id": created["id"], "name": "Welcome", "status": "draft", "pause_reason": null, "trigger": {"kind": "manual"},
         "re_entry": "never", "re_entry_key": null, "version": 1, "graph": tagging(), "activated_at": null,
         "created_at": "2026-01-31T09:15:00.000Z", "updated_at": "2026-01-31T09:15:00.000Z"});
     assert_eq!(created.body, expected);

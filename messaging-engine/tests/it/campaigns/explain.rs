@@ -38,7 +38,7 @@ async fn without_a_campaign_it_is_about_the_contact() {
     assert_eq!(told(&explain(&shop, &ann, "channel=email").await), "yes; transactional yes");
     assert_eq!(
         explain(&shop, &ann, "channel=email").await.body,
-        json!({"would_send": true, "reasons": [], "transactional": {"would_send": true, "reasons": []}})
+        json!({"would_send": true, "reasons": [], "transactional": {"would_send": true, "reasons": []}, "captured": false})
     );
     assert_eq!(
         told(&explain(&shop, &ann, "channel=push").await),

@@ -153,7 +153,7 @@ impl World {
             "testChannel" => json!({"to": "you@example.com"}),
             "createImport" => json!({"filename": "a.csv", "size_bytes": 1, "sha256": "0".repeat(64)}),
             // These neither name a contact nor take a text that is filled with one.
-            "activateAutomation" | "pauseAutomation" | "updateAutomation" | "exitAutomationRun" | "cancelCampaign"
+            "acceptInvitation" | "activateAutomation" | "pauseAutomation" | "updateAutomation" | "exitAutomationRun" | "cancelCampaign"
             | "cancelMessage" | "createApiKey" | "createCustomField" | "createList" | "createMember"
             | "createMemberTicket" | "createSendingDomain" | "createWorkspace" | "declareWinner" | "login" | "logout"
             | "pauseCampaign" | "pauseWebhook" | "recalculateSegment" | "redeemTicket" | "replayDelivery"

@@ -13,13 +13,15 @@ const CAPTURED: &str = "The sandbox captures the email of this workspace";
 
 /// Gives the workspace a zone whose day is another one than that of UTC and than that of the browser, which gets a zone
 /// of its own; answers the workspace's.
-async fn move_apart(page: &Page, filling: &Filling<'_>, server: &TestServer) -> &'static str {
+async fn move_apart(page: &Page, server: &TestServer) -> &'static str {
     let hour = page.browser.run("return new Date().getUTCHours()", &[]).await.as_u64().unwrap();
     let (workspace, browser) =
         if hour >= 10 { ("Pacific/Kiritimati", "America/Los_Angeles") } else { ("Etc/GMT+12", "Asia/Tokyo") };
     page.browser.devtools("Emulation.setTimezoneOverride", json!({"timezoneId": browser})).await;
-    let path = format!("/workspaces/{}", server.workspace);
-    filling.call("PATCH", &path, &json!({"timezone": workspace})).await;
+    let authorization = format!("Bearer {}", filled::member(server, Role::Owner).await);
+    let headers = [("authorization", &*authorization), ("content-type", "application/json")];
+    let (path, body) = (format!("/v1/workspaces/{}", server.workspace), json!({"timezone": workspace}).to_string());
+    assert_eq!(server.request("PATCH", &path, &headers, Some(&body)).await.code(), "ok");
     workspace
 }
 
@@ -34,7 +36,7 @@ async fn days_of_charts_are_those_of_the_workspace() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     let mut filling = Filling::of(&server).await;
-    let zone = move_apart(&page, &filling, &server).await;
+    let zone = move_apart(&page, &server).await;
     filling.email("one", &format!("one@{PEOPLE}"), Value::Null).await;
     filling.work().await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
@@ -83,8 +85,7 @@ async fn every_list_shows_date_and_time_of_the_workspace() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     let ids = filled::fill(&server).await;
-    let filling = Filling::of(&server).await;
-    let zone = move_apart(&page, &filling, &server).await;
+    let zone = move_apart(&page, &server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     for route in LISTS {
         server.clock.advance(std::time::Duration::from_secs(10));
@@ -118,7 +119,7 @@ async fn live_begins_with_what_happened_however_much_it_is() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     let mut filling = Filling::of(&server).await;
-    let zone = move_apart(&page, &filling, &server).await;
+    let zone = move_apart(&page, &server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     // Events are kept from the first question for them on.
     page.load("#/live").await;

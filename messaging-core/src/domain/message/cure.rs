@@ -1,0 +1,31 @@
+//! What can be done about a message that waits or was not sent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What can be done about it: a call of the API, or something that only a person can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageCure")]
+#[non_exhaustive]
+pub struct Cure {
+    /// What, for people.
+    pub text: String,
+    /// The id of the operation; null where none does it.
+    pub operation: Option<String>,
+    /// The path to call, below the version.
+    pub path: Option<String>,
+    /// The body to send.
+    pub body: Option<Value>,
+}
+
+/// A call of the API.
+pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
+    let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
+    Cure { text, operation, path: Some(path), body }
+}
+
+/// What only a person can do.
+pub(super) fn advice(text: &str) -> Cure {
+    Cure { text: text.to_owned(), operation: None, path: None, body: None }
+}
