@@ -1,6 +1,6 @@
 // Forms of one operation. No rule stands here: lengths and choices come from the API's own schema, and what the server
 // refuses is shown at the control that its pointer names, or on top.
-import { announce, createContext, Failed, html, momentOf, t, useContext, useEffect, useId, useMemo, useReducer, useRef, useState, wallOf, zone } from "./ui.js";
+import { announce, createContext, Failed, html, momentOf, t, useContext, useEffect, useId, useMemo, useReducer, useRef, useState, wallOf, words, zone } from "./ui.js";
 import { allowed, call, idempotencyKey, missing } from "./api.js";
 
 const Context = createContext(null);
@@ -210,7 +210,7 @@ export function Field({ name, label, help: more, kind = "text", options, rows = 
       case "textarea":
         return html`<textarea ...${common} rows=${rows} value=${value ?? ""} onInput=${onInput}></textarea>`;
       case "select": {
-        const choices = options ?? (described.enum ?? []).map((word) => [word, t(word)]);
+        const choices = options ?? (described.enum ?? []).map((word) => [word, t(words(word))]);
         return html`<select ...${common} value=${value ?? ""} onChange=${onInput}>
           ${(optional || value === undefined || value === "" || value === null) && html`<option value="">–</option>`}
           ${choices.map(([word, text]) => html`<option value=${word} selected=${word === value}>${text}</option>`)}</select>`;

@@ -8,7 +8,7 @@ import { Delete } from "../lib/in_use.js";
 import { go, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { addressOf, contactColumns, nameOf, Written } from "../lib/contacts.js";
-import { about, absolute, Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { about, absolute, Action, announce, Badge, Code, Copy, count, Empty, Failed, Figure, Head, html, Loaded, t, Tabs, useCall, useEffect, useState } from "../lib/ui.js";
 
 const KINDS = [["dynamic", "Keeps itself up to date"], ["static", "Stays as it is until recalculated"]];
 const SHOWN = 8;

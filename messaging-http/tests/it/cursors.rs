@@ -121,7 +121,12 @@ impl Tenant {
             ("authorization", &*format!("Bearer {}", self.token)),
             ("x-workspace-id", &*self.world.workspace.to_string()),
         ];
-        server.request("GET", &format!("/v1{}?{query}", self.path(endpoint)), &headers, None).await
+        // It is about one message in any case.
+        let about = match endpoint.id {
+            "listMessageDeliveries" => format!("message_id={}&", self.world.message.id),
+            _ => String::new(),
+        };
+        server.request("GET", &format!("/v1{}?{about}{query}", self.path(endpoint)), &headers, None).await
     }
 
     /// The cursor after the first item; `None` for a listing of one page.
@@ -150,7 +155,7 @@ fn cursor_parameter(endpoint: &Endpoint) -> Option<&'static str> {
 
 /// A filter of a listing with a valid value, if it has one.
 fn filter(endpoint: &Endpoint) -> Option<String> {
-    let takes_no_part = ["limit", "cursor", "after", "since", "wait"];
+    let takes_no_part = ["limit", "cursor", "after", "since", "wait", "message_id"];
     let name = parameters(endpoint).into_iter().find(|name| !takes_no_part.contains(&name.as_str()))?;
     let value = match name.as_str() {
         "automation_id" => "aut_01HF7YAT00ZFWB5337P6Y4R2P3",

@@ -21,7 +21,7 @@ use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::suppression::SuppressionFilter;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::domain::webhook::delivery::DeliveryStatus;
+use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::segments::MemberQuery;
@@ -151,6 +151,8 @@ impl World {
         };
         let delivery = webhooks::delivery(home, self.webhook.id, 1);
         let failed = webhooks::full(home, self.webhook.id);
+        let subject = Subject::Event { message_id: self.message.id, at: at(1) };
+        let told = Delivery { subject, ..webhooks::delivery(home, self.webhook.id, 1) };
         let mut writes = vec![
             another,
             membership,
@@ -178,6 +180,7 @@ impl World {
             Write::PutWebhook(Box::new(sample::webhook(home)), Expect::Absent),
             webhooks::insert(&delivery),
             webhooks::insert(&failed),
+            webhooks::insert(&told),
             Write::PutUrl(home, format!("https://acme.example/{home}/{n}?m=ann@example.com")),
         ];
         writes.extend(events::logged(&event(&self.message, EventKind::Sent, 50)));
@@ -253,6 +256,7 @@ impl World {
             listed("templates of a channel", store.templates(home, Some(Channel::Email), page).await),
             listed("versions of a template", store.template_versions(home, self.template.id, page).await),
             listed("webhooks", store.webhooks(home, page).await),
+            listed("deliveries of a message", store.deliveries_of_message(home, self.message.id, page).await),
             deliveries("deliveries", None).await,
             deliveries("pending deliveries", Some(DeliveryStatus::Pending)).await,
             deliveries("failed deliveries", Some(DeliveryStatus::Failed)).await,

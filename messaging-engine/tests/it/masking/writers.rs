@@ -73,6 +73,7 @@ impl World {
         match endpoint.id {
             "listWebhookEvents" => format!("{path}?wait=0&limit=200"),
             "explainContact" => format!("{path}?channel=email"),
+            "listMessageDeliveries" => format!("{path}?message_id={}", self.id_of("messages")),
             _ => path,
         }
     }
