@@ -1,6 +1,6 @@
 //! What an operator wants to know of the installation.
 //!
-//! Contract section 22. Installations have no operators of their own: whoever owns a workspace is one.
+//! Contract section 22: for operators.
 
 use std::time::Duration;
 

@@ -99,7 +99,7 @@ async fn receipts_count_when_they_are_signed() {
         assert_eq!(read[count - 3..], [const { Err(CallbackFault::Unauthorized) }; 3], "{digits}");
     }
     for (digits, expected) in
-        [(52, "this Address(Recipient)"), (53, "this Soft(Unknown)"), (54, "this Retry(Account)"), (60, "this Blocked")]
+        [(52, "this Address(Recipient)"), (53, "this Soft(Policy)"), (54, "this Retry(Account)"), (60, "this Blocked")]
     {
         bed.send(digits).await;
         count += 1;
