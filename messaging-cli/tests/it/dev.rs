@@ -48,9 +48,10 @@ const RESERVE: [&str; 2] = ["--disk-reserve", "9000000000000000000"];
 #[test]
 fn below_the_disk_reserve_it_starts_like_serve_and_takes_nothing_new() {
     let directory = directory();
-    let server = Server::start("serve", directory.path(), &RESERVE);
-    assert_eq!(server.stop(), Some(0));
-    // An empty directory, and one of an earlier start.
+    // A database that is new cannot be written at all.
+    assert_eq!(Server::start("serve", directory.path(), &[]).stop(), Some(0));
+    assert_eq!(Server::start("serve", directory.path(), &RESERVE).stop(), Some(0));
+    // A database in which there is nothing to try out yet, and one of an earlier start.
     for _ in 0..2 {
         let server = Server::start("dev", directory.path(), &RESERVE);
         let dev = server.dev_json();

@@ -33,11 +33,8 @@ use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::devices::{self, devices};
 use crate::work::job::JobContext;
-use crate::work::transaction_log::{Carrier, TransactionLog};
+use crate::work::transaction_log::{Carrier, TOO_FAST, TransactionLog};
 use crate::work::unprepared::{Impossible, Unprepared};
-
-/// Said of a message whose turn is too far away.
-pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.

@@ -24,9 +24,11 @@ use crate::app::Provider;
 use crate::app::account_pauses::Account;
 use crate::app::account_rates::Turn;
 use crate::jobs::deliver_message::DeliverMessage;
-use crate::work::delivery::TOO_FAST;
 use crate::work::job::{JobContext, JobError};
 use crate::work::marketing_look::{self, Look, Permit, Refusal};
+
+/// Said of a message whose turn is too far away.
+pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";
 
 /// How often a transaction is put on record again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;

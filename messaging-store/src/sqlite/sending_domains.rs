@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::ids::{DomainId, Id as _, WorkspaceId};
+use messaging_core::ids::{DomainId, Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, SendingDomains, Slice, StoreError, Stored};
 use rusqlite::{Connection, params};
 
@@ -62,7 +62,7 @@ impl SendingDomains for SqliteStore {
         const SQL: &str = "SELECT doc FROM sending_domains
             WHERE name = ?1 AND doc ->> '$.verified_at' IS NOT NULL AND (?2 IS NULL OR workspace > ?2)
             ORDER BY workspace LIMIT ?3";
-        let (name, after) = (name.to_owned(), after.map(|id| id.to_bytes()));
+        let (name, after) = (name.to_owned(), after.map(Id::to_bytes));
         self.readers
             .read(move |connection| many(connection, SQL, params![name, after, sql_limit(limit)], |row| record(row, 0)))
             .await

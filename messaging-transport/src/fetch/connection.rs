@@ -160,8 +160,8 @@ impl Connection {
     /// below.
     pub(super) fn note_keep_alive(&mut self, headers: &HeaderMap) {
         let said = headers.get("keep-alive").and_then(|value| value.to_str().ok());
-        let parts = said.into_iter().flat_map(|said| said.split(','));
-        let seconds = parts.filter_map(|part| part.trim().strip_prefix("timeout=")?.trim().parse().ok()).next();
+        let mut parts = said.into_iter().flat_map(|said| said.split(','));
+        let seconds = parts.find_map(|part| part.trim().strip_prefix("timeout=")?.trim().parse().ok());
         if let Some(seconds) = seconds {
             self.idle_time = Duration::from_secs(seconds).saturating_sub(Duration::from_secs(1)).min(IDLE_TIME);
         }

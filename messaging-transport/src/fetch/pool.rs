@@ -24,7 +24,7 @@ const MAX_IDLE: usize = 512;
 const MAX_IDLE_IN_ALL: usize = 1024;
 
 /// How long one may be idle, unless the peer says that it waits less.
-pub(super) const IDLE_TIME: Duration = Duration::from_secs(60);
+pub(super) const IDLE_TIME: Duration = Duration::from_mins(1);
 
 /// What a connection can be used for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
