@@ -151,7 +151,8 @@ impl AccountPauses {
     /// Takes note of what the answers of an attempt said about an account.
     pub(crate) fn report(&self, account: Account, provider: &Provider, state: AccountState, now: Monotonic) {
         let (kind, wait, error) = match state {
-            AccountState::Unknown => return,
+            // An account that did not say for how long: its messages wait by their schedule.
+            AccountState::Unknown | AccountState::Rests(Duration::ZERO, _) => return,
             AccountState::Works => {
                 if self.count.load(Ordering::Acquire) > 0 {
                     let mut paused = self.lock();
@@ -161,8 +162,6 @@ impl AccountPauses {
                 }
                 return;
             }
-            // It did not say for how long: its messages wait by their schedule.
-            AccountState::Rests(Duration::ZERO, _) => return,
             AccountState::Rests(wait, error) => (PauseKind::Rests, wait, error),
             AccountState::Stopped(error) => (PauseKind::Stopped, PROBE_EVERY, error),
         };

@@ -72,12 +72,12 @@ impl CampaignPace {
 
     /// A released message begins, or waits until the limit lets it.
     pub(crate) fn begin(&self, id: CampaignId, limit: u32, now: Timestamp) -> Result<(), Timestamp> {
-        self.with(id, limit, now, |paced| match paced.begun.take(1, now) {
-            0 => Err(paced.begun.next_at(now).unwrap_or(now)),
-            _ => {
-                paced.released.pop_front();
-                Ok(())
+        self.with(id, limit, now, |paced| {
+            if paced.begun.take(1, now) == 0 {
+                return Err(paced.begun.next_at(now).unwrap_or(now));
             }
+            paced.released.pop_front();
+            Ok(())
         })
     }
 

@@ -348,7 +348,10 @@ impl Operation for UpdateSegment {
             segment.name = name;
         }
         // What comes back as it was read was judged before, and may be somebody else's who sees addresses.
-        let given = call.body.filter.value().filter(|filter| filter.0.to_string() != segment.filter.json());
+        let given = call.body.filter.value().filter(|filter| {
+            let sent = filter.0.to_string();
+            sent != segment.filter.json()
+        });
         if let Some(filter) = given {
             let Some(judged) = judge(cx, workspace_id, &filter, Some(id)).await? else { return Err(refused(cx)) };
             if judged.filter != segment.filter {
