@@ -141,12 +141,11 @@ impl World {
             "createTemplate" => json!({"name": "t", "channel": "email", "subject": "{{ contact.email }}", "text": "x"}),
             "updateTemplate" => json!({"name": "t", "channel": "email"}),
             "importHtmlTemplate" => json!({"name": "t", "html": "{{ contact.email }}"}),
-            "previewTemplate" => json!({"contact_id": contact}),
+            "previewTemplate" | "triggerAutomation" => json!({"contact_id": contact}),
             "createCampaign" => json!({"name": "c", "channel": "email", "template_id": template, "audience":
                 {"list_ids": [list]}, "subject_override": "{{ contact.email | reverse }}"}),
             "previewAudience" => json!({"channel": "email", "audience": {"list_ids": [list]}}),
             "createAutomation" => json!({"name": "a", "trigger": {"kind": "manual"}, "graph": self.leaking_graph()}),
-            "triggerAutomation" => json!({"contact_id": contact}),
             "simulateAutomation" => json!({"contact_id": contact, "graph": self.leaking_graph(),
                 "trigger": {"kind": "manual"}, "events": [], "until": "2027-01-01T00:00:00Z"}),
             "createWebhook" | "updateWebhook" => json!({"url": ELSEWHERE, "events": ["*"]}),
