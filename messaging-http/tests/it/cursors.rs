@@ -6,10 +6,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Session};
+use messaging_core::domain::account::{Member, MemberStatus, Session, User};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::digest::Digest;
-use messaging_core::ports::store::Store;
+use messaging_core::ports::store::{Store, Stored};
 use messaging_core::scope::Role;
 use messaging_engine::ops::{self, Endpoint};
 use messaging_store::conformance::listings::World;
@@ -47,6 +47,10 @@ impl Tenant {
             Write::PutMember(Member { status: MemberStatus::Invited, ..active }, Expect::Absent)
         });
         server.commit(invitations).await;
+        // Nobody else's invitation made the account, so it sees those of all.
+        let Stored { record, revision } = store.user(world.user).await.unwrap().unwrap();
+        let free = User { created_by: None, ..record };
+        server.commit([Write::PutUser(free, Expect::Revision(revision))]).await;
         let token = format!("ms_{}", world.user);
         let session = |token: &str| {
             Write::PutSession(Session {

@@ -629,7 +629,7 @@ mod tests {
 
     #[test]
     fn the_next_attempt_is_the_later_of_what_was_planned_and_the_end_of_the_obstacle() {
-        let (earlier, later) = (NOW + std::time::Duration::from_secs(60), NOW + std::time::Duration::from_secs(300));
+        let (earlier, later) = (NOW + std::time::Duration::from_mins(1), NOW + std::time::Duration::from_mins(5));
         for (planned, until) in [(earlier, later), (later, earlier)] {
             let obstacle = Obstacle { kind: ObstacleKind::ChannelFailing, words: None, until: Some(until) };
             let facts = Facts { obstacle: Some(&obstacle), ..Facts::default() };

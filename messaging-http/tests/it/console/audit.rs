@@ -80,7 +80,17 @@ const SHAPE: &str = r"
     return faults;";
 
 /// Names that somebody gave to what the tests are filled with.
-const GIVEN: [&str; 5] = ["order_placed", "order_paid", "cart_updated", "first_name", "order_id"];
+const GIVEN: [&str; 8] = [
+    "order_placed",
+    "order_paid",
+    "cart_updated",
+    "first_name",
+    "order_id",
+    // What people call the parameters of links.
+    "utm_source",
+    "utm_medium",
+    "utm_campaign",
+];
 
 /// What does not fit into the width of the window.
 const WIDTH: &str = "
