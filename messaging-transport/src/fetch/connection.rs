@@ -20,8 +20,10 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::{Position, Url};
 
-use super::pool::IDLE_TIME;
 use super::tls::Tls;
+
+/// Time for which a connection may be idle, unless the peer says that it waits less.
+pub(super) const IDLE_TIME: Duration = Duration::from_mins(1);
 
 /// How long one address may take to answer; a host may have several.
 const CONNECT_TIME: Duration = Duration::from_secs(5);

@@ -9,22 +9,18 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use messaging_core::ports::fetch::Protocol;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use super::connection::Connection;
+use super::connection::{Connection, IDLE_TIME};
 
 /// Idle connections to one host: as many messages of one account are in work at most.
 const MAX_IDLE: usize = 512;
 
 /// Idle connections to all hosts.
 const MAX_IDLE_IN_ALL: usize = 1024;
-
-/// How long one may be idle, unless the peer says that it waits less.
-pub(super) const IDLE_TIME: Duration = Duration::from_mins(1);
 
 /// What a connection can be used for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
