@@ -44,7 +44,7 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// often as is allowed never begins anew.
 pub const SLOWED_FOR: Duration = Duration::from_hours(2);
 
-/// How long failures are kept.
+/// Time for which failures are kept.
 pub const KEPT_FOR: Duration = SLOWED_FOR;
 
 /// Failures that are dated later than this after the present do not count: they were dated by a clock that was

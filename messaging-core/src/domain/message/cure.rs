@@ -25,7 +25,7 @@ pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value
     Cure { text, operation, path: Some(path), body }
 }
 
-/// What only a person can do.
+/// Advice that no call of the API carries out.
 pub(super) fn advice(text: &str) -> Cure {
     Cure { text: text.to_owned(), operation: None, path: None, body: None }
 }

@@ -149,7 +149,7 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
     }
 }
 
-/// Whether a message waits for an attempt.
+/// True for the states in which a message waits for an attempt.
 const fn may_be_attempted(status: MessageStatus) -> bool {
     matches!(status, MessageStatus::Queued | MessageStatus::Deferred)
 }

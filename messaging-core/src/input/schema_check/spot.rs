@@ -1,4 +1,4 @@
-//! Where a walk through a value stands.
+//! Place within a value that a walk has reached.
 
 use crate::violation::{MAX_POINTER, escape};
 
