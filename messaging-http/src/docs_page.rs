@@ -15,7 +15,7 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 const STYLE: &str = include_str!("docs_page/style.css");
 
 /// Searching and opening; without it the page shows the same, closed.
-const SCRIPT: &str = include_str!("docs_page/search.js");
+pub(crate) const SCRIPT: &str = include_str!("docs_page/search.js");
 
 /// The page of a document.
 pub(crate) fn render(document: &Value) -> String {

@@ -34,6 +34,7 @@ use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
 use crate::connection::activity::Activity;
 use crate::console::{self, Console};
+use crate::docs_page;
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
 use crate::metrics::{Counted, Metrics, UNMATCHED};
@@ -249,7 +250,7 @@ impl Pipeline {
             Target::Operation(endpoint) => (endpoint, None),
             Target::DropIn(drop_in) => (DropIn::endpoint(), Some(drop_in)),
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
-            Target::Docs => return Ok(reply::page(self.documents.page())),
+            Target::Docs => return Ok(reply::page(self.documents.page(), docs_page::SCRIPT)),
             Target::Console => return Ok(console::answer(&self.console, found.path, &head.headers).await),
             Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
             Target::Upload => return self.upload(&found, body, origin, notes).await,

@@ -1,9 +1,12 @@
 //! Answers as HTTP.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
+use messaging_core::domain::digest::Digest;
 use messaging_core::ports::transport::CallbackReply;
 use messaging_engine::Error;
 use messaging_engine::ops::Answer;
@@ -106,18 +109,22 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)
 }
 
-/// A page for people. Nothing but its own style sheet may be loaded or run.
-pub(crate) fn page(body: Bytes) -> Reply {
-    const POLICY: &str =
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    page_under(StatusCode::OK, POLICY, body)
+/// A page for people with this script in it. Nothing but that and its own style sheet may be loaded or run.
+pub(crate) fn page(body: Bytes, script: &str) -> Reply {
+    let hash = STANDARD.encode(Digest::of(script).as_bytes());
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    );
+    let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    page_under(StatusCode::OK, policy, body)
 }
 
 /// The same with a form that may be sent back here; for one person only, so nobody keeps or lists it.
 pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
     const POLICY: &str =
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-    let mut reply = page_under(status, POLICY, body);
+    let mut reply = page_under(status, HeaderValue::from_static(POLICY), body);
     private(&mut reply);
     reply
 }
@@ -150,10 +157,10 @@ pub(crate) fn redirect(location: HeaderValue) -> Reply {
     reply
 }
 
-fn page_under(status: StatusCode, policy: &'static str, body: Bytes) -> Reply {
+fn page_under(status: StatusCode, policy: HeaderValue, body: Bytes) -> Reply {
     let mut reply = reply(status, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
     let headers = reply.headers_mut();
-    headers.insert(http::header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
     headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     reply

@@ -118,9 +118,9 @@ impl App {
 
     async fn exit_all(&self, runs: Vec<Stored<Run>>) -> Result<(), CommitError> {
         let ended = |stored: Stored<Run>| {
-            let (run, step) = stored.record.exit("restored", self.now()).ok()?;
+            let (run, steps) = stored.record.exit("restored", self.now()).ok()?;
             let expect = Expect::Revision(stored.revision);
-            Some(Write::PutRun(Box::new(PutRun { run, expect, steps: vec![step], messages: Vec::new() })))
+            Some(Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() })))
         };
         match self.commit_in_background(runs.into_iter().filter_map(ended).collect()).await {
             // Somebody has ended or merged one meanwhile: those that are left are found again.

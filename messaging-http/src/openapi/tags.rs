@@ -2,6 +2,34 @@
 
 use messaging_engine::ops::Endpoint;
 
+/// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
+pub(super) const ALL: [&str; 24] = [
+    "auth",
+    "session",
+    "invitation",
+    "workspace",
+    "member",
+    "key",
+    "message",
+    "template",
+    "domain",
+    "channel",
+    "webhook",
+    "sandbox",
+    "suppression",
+    "contact",
+    "import",
+    "custom-field",
+    "list",
+    "segment",
+    "event",
+    "campaign",
+    "automation",
+    "analytics",
+    "system",
+    "health",
+];
+
 /// The word operations are grouped by: the first of the command's words.
 pub(super) fn of(endpoint: &Endpoint) -> &'static str {
     endpoint.cli.split(' ').next().filter(|word| !word.is_empty()).unwrap_or("service")

@@ -6,6 +6,7 @@
 
 mod audit;
 mod budget;
+mod documentation;
 mod elsewhere;
 mod filled;
 mod hostile;

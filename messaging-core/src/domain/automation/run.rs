@@ -81,6 +81,26 @@ impl Run {
         };
         RunStep { at, node_id: self.node_id.clone(), outcome, branch: None, reason, detail }
     }
+
+    /// Ends the run while it is not being walked; the steps that say so. One that has not come to its first node begins
+    /// its history with its entry all the same.
+    pub fn end_outside(
+        &mut self,
+        status: RunStatus,
+        reason: &str,
+        detail: Map<String, Value>,
+        at: Timestamp,
+    ) -> Vec<RunStep> {
+        let entered = self.node_id.is_none().then(|| RunStep {
+            at: self.entered_at,
+            node_id: None,
+            outcome: StepOutcome::Entered,
+            branch: None,
+            reason: None,
+            detail: Map::new(),
+        });
+        entered.into_iter().chain([self.end(status, Some(reason.to_owned()), detail, at)]).collect()
+    }
 }
 
 /// What a run keeps of the node that it waits at.

@@ -95,13 +95,13 @@ impl Automation {
 }
 
 impl Run {
-    /// The run ended from outside for a reason (`manual`, `restored`, `merged`), with the step that says so.
-    pub fn exit(mut self, reason: &str, now: Timestamp) -> Result<(Self, RunStep), NotPossible> {
+    /// The run ended from outside for a reason (`manual`, `restored`, `merged`), with the steps that say so.
+    pub fn exit(mut self, reason: &str, now: Timestamp) -> Result<(Self, Vec<RunStep>), NotPossible> {
         if !self.status.is_open() {
             return Err(NotPossible { status: self.status.as_str(), allowed: &["active", "waiting"] });
         }
-        let step = self.end(RunStatus::Exited, Some(reason.to_owned()), Map::new(), now);
-        Ok((self, step))
+        let steps = self.end_outside(RunStatus::Exited, reason, Map::new(), now);
+        Ok((self, steps))
     }
 }
 

@@ -55,6 +55,13 @@ fn a_plain_text_goes_before_a_code_that_says_less() {
     check(550, Some("5.4.4"), "Unable to route", C::Unreachable);
     check(550, Some("5.4.4"), "Host or domain name not found: Host found but no data record of type", C::Unreachable);
     check(550, None, "Envelope expired", C::Unreachable);
+    check(550, None, "Unroutable sender address", C::Policy);
+    check(550, None, "unrouteable sender address <news@acme.com>", C::Policy);
+    check(550, Some("5.1.1"), "Sender address is undeliverable", C::Policy);
+    check(550, Some("5.1.8"), "No such sender", C::Policy);
+    check(550, None, "unrouteable address", C::InvalidRecipient);
+    check(550, Some("5.1.1"), "The address may not exist or you do not have permission to send to it", C::Policy);
+    check(550, None, "This recipient may not exist, or no permission to view the directory", C::Policy);
     check(550, None, "The recipient may not exist or you have no permission to send to it", C::Policy);
 }
 

@@ -297,9 +297,9 @@ impl Operation for ExitRun {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RunView, Error> {
         let Stored { record: run, revision } = find_run(cx, call.path).await?;
-        let (run, step) = run.exit("manual", cx.now)?;
+        let (run, steps) = run.exit("manual", cx.now)?;
         let expect = Expect::Revision(revision);
-        let put = PutRun { run: run.clone(), expect, steps: vec![step], messages: Vec::new() };
+        let put = PutRun { run: run.clone(), expect, steps, messages: Vec::new() };
         cx.change(Write::PutRun(Box::new(put)));
         Ok(RunView::of(run, cx.redactor()))
     }

@@ -113,9 +113,9 @@ async fn exit_merged_runs(cx: &mut Context<'_>, workspace: WorkspaceId, both: [C
             };
             let goes_on = |run: &Run| first(&run.key) == Some(run.contact_id);
             for stored in open.iter().filter(|stored| !goes_on(&stored.record)) {
-                let (run, step) = stored.record.clone().exit("merged", cx.now)?;
+                let (run, steps) = stored.record.clone().exit("merged", cx.now)?;
                 let expect = Expect::Revision(stored.revision);
-                cx.change(Write::PutRun(Box::new(PutRun { run, expect, steps: vec![step], messages: Vec::new() })));
+                cx.change(Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() })));
             }
         }
         after = page.next;

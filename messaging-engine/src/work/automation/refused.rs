@@ -42,11 +42,7 @@ impl RunAutomation {
 /// The write that ends a run where it stands.
 fn failed(stored: &Stored<Run>, turn: &Turn, why: &CommitError) -> Write {
     let mut run = stored.record.clone();
-    let step = fail(&mut run, &why.to_string(), turn.now);
-    Write::PutRun(Box::new(PutRun {
-        run,
-        expect: Expect::Revision(stored.revision),
-        steps: vec![step],
-        messages: Vec::new(),
-    }))
+    let steps = fail(&mut run, &why.to_string(), turn.now);
+    let expect = Expect::Revision(stored.revision);
+    Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() }))
 }

@@ -131,9 +131,9 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
         }
     }
     for place in unreadable {
-        let step = fail(&mut runs[place], "the version of the automation cannot be read", now);
+        let steps = fail(&mut runs[place], "the version of the automation cannot be read", now);
         let (run, expect) = (runs[place].clone(), page[place].expect);
-        let put = PutRun { run, expect, steps: vec![step], messages: Vec::new() };
+        let put = PutRun { run, expect, steps, messages: Vec::new() };
         puts.push(Write::PutRun(Box::new(put)));
     }
     let mut changes: Changes = shell.writes.into_iter().collect();
@@ -312,11 +312,11 @@ impl Shell<'_> {
     }
 }
 
-/// Ends a run that cannot go on; the step that says why.
-pub(super) fn fail(run: &mut Run, why: &str, at: Timestamp) -> RunStep {
+/// Ends a run that cannot go on; the steps that say why.
+pub(super) fn fail(run: &mut Run, why: &str, at: Timestamp) -> Vec<RunStep> {
     let mut detail = Map::new();
     detail.insert("message".to_owned(), Value::from(why));
-    run.end(RunStatus::Failed, Some("node_error".to_owned()), detail, at)
+    run.end_outside(RunStatus::Failed, "node_error", detail, at)
 }
 
 fn gone() -> Acted {

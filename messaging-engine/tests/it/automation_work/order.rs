@@ -300,6 +300,30 @@ async fn the_older_run_of_a_merged_contact_goes_on_and_those_of_an_erased_one_ar
 }
 
 #[tokio::test]
+async fn a_run_that_ends_before_its_first_node_has_entered_all_the_same() {
+    let journeys = Journeys::start().await;
+    let id = journeys.active(on_event("cart"), waits_for("order"), json!({})).await;
+    let mut contacts = Vec::new();
+    for name in ["ann", "bob", "cat"] {
+        let contact = journeys.contact(name, json!({})).await;
+        journeys.made(&format!("automations/{id}/trigger"), json!({"contact_id": contact})).await;
+        journeys.clock.advance(SECOND);
+        contacts.push(contact);
+    }
+    journeys.made("contacts/merge", json!({"primary_id": contacts[0], "duplicate_id": contacts[1]})).await;
+    let of_cat = journeys.runs(&id).await.into_iter().find(|run| run["contact_id"] == contacts[2]).unwrap();
+    let exit = format!("automations/{id}/runs/{}/exit", of_cat["id"].as_str().unwrap());
+    journeys.made(&exit, json!({})).await;
+    journeys.work().await;
+    let mut told = Vec::new();
+    for run in journeys.runs(&id).await {
+        told.push(journeys.history(&id, &run).await);
+    }
+    told.sort();
+    assert_eq!(told, ["entered, exited manual", "entered, exited merged", "entered, waiting w"]);
+}
+
+#[tokio::test]
 async fn the_older_run_goes_on_whoever_has_it_and_those_of_other_keys_as_well() {
     let journeys = Journeys::start().await;
     let once = journeys.active(on_event("cart"), waits_for("order"), json!({})).await;

@@ -116,7 +116,8 @@ pub(super) const REFUSED: &str = "\
     unable to verify, verify, abgelehnt, ungultig*, gesperrt, unbekannt*, nicht erlaubt, nicht gefunden,
     refuse*, rejete*, inconnu*, invalide, rechazad*, no permitid*, rejeitad*, rifiutat*, non valid*, geweigerd,
     odrzucon*, отклон*, заблокирован*, не найден*, не существует, *拒*, *不存在*, *拒否*, denies, unvalidated,
-    exceeded";
+    exceeded, unroutable, unrouteable, not routable, undeliverable, not deliverable, unreachable, not local,
+    no such, nonexistent, non existent, not recognized, not recognised, unrecognized, unrecognised";
 
 /// Sentences about the sender that name nobody.
 pub(super) const SENDER_REFUSED: &str = "\
