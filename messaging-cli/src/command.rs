@@ -11,8 +11,8 @@ use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{
-    admin, arguments, automations, backup, campaign_watch, completions, console, dev, doctor, import, import_from,
-    listen, login, man, raw, serve, templates, watch,
+    admin, arguments, automations, backup, campaign_watch, completions, config, console, dev, doctor, import,
+    import_from, listen, login, man, raw, serve, templates, watch,
 };
 
 /// The words of the commands that run a server.
@@ -32,6 +32,7 @@ pub fn root() -> Command {
     let servers = [dev::command(), serve::command(), serve::worker_command(), admin::command()];
     let mut root = program().subcommands(servers).subcommands([
         doctor::command(),
+        config::command(),
         backup::backup_command(),
         backup::restore_command(),
         import_from::command(),

@@ -49,7 +49,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let fakes = fake_providers::chosen(matches);
     // That is where fakes are.
     settings.allow_private_targets |= fakes.is_some();
-    serve::run_server(&settings, run_prepared(&settings, fakes.as_ref(), output))
+    serve::run_server(matches, &settings, run_prepared(&settings, fakes.as_ref(), output))
 }
 
 async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Output) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ mod backup;
 mod campaign_watch;
 pub mod command;
 mod completions;
+mod config;
 mod console;
 mod dev;
 mod dev_file;
@@ -87,6 +88,7 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         Some(("worker", matches)) => serve::work(matches),
         Some(("dev", matches)) => dev::run(matches, output),
         Some(("doctor", matches)) => doctor::run(matches, output),
+        Some((config::WORD, matches)) => config::run(matches, output),
         Some(("backup", matches)) => backup::back_up(matches, output),
         Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),

@@ -1,9 +1,11 @@
 //! `serve`: the server with its workers.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use messaging_core::error::Chain;
+use messaging_http::settings::{Reload, SettingsError};
 use messaging_http::{Settings, SettingsArgs, logging, standalone};
 
 use crate::failure::Failure;
@@ -30,7 +32,7 @@ Examples:
 /// Carries `worker` out; returns when it has stopped.
 pub(crate) fn work(matches: &ArgMatches) -> Result<(), Failure> {
     let settings = settings(matches)?;
-    run_server(&settings, standalone::work(&settings))
+    run_server(matches, &settings, standalone::work(&settings))
 }
 
 /// Adds every setting of the server to a command.
@@ -43,21 +45,35 @@ pub(crate) fn with_settings(command: Command, about: &'static str) -> Command {
 /// Carries it out; returns when the server has stopped.
 pub(crate) fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let settings = settings(matches)?;
-    run_server(&settings, standalone::serve(&settings))
+    run_server(matches, &settings, standalone::serve(&settings))
 }
 
 /// The settings that the arguments of a command give.
 pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
-    let given = SettingsArgs::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
-    given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))
+    given(matches)?.resolve().map_err(unusable)
 }
 
-/// Logs, and runs a server to its end on threads of its own.
-pub(crate) fn run_server<E>(settings: &Settings, work: impl Future<Output = Result<(), E>>) -> Result<(), Failure>
+/// The settings as flags and environment give them.
+pub(crate) fn given(matches: &ArgMatches) -> Result<SettingsArgs, Failure> {
+    SettingsArgs::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Settings that cannot be used.
+pub(crate) fn unusable(error: SettingsError) -> Failure {
+    Failure::usage(Chain(&error).to_string())
+}
+
+/// Logs, and runs a server to its end on threads of its own. SIGHUP has its settings read again.
+pub(crate) fn run_server<E>(
+    matches: &ArgMatches,
+    settings: &Settings,
+    work: impl Future<Output = Result<(), E>>,
+) -> Result<(), Failure>
 where
     Failure: From<E>,
 {
-    let _log = logging::start(&settings.log, settings.log_format)
+    let given = given(matches)?;
+    let log = logging::start(&settings.log, settings.log_format)
         .map_err(|error| Failure::usage(Chain(&error).to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("http")
@@ -65,7 +81,16 @@ where
         .enable_all()
         .build()
         .map_err(|error| Failure::unreachable("cannot start the server's threads", &error))?;
-    let ended = runtime.block_on(work);
+    let reload = Arc::new(Reload::new(given.clone().with_file().map_err(unusable)?, log));
+    let reloading = Arc::downgrade(&reload);
+    let ended = runtime.block_on(async {
+        standalone::on_hangup(move || {
+            if let Some(reload) = reloading.upgrade() {
+                reload.apply(given.clone().with_file());
+            }
+        })?;
+        Ok(work.await?)
+    });
     runtime.shutdown_background();
-    Ok(ended?)
+    ended
 }

@@ -18,10 +18,10 @@ use serde::Deserialize;
 use tracing::Subscriber;
 use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{Filter, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 pub use error::LogError;
 
@@ -49,15 +49,16 @@ pub enum LogFormat {
 /// libraries are left out at every level, and so are the texts of panics that were put together.
 pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     let filter = EnvFilter::try_new(filter).map_err(LogError::Filter)?;
-    #[cfg_attr(not(feature = "otlp"), expect(unused_mut, reason = "it is given the traces"))]
     let (out, mut guard) = writer(io::stderr()).map_err(LogError::Thread)?;
     let is_colored = format == LogFormat::Text && io::stderr().is_terminal();
     #[cfg(feature = "otlp")]
     let traces = has_collector().then(crate::otlp::Traces::start).transpose()?;
-    let subscriber = tracing_subscriber::registry().with(lines(filter, format, is_colored, out));
+    let (filtered, filter) = reload::Layer::new(filter);
+    let subscriber = tracing_subscriber::registry().with(lines(filtered, format, is_colored, out));
     #[cfg(feature = "otlp")]
     let subscriber = subscriber.with(traces.as_ref().map(crate::otlp::Traces::layer));
     subscriber.try_init().map_err(LogError::Taken)?;
+    guard.filter = Some(filter);
     panic::set_hook(Box::new(report_panic));
     #[cfg(not(feature = "otlp"))]
     if has_collector() {
@@ -70,6 +71,11 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     Ok(guard)
 }
 
+/// Finds out whether a filter can be used.
+pub fn check(filter: &str) -> Result<(), LogError> {
+    EnvFilter::try_new(filter).map(drop).map_err(LogError::Filter)
+}
+
 /// Whether the variables of OpenTelemetry name a collector.
 fn has_collector() -> bool {
     let names = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
@@ -77,9 +83,10 @@ fn has_collector() -> bool {
 }
 
 /// What writes a line for each event that the filter lets through.
-fn lines<S, W>(filter: EnvFilter, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
+fn lines<S, F, W>(filter: F, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
+    F: Filter<S> + 'static,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let layer = tracing_subscriber::fmt::layer().with_target(false).with_ansi(is_colored).with_writer(out);
@@ -114,8 +121,18 @@ pub(crate) fn dropped_lines() -> u64 {
 pub struct LogGuard {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
+    filter: Option<reload::Handle<EnvFilter, Registry>>,
     #[cfg(feature = "otlp")]
     traces: Option<crate::otlp::Traces>,
+}
+
+impl LogGuard {
+    /// Logs by another filter from now on.
+    pub fn set_filter(&self, filter: &str) -> Result<(), LogError> {
+        let filter = EnvFilter::try_new(filter).map_err(LogError::Filter)?;
+        // An error means that the subscriber is gone, and with it the log.
+        self.filter.as_ref().map_or(Ok(()), |handle| handle.reload(filter).or(Ok(())))
+    }
 }
 
 impl Drop for LogGuard {
@@ -156,6 +173,7 @@ fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)>
     let guard = LogGuard {
         queue: Arc::clone(&queue),
         thread: Some(thread),
+        filter: None,
         #[cfg(feature = "otlp")]
         traces: None,
     };

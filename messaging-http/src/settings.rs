@@ -4,6 +4,7 @@
 mod args;
 mod database;
 mod error;
+mod reload;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use messaging_transport::MxOverride;
 pub use self::args::SettingsArgs;
 pub use self::database::Database;
 pub use self::error::SettingsError;
+pub use self::reload::Reload;
 use crate::console::Console;
 use crate::logging::LogFormat;
 
@@ -82,16 +84,25 @@ pub struct TlsFiles {
 }
 
 impl SettingsArgs {
+    /// What is logged where nothing is said.
+    pub(crate) const DEFAULT_LOG: &str = "info";
+
     /// Adds the file and the defaults, and checks that the whole makes sense.
     pub fn resolve(self) -> Result<Settings, SettingsError> {
+        self.with_file()?.complete()
+    }
+
+    /// Adds what the file says that `config` names.
+    pub fn with_file(self) -> Result<Self, SettingsError> {
         let file = match &self.config {
             Some(path) => Self::read(path)?,
             None => Self::default(),
         };
-        self.or(file).complete()
+        Ok(self.or(file))
     }
 
-    fn complete(self) -> Result<Settings, SettingsError> {
+    /// Adds the defaults, and checks that the whole makes sense.
+    pub fn complete(self) -> Result<Settings, SettingsError> {
         let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
@@ -184,7 +195,7 @@ impl SettingsArgs {
             submission_listen: self.submission_listen,
             tls,
             disk_reserve: self.disk_reserve,
-            log: self.log.unwrap_or_else(|| "info".to_owned()),
+            log: self.log.unwrap_or_else(|| Self::DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
             metrics_listen: self.metrics_listen,
             console,

@@ -27,6 +27,7 @@ mod readme;
 mod scripts;
 mod secret_key;
 mod show_as;
+mod signals;
 mod simulate;
 mod support;
 mod templates;

@@ -131,6 +131,12 @@ impl Server {
         Self::launch(command, data, more, &levels, fs::File::create(log).unwrap().into())
     }
 
+    /// Starts `messaging serve` with the settings of a file, and a log in another.
+    pub(crate) fn configured(data: &Path, config: &Path, log: &Path) -> Self {
+        let log = fs::File::create(log).unwrap().into();
+        Self::launch("serve", data, &["--config", config.to_str().unwrap()], &[], log)
+    }
+
     fn launch(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)], log: Stdio) -> Self {
         // A worker answers at the address of its metrics only.
         let listen = data.join(if command == "worker" { "metrics-listen" } else { "listen" });
@@ -141,7 +147,7 @@ impl Server {
             .args([command, at, "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
-            .env("MESSAGING_LOG", "warn")
+            .envs((!more.contains(&"--config")).then_some(("MESSAGING_LOG", "warn")))
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -189,6 +195,11 @@ impl Server {
     /// Asks the server to stop.
     pub(crate) fn ask_to_stop(&self) {
         self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Tells the server to read its settings again.
+    pub(crate) fn reload(&self) {
+        self.signal(rustix::process::Signal::HUP);
     }
 
     /// Waits until the server ends by itself; answers its exit code.

@@ -1,9 +1,11 @@
 //! The server without the rest of the command line.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use messaging_core::error::Chain;
+use messaging_http::settings::Reload;
 use messaging_http::{SettingsArgs, logging, standalone};
 use mimalloc::MiMalloc;
 
@@ -28,11 +30,13 @@ const WRONG_USAGE: u8 = 2;
 const CANNOT_START: u8 = 3;
 
 fn main() -> ExitCode {
-    let settings = match Arguments::parse().settings.resolve() {
-        Ok(settings) => settings,
+    let given = Arguments::parse().settings;
+    let read = given.clone().with_file().and_then(|whole| Ok((whole.clone(), whole.complete()?)));
+    let (whole, settings) = match read {
+        Ok(read) => read,
         Err(error) => return fail(WRONG_USAGE, &error),
     };
-    let _log = match logging::start(&settings.log, settings.log_format) {
+    let log = match logging::start(&settings.log, settings.log_format) {
         Ok(guard) => guard,
         Err(error) => return fail(WRONG_USAGE, &error),
     };
@@ -45,7 +49,16 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(CANNOT_START, &error),
     };
-    let served = runtime.block_on(standalone::serve(&settings));
+    let reload = Arc::new(Reload::new(whole, log));
+    let reloading = Arc::downgrade(&reload);
+    let served = runtime.block_on(async {
+        standalone::on_hangup(move || {
+            if let Some(reload) = reloading.upgrade() {
+                reload.apply(given.clone().with_file());
+            }
+        })?;
+        standalone::serve(&settings).await
+    });
     runtime.shutdown_background();
     match served {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,6 +25,24 @@ macro_rules! optional {
             pub(super) fn or(self, other: Self) -> Self {
                 Self { $($member: self.$member.or(other.$member),)* }
             }
+
+            /// Names of the settings that are others in `other`.
+            pub fn differing(&self, other: &Self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if self.$member != other.$member {
+                    names.push(stringify!($member));
+                })*
+                names
+            }
+
+            /// The settings that are given, with their values.
+            pub fn given(&self) -> Vec<(&'static str, String)> {
+                let mut given = Vec::new();
+                $(if let Some(value) = &self.$member {
+                    given.push((stringify!($member), format!("{value:?}")));
+                })*
+                given
+            }
         }
     };
 }

@@ -1,20 +1,46 @@
 //! What the operating system tells the process, and gives to it.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::start_error::StartError;
 
-/// Done when the process is told to stop.
+/// What a process ends with that a signal ended, besides the signal's number: as shells show it.
+const ENDED_BY_SIGNAL: i32 = 128;
+
+/// Done when the process is told to stop (SIGTERM or SIGINT). Told a second time it ends at once, in the middle of what
+/// it does, as after a power cut.
 pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartError> {
-    let listen = |kind| signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source });
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        first_of(&mut terminate, &mut interrupt).await;
+        tokio::spawn(async move {
+            let second = first_of(&mut terminate, &mut interrupt).await;
+            std::process::exit(ENDED_BY_SIGNAL + second.as_raw_value());
+        });
     })
+}
+
+/// Calls `reload` whenever the process gets SIGHUP, which would end it otherwise. Needs a runtime.
+pub fn on_hangup(reload: impl Fn() + Send + 'static) -> Result<(), StartError> {
+    let mut hangup = listen(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            reload();
+        }
+    });
+    Ok(())
+}
+
+async fn first_of(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind {
+    tokio::select! {
+        _ = terminate.recv() => SignalKind::terminate(),
+        _ = interrupt.recv() => SignalKind::interrupt(),
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, StartError> {
+    signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source })
 }
 
 /// Allows the process as many open files as the system lets it: a connection is one.

@@ -1,13 +1,16 @@
 //! Whether the database is a copy: the number of its latest start, kept in it and in a file beside it.
 //!
 //! Contract section 22. Every start and every orderly stop raises both. A database that was copied without the file, or
-//! put back in the place of a later one, meets a file that is not there or tells another number.
+//! put back in the place of a later one, meets a file that is not there or tells another number. A database has a name of
+//! its own, drawn at its first start, and the file a line for each name: several databases in one directory do not meet in
+//! it.
 //!
 //! A process may end between two writes, so a start first says in the database that it is about to raise the number
 //! ([`EPOCH_RAISED`]), then writes the file, then the database. Only while the database says so, the file may tell the
 //! number that is to come. A rule such as "one apart is good enough" would accept an older database that was put back
 //! after a single restart.
 
+use std::fs::File;
 use std::path::Path;
 
 use messaging_core::domain::fence::Fence;
@@ -15,8 +18,11 @@ use messaging_core::ports::clock::{Clock as _, SystemClock};
 use rusqlite::Connection;
 
 use super::fault::Fault;
-use super::installation_values::{EPOCH, EPOCH_RAISED, FENCE, get, remove, set};
-use crate::files::{read, write_durably};
+use super::installation_values::{EPOCH, EPOCH_OF, EPOCH_RAISED, FENCE, get, remove, set};
+use crate::files::{random_name, read, write_durably};
+
+/// Lines of other databases that are kept, the latest.
+const MAX_OTHERS: usize = 64;
 
 /// What database and file say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,26 +32,21 @@ struct Epochs {
     /// The number that a start was about to raise it to.
     raised: Option<u64>,
     /// What the file says.
-    file: EpochFile,
+    file: InFile,
 }
 
-/// What the file says.
+/// What the file says of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EpochFile {
-    /// There is none.
+enum InFile {
+    /// Nothing, or there is none.
     Absent,
-    /// Something else than a number.
+    /// Something else than numbers.
     Unreadable,
     /// A number.
     Number(u64),
 }
 
-impl EpochFile {
-    fn parse(bytes: &[u8]) -> Self {
-        let number = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok());
-        number.map_or(Self::Unreadable, Self::Number)
-    }
-
+impl InFile {
     const fn number(self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(number),
@@ -54,11 +55,64 @@ impl EpochFile {
     }
 }
 
+/// The file: a line for each database that was started beside it, `NUMBER NAME`. Earlier versions wrote a number alone,
+/// of whichever database that was.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct EpochFile {
+    lines: Vec<(u64, String)>,
+    is_unreadable: bool,
+}
+
+impl EpochFile {
+    fn parse(bytes: &[u8]) -> Self {
+        let line = |line: &str| {
+            let (number, name) = line.split_once(' ').unwrap_or((line, ""));
+            Some((number.parse().ok()?, name.to_owned()))
+        };
+        let lines = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().lines().map(line).collect());
+        lines.map_or(Self { lines: Vec::new(), is_unreadable: true }, |lines| Self { lines, is_unreadable: false })
+    }
+
+    fn says_of(&self, name: &str) -> InFile {
+        let found = |name: &str| self.lines.iter().rfind(|(_, known)| known == name);
+        match found(name).or_else(|| found("")) {
+            Some((number, _)) => InFile::Number(*number),
+            None if self.is_unreadable => InFile::Unreadable,
+            None => InFile::Absent,
+        }
+    }
+
+    /// The text with a database's next number. The line without a name is that of the database that it fits.
+    fn with(mut self, name: &str, next: u64, epochs: Epochs) -> String {
+        let is_own = |number: u64| epochs.stored == Some(number) || epochs.raised == Some(number);
+        self.lines.retain(|(number, known)| known != name && !(known.is_empty() && is_own(*number)));
+        self.lines.drain(..self.lines.len().saturating_sub(MAX_OTHERS));
+        self.lines.push((next, name.to_owned()));
+        self.lines.iter().map(|(number, name)| format!("{number} {name}").trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// The file while no other process changes it.
+struct Locked<'a> {
+    path: &'a Path,
+    _directory: File,
+    file: EpochFile,
+}
+
+impl<'a> Locked<'a> {
+    fn open(path: &'a Path) -> Result<Self, Fault> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = File::open(directory)?;
+        directory.lock()?;
+        let file = read(path)?.map_or_else(EpochFile::default, |bytes| EpochFile::parse(&bytes));
+        Ok(Self { path, _directory: directory, file })
+    }
+}
+
 impl Epochs {
-    fn read(connection: &Connection, file: &Path) -> Result<Self, Fault> {
+    fn read(connection: &Connection, file: &EpochFile, name: &str) -> Result<Self, Fault> {
         let number = |name| Ok::<_, Fault>(get(connection, name)?.and_then(|text| text.parse().ok()));
-        let file = read(file)?.map_or(EpochFile::Absent, |bytes| EpochFile::parse(&bytes));
-        Ok(Self { stored: number(EPOCH)?, raised: number(EPOCH_RAISED)?, file })
+        Ok(Self { stored: number(EPOCH)?, raised: number(EPOCH_RAISED)?, file: file.says_of(name) })
     }
 
     /// Whether the database is not the one that was started last beside this file. `is_new` is one that was made just
@@ -67,9 +121,9 @@ impl Epochs {
         match (self.stored, self.file) {
             _ if is_new => false,
             // A database of a version that kept no number.
-            (None, EpochFile::Absent) => false,
-            (Some(_), EpochFile::Absent) | (_, EpochFile::Unreadable) => true,
-            (stored, EpochFile::Number(file)) => stored != Some(file) && self.raised != Some(file),
+            (None, InFile::Absent) => false,
+            (Some(_), InFile::Absent) | (_, InFile::Unreadable) => true,
+            (stored, InFile::Number(file)) => stored != Some(file) && self.raised != Some(file),
         }
     }
 
@@ -81,31 +135,42 @@ impl Epochs {
 
 /// Fences the database if it is a copy, and raises the numbers. The caller is its only worker.
 pub(super) fn begin(connection: &Connection, file: &Path, is_new: bool) -> Result<(), Fault> {
-    let epochs = Epochs::read(connection, file)?;
+    let name = match get(connection, EPOCH_OF)? {
+        Some(name) => name,
+        None => {
+            let name = random_name();
+            set(connection, EPOCH_OF, &name)?;
+            name
+        }
+    };
+    let locked = Locked::open(file)?;
+    let epochs = Epochs::read(connection, &locked.file, &name)?;
     if epochs.tell_of_a_copy(is_new) && get(connection, FENCE)?.is_none() {
         set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
         tracing::warn!("the database is a copy of another: nothing is sent until `messaging admin resume`");
     }
-    raise(connection, file, epochs)
+    raise(connection, locked, &name, epochs)
 }
 
 /// Raises the numbers at an orderly stop.
 pub(super) fn end(connection: &Connection, file: &Path) -> Result<(), Fault> {
-    let epochs = Epochs::read(connection, file)?;
+    let Some(name) = get(connection, EPOCH_OF)? else { return Ok(()) };
+    let locked = Locked::open(file)?;
+    let epochs = Epochs::read(connection, &locked.file, &name)?;
     if epochs.tell_of_a_copy(false) {
         // The file was replaced while we ran; the next start is to find out.
         return Ok(());
     }
-    raise(connection, file, epochs)
+    raise(connection, locked, &name, epochs)
 }
 
 /// Each step is durable before the next.
-fn raise(connection: &Connection, file: &Path, epochs: Epochs) -> Result<(), Fault> {
-    let next = epochs.next().to_string();
-    set(connection, EPOCH_RAISED, &next)?;
-    write_durably(file, format!("{next}\n").as_bytes())?;
+fn raise(connection: &Connection, locked: Locked<'_>, name: &str, epochs: Epochs) -> Result<(), Fault> {
+    let next = epochs.next();
+    set(connection, EPOCH_RAISED, &next.to_string())?;
+    write_durably(locked.path, locked.file.with(name, next, epochs).as_bytes())?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let written = set(connection, EPOCH, &next).and_then(|()| remove(connection, EPOCH_RAISED));
+    let written = set(connection, EPOCH, &next.to_string()).and_then(|()| remove(connection, EPOCH_RAISED));
     connection.execute_batch(if written.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
     written
 }
@@ -117,7 +182,7 @@ mod tests {
     #[test]
     fn a_copy_is_told_from_a_move_from_a_crash_and_from_an_older_version() {
         let is_copy = |stored, raised, file| Epochs { stored, raised, file }.tell_of_a_copy(false);
-        let (same, none) = (EpochFile::Number, EpochFile::Absent);
+        let (same, none) = (InFile::Number, InFile::Absent);
         // The whole directory, whatever its number.
         assert!(!is_copy(Some(7), None, same(7)));
         // Ended before the file was written, and after.
@@ -132,7 +197,7 @@ mod tests {
         assert!(is_copy(Some(7), None, none));
         assert!(is_copy(Some(7), Some(8), none));
         assert!(is_copy(None, None, same(3)));
-        assert!(is_copy(Some(7), None, EpochFile::Unreadable));
+        assert!(is_copy(Some(7), None, InFile::Unreadable));
         // Put back after one restart or after many, or put beside an older file.
         for file in [1, 6, 8, 9] {
             assert!(is_copy(Some(7), None, same(file)), "{file}");
@@ -143,11 +208,32 @@ mod tests {
     }
 
     #[test]
+    fn each_database_has_a_line_of_its_own() {
+        let file = |text: &str| EpochFile::parse(text.as_bytes());
+        let epochs = |stored, raised| Epochs { stored, raised, file: InFile::Absent };
+        let two = file("7 a\n3 b\n");
+        assert_eq!((two.says_of("a"), two.says_of("b")), (InFile::Number(7), InFile::Number(3)));
+        assert_eq!(two.says_of("c"), InFile::Absent);
+        assert_eq!(two.with("a", 8, epochs(Some(7), None)), "3 b\n8 a\n");
+        // The line of an earlier version becomes that of the database that it fits, and stays beside others.
+        assert_eq!(file("7\n").says_of("a"), InFile::Number(7));
+        assert_eq!(file("7\n").with("a", 8, epochs(Some(7), None)), "8 a\n");
+        assert_eq!(file("7\n").with("a", 8, epochs(Some(6), Some(7))), "8 a\n");
+        assert_eq!(file("7\n").with("new", 1, epochs(None, None)), "7\n1 new\n");
+        assert_eq!(file("7\n1 new\n").says_of("a"), InFile::Number(7));
+        assert_eq!(file("").says_of("a"), InFile::Absent);
+        assert_eq!(file("nonsense").says_of("a"), InFile::Unreadable);
+        assert_eq!(file("nonsense").with("a", 1, epochs(None, None)), "1 a\n");
+        let many: String = (0..200).map(|n| format!("{n} {n}\n")).collect();
+        assert_eq!(file(&many).with("a", 1, epochs(None, None)).lines().count(), MAX_OTHERS + 1);
+    }
+
+    #[test]
     fn numbers_never_come_again() {
-        let none = EpochFile::Absent;
+        let none = InFile::Absent;
         let next = |stored, raised, file| Epochs { stored, raised, file }.next();
         assert_eq!(next(None, None, none), 1);
-        assert_eq!(next(Some(7), Some(8), EpochFile::Number(8)), 9);
-        assert_eq!(next(Some(7), None, EpochFile::Number(90)), 91);
+        assert_eq!(next(Some(7), Some(8), InFile::Number(8)), 9);
+        assert_eq!(next(Some(7), None, InFile::Number(90)), 91);
     }
 }

@@ -23,6 +23,9 @@ pub(super) const FENCE: &str = "fence";
 /// The number of the latest start.
 pub(super) const EPOCH: &str = "epoch";
 
+/// The name under which the file of latest starts keeps the number of this database.
+pub(super) const EPOCH_OF: &str = "epoch_of";
+
 /// There while a start raises the number of the latest one: the file may be one ahead.
 pub(super) const EPOCH_RAISED: &str = "epoch_raised";
 

@@ -303,6 +303,31 @@ async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
 }
 
 #[tokio::test]
+async fn several_databases_in_one_directory_do_not_fence_one_another() {
+    let place = Place::new();
+    let data = place.data();
+    let is_fenced = async |name: &str| {
+        let options = SqliteOptions { epoch: Some(data.join("epoch")), ..SqliteOptions::new(data.join(name)) };
+        let store = SqliteStore::open(options).unwrap();
+        let fence = store.fence().await.unwrap();
+        store.close().await;
+        fence.is_some()
+    };
+    // As an earlier version left it: one number.
+    assert!(!is_fenced("messaging.db").await);
+    let number = fs::read_to_string(data.join("epoch")).unwrap().split(' ').next().unwrap().to_owned();
+    fs::write(data.join("epoch"), number).unwrap();
+    for name in ["other.db", "messaging.db", "other.db", "messaging.db"] {
+        assert!(!is_fenced(name).await, "{name}");
+    }
+    // A copy in the same directory, of which whoever starts later is told.
+    fs::copy(data.join("messaging.db"), data.join("copy.db")).unwrap();
+    assert!(!is_fenced("messaging.db").await);
+    assert!(is_fenced("copy.db").await);
+    assert!(!is_fenced("other.db").await);
+}
+
+#[tokio::test]
 async fn a_database_that_is_put_back_after_its_server_stopped_is_fenced() {
     let place = Place::new();
     let store = open(&place.data());
@@ -350,6 +375,6 @@ async fn a_start_that_ends_between_its_writes_fences_nothing() {
         }
         assert!(!is_fenced(&place.data()).await, "{file_is_written}");
         let file = fs::read_to_string(place.data().join("epoch")).unwrap();
-        assert_eq!(file.trim().parse::<u64>().unwrap(), stored("epoch"));
+        assert_eq!(file.split(' ').next().unwrap().parse::<u64>().unwrap(), stored("epoch"));
     }
 }

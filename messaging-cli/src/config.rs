@@ -1,0 +1,96 @@
+//! `config check`: which settings are in force, and where each is from.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command};
+use messaging_core::error::Chain;
+use messaging_http::{SettingsArgs, logging};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{arguments, serve};
+
+/// The word of the command.
+pub(crate) const WORD: &str = "config";
+
+const EXAMPLES: &str = "\
+Reads flags, environment and file as `serve` does, and says of every setting what is in force and where it is from: flag,
+environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when a server
+would not start with them.
+
+Examples:
+  messaging config check --config /etc/messaging/messaging.toml
+  messaging config check --json | jq '.settings.public_url'";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    let check = serve::with_settings(
+        Command::new("check").after_help(EXAMPLES),
+        "Show every setting in force and where it is from, and whether a server would start with them",
+    );
+    Command::new(WORD)
+        .about("Look at the settings of a server")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(check.arg(arguments::json()))
+}
+
+/// Carries it out.
+pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let (_, matches) = matches.subcommand().expect("required");
+    let whole = serve::given(matches)?.with_file().map_err(serve::unusable)?;
+    let settings = whole.clone().complete().map_err(serve::unusable)?;
+    logging::check(&settings.log).map_err(|error| Failure::usage(Chain(&error).to_string()))?;
+    let mut shown = Vec::new();
+    let defaults = SettingsArgs::augment_args(Command::new(""));
+    let given: Map<_, _> = whole.given().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    for argument in defaults.get_arguments() {
+        let name = argument.get_id().as_str();
+        let about = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
+        let (value, from) = match (given.get(name).and_then(Value::as_str), matches.value_source(name)) {
+            (None, _) => (default_in(&about), "default"),
+            (Some(value), Some(ValueSource::CommandLine)) => (value.to_owned(), "flag"),
+            (Some(value), Some(ValueSource::EnvVariable)) => (value.to_owned(), "environment"),
+            (Some(value), _) => (value.to_owned(), "file"),
+        };
+        let value = match name {
+            "database" if from != "default" => settings.database.to_string(),
+            "log_format" => value.to_lowercase(),
+            _ => value,
+        };
+        shown.push((name.to_owned(), value, from));
+    }
+    if output.is_json() {
+        // Texts and lists are written as in JSON; of what is not, the text is told.
+        let parsed = |value: String| serde_json::from_str(&value).unwrap_or(Value::String(value));
+        let row = |(name, value, from)| (name, json!({"value": parsed(value), "from": from}));
+        let settings: Map<_, _> = shown.into_iter().map(row).collect();
+        return output.resource(&json!({ "settings": settings }));
+    }
+    let width = |of: fn(&(String, String, &'static str)) -> usize| shown.iter().map(of).max().unwrap_or_default();
+    let (names, values) = (width(|row| row.0.len()), width(|row| row.1.len().min(60)));
+    let rows = shown.iter().map(|(name, value, from)| format!("{name:names$}  {value:values$}  {from}\n"));
+    crate::output::raw(rows.collect::<String>().as_bytes())
+}
+
+/// What the description of a setting says that its default is.
+fn default_in(about: &str) -> String {
+    let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = about.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
+    found.map_or_else(String::new, |(default, _)| default.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_says_its_default() {
+        let defaults = SettingsArgs::augment_args(Command::new(""));
+        for argument in defaults.get_arguments().filter(|argument| argument.get_id() != "config") {
+            let about = argument.get_help().unwrap().to_string();
+            assert_ne!(default_in(&about), "", "{}: {about}", argument.get_id());
+        }
+    }
+}
