@@ -1,9 +1,11 @@
 //! The arguments that many commands share.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches};
+use messaging_core::ports::clock::{Clock as _, SystemClock};
 
 /// Ids of the shared arguments. Flags of members never take their long names, see [`is_taken`].
 pub(crate) const URL: &str = "url";
@@ -218,4 +220,50 @@ pub(crate) fn secret_key_path(matches: &ArgMatches) -> Option<PathBuf> {
 /// `--data`, which always has a value where it is defined.
 pub(crate) fn data_directory(matches: &ArgMatches) -> PathBuf {
     matches.try_get_one::<PathBuf>(DATA).ok().flatten().cloned().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
+}
+/// A time as it is given, or the one that was so long ago: `90m`, `36h`, `7d`.
+pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        "w" => 7 * 24 * 3600,
+        // The server says what is wrong with it.
+        _ => return Ok(text.to_owned()),
+    };
+    if number.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let too_long = || format!("{text} is longer ago than anything was");
+    let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(too_long)?;
+    if seconds > LONGEST_AGE {
+        return Err(too_long());
+    }
+    Ok((SystemClock.now() - Duration::from_secs(seconds)).to_string())
+}
+
+/// Seconds of a hundred years.
+const LONGEST_AGE: u64 = 100 * 366 * 24 * 3600;
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_time_may_be_how_long_ago_it_was() {
+        let now = SystemClock.now();
+        for (text, seconds) in [("30s", 30), ("90m", 5400), ("36h", 129_600), ("7d", 604_800), ("2w", 1_209_600)] {
+            let given: Timestamp = time_or_age(text).unwrap().parse().unwrap();
+            let ago = now.since(given).as_secs();
+            assert!((seconds - 5..=seconds).contains(&ago), "{text}: {ago}");
+        }
+        for text in ["2026-01-31T09:00:00Z", "yesterday", "h", "", "7", "1.5h"] {
+            assert_eq!(time_or_age(text).unwrap(), text);
+        }
+        assert!(time_or_age("99999999999999999999h").is_err() && time_or_age("9999999d").is_err());
+    }
 }

@@ -1,10 +1,12 @@
-//! `backup` and `restore`: one file with everything of an installation, and back.
+//! `backup`, `verify` and `restore`: one file with everything of an installation, and back.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use messaging_core::error::Chain;
+use messaging_core::ports::clock::{Clock as _, SystemClock};
+use messaging_core::time::Timestamp;
 use messaging_http::standalone::backup::{self, BackupError};
 
 use crate::failure::Failure;
@@ -14,6 +16,11 @@ use crate::{arguments, target};
 
 const FILE: &str = "file";
 const OVERWRITE: &str = "overwrite";
+const DIRECTORY: &str = "dir";
+const KEEP: &str = "keep";
+
+/// How the files begin and end that `--dir` makes, around the time.
+const DATED: (&str, &str) = ("messaging-", ".tar");
 
 const BACKUP: &str = "\
 Copies database, attachments, uploads and secret key into one file that only you can read, while the server goes on
@@ -24,8 +31,15 @@ FILE opens everything that the installation knows, provider passwords and DKIM k
 those. It is a tar archive; `tar tf FILE` lists it.
 
 Examples:
-  messaging backup /backup/messaging-$(date +%F).tar
+  messaging backup --dir /backup --keep 14 --data /var/lib/messaging   (every night)
   messaging backup nightly.tar --overwrite --data /var/lib/messaging --json | jq -r .sha256";
+
+const VERIFY: &str = "\
+Exit code 1 when the file is damaged, cut or no backup. What is in the database is looked at by `messaging admin verify` after
+a restore.
+
+Example:
+  messaging verify /backup/messaging-2026-01-31T020000Z.tar";
 
 const RESTORE: &str = "\
 Checks FILE to its last byte before anything becomes visible; a damaged one leaves nothing behind. The directory must have
@@ -43,7 +57,23 @@ pub(crate) fn backup_command() -> Command {
     Command::new("backup")
         .about("Copy everything of an installation into one file, also while its server runs")
         .after_help(BACKUP)
-        .arg(file("The file to make"))
+        .arg(file("The file to make").required(false).required_unless_present(DIRECTORY))
+        .arg(
+            Arg::new(DIRECTORY)
+                .long("dir")
+                .value_name("DIRECTORY")
+                .value_parser(ValueParser::path_buf())
+                .conflicts_with_all([FILE, OVERWRITE])
+                .help("Make a file in this directory that is named after the time, such as messaging-2026-01-31T020000Z.tar"),
+        )
+        .arg(
+            Arg::new(KEEP)
+                .long("keep")
+                .value_name("N")
+                .value_parser(clap::value_parser!(u16).range(1..))
+                .requires(DIRECTORY)
+                .help("Remove all but the newest N of these files, once the new one is complete [default: none is removed]"),
+        )
         .arg(
             Arg::new(OVERWRITE)
                 .long("overwrite")
@@ -51,6 +81,15 @@ pub(crate) fn backup_command() -> Command {
                 .help("Replace FILE if it is there already; without this it is left alone and the exit code is 1"),
         )
         .args(arguments::database_target())
+        .arg(arguments::json())
+}
+
+/// The command `verify`.
+pub(crate) fn verify_command() -> Command {
+    Command::new("verify")
+        .about("Read such a file to its last byte and compare its checksum, without putting anything back")
+        .after_help(VERIFY)
+        .arg(file("The file that `messaging backup` made"))
         .arg(arguments::json())
 }
 
@@ -77,7 +116,9 @@ fn file_of(matches: &ArgMatches) -> PathBuf {
 pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let settings = target::existing(matches)?;
     let bar = Progress::new("", Unit::Bytes);
-    let made = backup::back_up(&settings, file_of(matches), matches.get_flag(OVERWRITE), &mut |told| show(&bar, &told));
+    let directory = matches.get_one::<PathBuf>(DIRECTORY);
+    let file = directory.map_or_else(|| file_of(matches), |directory| directory.join(dated(SystemClock.now())));
+    let made = backup::back_up(&settings, file, matches.get_flag(OVERWRITE), &mut |told| show(&bar, &told));
     bar.end();
     let report = made.map_err(|error| match error {
         BackupError::NotAFile => Failure::usage(error.to_string()),
@@ -93,7 +134,52 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
             first.display()
         ));
     }
+    if let (Some(directory), Some(keep)) = (directory, matches.get_one::<u16>(KEEP)) {
+        remove_older(directory, usize::from(*keep))?;
+    }
     output.resource(&report)
+}
+
+/// The name of a file that is made at a time.
+fn dated(now: Timestamp) -> String {
+    // To the second, without what a name should not hold.
+    let time: String = now.to_string().chars().take(19).filter(|c| *c != ':').collect();
+    format!("{}{time}Z{}", DATED.0, DATED.1)
+}
+
+/// Whether a file has such a name.
+fn is_dated(name: &str) -> bool {
+    let time = name.strip_prefix(DATED.0).and_then(|rest| rest.strip_suffix(DATED.1)).unwrap_or_default();
+    let form: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    form == "0000-00-00T000000Z"
+}
+
+/// Removes all but the newest so many backups that were named after their time.
+fn remove_older(directory: &Path, keep: usize) -> Result<(), Failure> {
+    let failed = |path: &Path, error: &std::io::Error| {
+        Failure::Failed(format!("the backup is made, but {} cannot be removed: {error}", path.display()))
+    };
+    let read = std::fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
+    let names = read.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| is_dated(name)).collect();
+    names.sort();
+    names.truncate(names.len().saturating_sub(keep));
+    for name in names {
+        let path = directory.join(name);
+        std::fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
+        output::note(&format!("removed {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Reads a backup.
+pub(crate) fn verify(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let file = file_of(matches);
+    readable(&file)?;
+    let bar = Progress::new("", Unit::Bytes);
+    let read = backup::verify(&file, &mut |told| show(&bar, &told));
+    bar.end();
+    output.resource(&read.map_err(|error| Failure::Failed(Chain(&error).to_string()))?)
 }
 
 /// Puts a backup back.
@@ -122,4 +208,21 @@ fn readable(file: &Path) -> Result<(), Failure> {
 fn show(bar: &Progress, told: &backup::Progress) {
     bar.message(told.doing);
     bar.set(told.done, told.total);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_after_the_time_sort_by_it_and_no_other_file_has_one() {
+        let name = |text: &str| dated(text.parse().unwrap());
+        assert_eq!(name("2026-01-31T02:00:00.123Z"), "messaging-2026-01-31T020000Z.tar");
+        assert!(name("2026-01-31T02:00:00Z") < name("2026-01-31T10:00:00Z"));
+        assert!(is_dated(&name("2026-01-31T02:00:00Z")));
+        for other in ["messaging-2026-01-31.tar", "messaging-2026-01-31T020000Z.tar.gz", "messaging-.tar", "x.tar", ""]
+        {
+            assert!(!is_dated(other), "{other}");
+        }
+    }
 }

@@ -34,6 +34,7 @@ pub fn root() -> Command {
         doctor::command(),
         config::command(),
         backup::backup_command(),
+        backup::verify_command(),
         backup::restore_command(),
         import_from::command(),
     ]);

@@ -90,6 +90,7 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         Some(("doctor", matches)) => doctor::run(matches, output),
         Some((config::WORD, matches)) => config::run(matches, output),
         Some(("backup", matches)) => backup::back_up(matches, output),
+        Some(("verify", matches)) => backup::verify(matches, output),
         Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
         Some((import_from::WORD, matches)) => import_from::run(matches, output),

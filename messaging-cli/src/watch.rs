@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use messaging_engine::ops::Endpoint;
 use serde_json::{Value, json};
@@ -63,7 +64,8 @@ pub(crate) fn command() -> Command {
             Arg::new(SINCE)
                 .long("since")
                 .value_name("TIME")
-                .help("Begin with the events of this time, RFC 3339; events are kept for 30 days"),
+                .value_parser(ValueParser::new(arguments::time_or_age))
+                .help("Begin with the events of this time, RFC 3339, or how long ago that was: 90m, 36h, 7d; events are kept for 30 days"),
         )
         .arg(
             Arg::new(AFTER)

@@ -31,7 +31,7 @@ use crate::file_error::FileError;
 use crate::files::{database_directory, directory_above, sync_directory};
 
 pub use self::parts::{BackupError, Progress};
-pub use self::restore::{RestoreError, RestoreReport, restore};
+pub use self::restore::{RestoreError, RestoreReport, VerifyReport, restore, verify};
 
 /// The first entry: what the archive is.
 const ABOUT: &str = "messaging-backup.json";
@@ -100,7 +100,7 @@ pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> R
     let directory = directory_above(file);
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    UnfinishedFile::remove_left_behind(directory, &name);
+    UnfinishedFile::remove_left_behind(directory);
     pinned::remove_left_behind(database_directory(database));
 
     let copied = UnfinishedFile::create(directory, &name, "db").map_err(FileError::of("make", file))?;

@@ -41,9 +41,6 @@ impl Part {
     }
 }
 
-/// Members of bodies that are given without a flag, with the words of their commands.
-const POSITIONAL: &[(&str, &str)] = &[("channel test", "to")];
-
 /// The member of a query that says where a page begins.
 pub(crate) const CURSOR: &str = "cursor";
 
@@ -62,7 +59,7 @@ pub(crate) fn is_listing(endpoint: &Endpoint) -> bool {
 pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
     let mut command = Command::new(word).about(endpoint.summary).after_help(after_help(endpoint));
     for member in members::of_path(endpoint) {
-        command = command.arg(positional(Part::Path, &member));
+        command = command.arg(positional(&member));
     }
     let noun = endpoint.cli.split(' ').next().unwrap_or_default();
     let mut longs = HashSet::new();
@@ -74,12 +71,7 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
         }
     }
     for member in members::of_body(endpoint) {
-        let is_positional = POSITIONAL.contains(&(endpoint.cli, member.name.as_str()));
-        command = command.arg(if is_positional {
-            positional(Part::Body, &member)
-        } else {
-            flag(Part::Body, &member, noun, &mut longs)
-        });
+        command = command.arg(flag(Part::Body, &member, noun, &mut longs));
         if member.name == HTML {
             command = command.arg(arguments::html_file().conflicts_with(Part::Body.id(HTML)));
         }
@@ -116,11 +108,8 @@ pub(crate) fn route(endpoint: &Endpoint) -> String {
     format!("Request: {} {} ({})", (endpoint.method)(), endpoint.path, access(endpoint.access))
 }
 
-fn positional(part: Part, member: &Member) -> Arg {
-    // A body may come from a file instead.
-    let arg =
-        Arg::new(part.id(&member.name)).value_name(member.name.to_uppercase()).allow_hyphen_values(part == Part::Body);
-    let arg = if part == Part::Body { arg.required_unless_present(arguments::JSON_BODY) } else { arg.required(true) };
+fn positional(member: &Member) -> Arg {
+    let arg = Arg::new(Part::Path.id(&member.name)).value_name(member.name.to_uppercase()).required(true);
     let arg = match &member.kind {
         Kind::Choice(choices) => arg.value_parser(PossibleValuesParser::new(choices)),
         _ => arg,
@@ -134,7 +123,7 @@ fn flag(part: Part, member: &Member, noun: &str, longs: &mut HashSet<String>) ->
         Kind::Texts | Kind::Choices(_) => singular(&long, longs),
         _ => None,
     };
-    let mut arg = Arg::new(part.id(&member.name)).long(long).help(help(member)).allow_negative_numbers(true);
+    let mut arg = Arg::new(part.id(&member.name)).long(long).help(help(part, member)).allow_negative_numbers(true);
     arg = match part {
         Part::Body => arg.help_heading("Body"),
         Part::Path | Part::Query => arg.help_heading("Query"),
@@ -147,6 +136,9 @@ fn flag(part: Part, member: &Member, noun: &str, longs: &mut HashSet<String>) ->
             arg.value_name("TEXT").allow_hyphen_values(true).value_parser(ValueParser::new(text_or_file))
         }
         Kind::Text => arg.value_name("TEXT").allow_hyphen_values(true),
+        Kind::Time if part == Part::Query => {
+            arg.value_name("TIME").value_parser(ValueParser::new(arguments::time_or_age))
+        }
         Kind::Time => arg.value_name("TIME"),
         Kind::Choice(choices) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(choices)),
         Kind::Number { whole } => {
@@ -193,7 +185,7 @@ fn singular(long: &str, longs: &mut HashSet<String>) -> Option<String> {
     Some(singular.to_owned())
 }
 
-fn help(member: &Member) -> String {
+fn help(part: Part, member: &Member) -> String {
     let mut help = member.help.clone().unwrap_or_default();
     let mut add = |text: &str| {
         if !help.is_empty() {
@@ -203,6 +195,9 @@ fn help(member: &Member) -> String {
     };
     if TEXTS_OF_FILES.contains(&member.name.as_str()) || member.kind == Kind::Json {
         add("(`@FILE` reads it from a file)");
+    }
+    if member.kind == Kind::Time && part == Part::Query {
+        add("(or how long ago that was: 90m, 36h, 7d)");
     }
     if member.required {
         add("[required]");

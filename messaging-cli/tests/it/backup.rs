@@ -418,6 +418,35 @@ fn a_resume_that_is_killed_is_finished_by_the_next_server() {
 }
 
 #[test]
+fn backups_of_every_night_keep_the_newest_and_can_be_read() {
+    let site = Site::new();
+    let nights = site.place.path().join("nights");
+    fs::create_dir(&nights).unwrap();
+    // The last is what a backup left that was killed.
+    let old =
+        ["messaging-2020-01-01T020000Z.tar", "messaging-2020-01-02T020000Z.tar", "messaging-2020-01-03T020000Z.tar"];
+    for name in old.iter().chain(&["notes.txt", ".messaging-2020-01-04T020000Z.tar.0123456789abcdef.tar.part"]) {
+        fs::write(nights.join(name), "x").unwrap();
+    }
+    let made = site.command(&["backup", "--dir", nights.to_str().unwrap(), "--keep", "2"], "data").expect(0).json();
+    let mut names: Vec<_> =
+        fs::read_dir(&nights).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let file = PathBuf::from(made["file"].as_str().unwrap());
+    assert_eq!(names, [old[2], file.file_name().unwrap().to_str().unwrap(), "notes.txt"]);
+    let read = run(["verify", file.to_str().unwrap(), "--json"]).expect(0).json();
+    assert_eq!((&read["database_bytes"], &read["files"]), (&made["database_bytes"], &made["files"]));
+    assert!(read["created_at"].as_str().unwrap().ends_with('Z'), "{read}");
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let refused = run(["verify", file.to_str().unwrap()]).expect(1);
+    assert!(refused.stderr.contains("no backup that can be used"), "{refused:?}");
+    run(["verify", nights.join("none.tar").to_str().unwrap()]).expect(2);
+}
+
+#[test]
 fn what_cannot_be_done_says_so_and_leaves_nothing() {
     let site = Site::new();
     let file = site.back_up("data");

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use messaging_store::backup::{self, BackupOptions};
-pub use messaging_store::backup::{BackupError, BackupReport, Progress, RestoreError, RestoreReport};
+pub use messaging_store::backup::{
+    BackupError, BackupReport, Progress, RestoreError, RestoreReport, VerifyReport, verify,
+};
 
 use super::data_directory;
 use crate::settings::Settings;

@@ -164,14 +164,10 @@ pub(super) struct UnfinishedFile {
 
 impl UnfinishedFile {
     pub(super) fn create(directory: &Path, name: &str, kind: &str) -> io::Result<Self> {
-        let path = directory.join(format!("{}{}.{kind}{UNFINISHED}", Self::start(name), random_name()));
+        let path = directory.join(format!(".{name}.{}.{kind}{UNFINISHED}", random_name()));
         let file = create_new(&path)?;
         file.try_lock()?;
         Ok(Self { path, file })
-    }
-
-    fn start(name: &str) -> String {
-        format!(".{name}.")
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -196,10 +192,18 @@ impl UnfinishedFile {
         }
     }
 
-    /// Removes unfinished files of the name that nobody is at any more.
-    pub(super) fn remove_left_behind(directory: &Path, name: &str) {
-        let start = Self::start(name);
-        let is_ours = |found: &&String| found.starts_with(&start) && found.ends_with(UNFINISHED);
+    /// Removes the unfinished files of backups that nobody is at any more, whatever name they were to get.
+    pub(super) fn remove_left_behind(directory: &Path) {
+        let is_ours = |found: &&String| {
+            let Some(rest) = found.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED)) else {
+                return false;
+            };
+            let mut parts = rest.rsplit('.');
+            let (kind, random) = (parts.next(), parts.next().unwrap_or_default());
+            matches!(kind, Some("db" | "tar"))
+                && random.len() == 16
+                && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
         for found in names(directory).unwrap_or_default().iter().filter(is_ours) {
             let path = directory.join(found);
             if File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {

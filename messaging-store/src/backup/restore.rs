@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use messaging_core::domain::fence::Fence;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
+use messaging_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +36,25 @@ const MAX_PARTS: usize = 4;
 pub struct RestoreReport {
     /// The data directory.
     pub data: PathBuf,
-    /// When the backup was begun, in seconds since 1970.
-    pub created_at: u64,
+    /// When the backup was begun.
+    pub created_at: Timestamp,
     /// How long the database is, in bytes.
     pub database_bytes: u64,
     /// How many attachments, captured sources and uploads were put back.
+    pub files: u64,
+}
+
+/// What a backup holds that could be read to its last byte.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// The file.
+    pub file: PathBuf,
+    /// When the backup was begun.
+    pub created_at: Timestamp,
+    /// How long the database in it is, in bytes.
+    pub database_bytes: u64,
+    /// How many attachments, captured sources and uploads are in it.
     pub files: u64,
 }
 
@@ -71,19 +86,88 @@ pub enum RestoreError {
 /// Puts an installation back into a data directory without one, which is made if need be. The server that works on it
 /// is fenced.
 pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
-    let open = File::open(file).map_err(FileError::of("read", file))?;
-    let total = open.metadata().map_err(FileError::of("read", file))?.len();
+    // Before a directory is made.
+    File::open(file).map_err(FileError::of("read", file))?;
     let is_made = !data.is_dir();
     make_directory(data).map_err(FileError::of("make the directory", data))?;
     let restored = Unpacking::begin(data).and_then(|unpacking| {
-        let report = unpacking.unpack(file, open, total, progress)?;
-        unpacking.place(file, report)
+        let Contents { created_at, database_bytes, files } = read_archive(file, Some(&unpacking.root), progress)?;
+        unpacking.place(file, RestoreReport { data: data.to_owned(), created_at, database_bytes, files })
     });
     if restored.is_err() && is_made {
         // Not if somebody has put something in.
         let _ = fs::remove_dir(data);
     }
     restored
+}
+
+/// Reads the file of a backup to its last byte and compares its checksum. Writes nothing.
+pub fn verify(file: &Path, progress: &mut dyn FnMut(Progress)) -> Result<VerifyReport, RestoreError> {
+    let Contents { created_at, database_bytes, files } = read_archive(file, None, progress)?;
+    Ok(VerifyReport { file: file.to_owned(), created_at, database_bytes, files })
+}
+
+/// What an archive holds.
+struct Contents {
+    created_at: Timestamp,
+    database_bytes: u64,
+    files: u64,
+}
+
+/// Reads an archive to its last byte, and checks it; unpacks it into a directory, if one is given.
+fn read_archive(
+    file: &Path,
+    root: Option<&Path>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Contents, RestoreError> {
+    let open = File::open(file).map_err(FileError::of("read", file))?;
+    let total = open.metadata().map_err(FileError::of("read", file))?.len();
+    let damaged = |problem: &str| RestoreError::Damaged { file: file.to_owned(), problem: problem.to_owned() };
+    let refused = |target: &Path, damage| match damage {
+        Damage::Malformed(problem) => damaged(problem),
+        Damage::Unreadable(error) => FileError::of("read", file)(error).into(),
+        Damage::Unwritten(error) => FileError::of("write", target)(error).into(),
+    };
+    let doing = if root.is_some() { "unpacking" } else { "reading" };
+    let mut note = |done| progress(Progress { doing, done, total });
+    let mut archive = ArchiveReader::new(BufReader::with_capacity(1 << 20, open));
+    let first = archive.next().map_err(|damage| refused(file, damage))?;
+    let first = first.ok_or_else(|| damaged("it is no backup, or damaged"))?;
+    let created_at = about(&first, &mut archive).map_err(|damage| refused(file, damage))?;
+    let created_at = created_at.map_err(|problem| damaged(&problem))?;
+    let mut contents = Contents { created_at, database_bytes: 0, files: 0 };
+    let mut single = Vec::new();
+    while let Some(entry) = archive.next().map_err(|damage| refused(file, damage))? {
+        let is_single = [DATABASE, SECRET_KEY].contains(&entry.name.as_str());
+        if !is_ours(&entry.name) || (is_single && single.contains(&entry.name)) {
+            return Err(damaged("it holds what no backup holds"));
+        }
+        match root.map(|root| root.join(&entry.name)) {
+            None => archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| refused(file, damage))?,
+            Some(target) => {
+                let mut unpacked = make_directory(directory_above(&target))
+                    .and_then(|()| create_new(&target))
+                    .map_err(FileError::of("make", &target))?;
+                archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| refused(&target, damage))?;
+                // Small files are many: on Linux all are synced together.
+                if is_single || !cfg!(target_os = "linux") {
+                    unpacked.sync_all().map_err(FileError::of("write", &target))?;
+                }
+            }
+        }
+        if entry.name == DATABASE {
+            contents.database_bytes = entry.length;
+        }
+        if is_single {
+            single.push(entry.name);
+        } else {
+            contents.files += 1;
+        }
+    }
+    if single.len() < 2 {
+        return Err(damaged("it holds no database or no secret key"));
+    }
+    Ok(contents)
 }
 
 /// A directory within the data directory, removed when dropped.
@@ -113,59 +197,6 @@ impl Unpacking {
                 Err(FileError::of("make the directory", &root)(error).into())
             }
         }
-    }
-
-    /// Unpacks and checks everything.
-    fn unpack(
-        &self,
-        file: &Path,
-        open: File,
-        total: u64,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<RestoreReport, RestoreError> {
-        let damaged = |problem: &str| RestoreError::Damaged { file: file.to_owned(), problem: problem.to_owned() };
-        let refused = |target: &Path, damage| match damage {
-            Damage::Malformed(problem) => damaged(problem),
-            Damage::Unreadable(error) => FileError::of("read", file)(error).into(),
-            Damage::Unwritten(error) => FileError::of("write", target)(error).into(),
-        };
-        let mut archive = ArchiveReader::new(BufReader::with_capacity(1 << 20, open));
-        let mut report = RestoreReport { data: self.data.clone(), created_at: 0, database_bytes: 0, files: 0 };
-        let mut names = Vec::new();
-        while let Some(entry) = archive.next().map_err(|damage| refused(file, damage))? {
-            let mut note = |done| progress(Progress { doing: "unpacking", done, total });
-            if names.is_empty() {
-                let created_at = about(&entry, &mut archive).map_err(|damage| refused(file, damage))?;
-                report.created_at = created_at.map_err(|problem| damaged(&problem))?;
-                names.push(entry.name);
-                continue;
-            }
-            let is_single = [DATABASE, SECRET_KEY].contains(&entry.name.as_str());
-            if !is_ours(&entry.name) || (is_single && names.contains(&entry.name)) {
-                return Err(damaged("it holds what no backup holds"));
-            }
-            let target = self.root.join(&entry.name);
-            let mut unpacked = make_directory(directory_above(&target))
-                .and_then(|()| create_new(&target))
-                .map_err(FileError::of("make", &target))?;
-            archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| refused(&target, damage))?;
-            // Small files are many: on Linux all are synced together.
-            if is_single || !cfg!(target_os = "linux") {
-                unpacked.sync_all().map_err(FileError::of("write", &target))?;
-            }
-            if entry.name == DATABASE {
-                report.database_bytes = entry.length;
-            }
-            if is_single {
-                names.push(entry.name);
-            } else {
-                report.files += 1;
-            }
-        }
-        if names.len() < 3 {
-            return Err(damaged("it holds no database or no secret key"));
-        }
-        Ok(report)
     }
 
     /// Moves what was unpacked to its place.
@@ -209,14 +240,16 @@ impl Unpacking {
 }
 
 /// Reads the first entry; answers when the backup was made, or why it cannot be used.
-fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<Result<u64, String>, Damage> {
+fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<Result<Timestamp, String>, Damage> {
     if entry.name != ABOUT || entry.length > MAX_ABOUT {
         return Err(Damage::Malformed("it is no backup, or damaged"));
     }
     let mut text = Vec::new();
     archive.copy(entry, &mut text, &mut |_| {})?;
     Ok(match serde_json::from_slice::<About>(&text) {
-        Ok(About { format: FORMAT, created_at, .. }) => Ok(created_at),
+        Ok(About { format: FORMAT, created_at, .. }) => {
+            Ok(Timestamp::from_millis(i64::try_from(created_at).unwrap_or_default().saturating_mul(1000)))
+        }
         Ok(about) => Err(format!("messaging {} made it, and this version does not know its form", about.version)),
         Err(_) => Err("it is no backup, or damaged".to_owned()),
     })
