@@ -213,8 +213,13 @@ impl Prepared {
 pub(super) enum Turn {
     /// With this place at the transport, perhaps as the probe of an account, and in this turn of its rate.
     Go(Reservation, Option<Probe>, Option<account_rates::Turn>),
-    /// Its account or its recipient is left alone for so long, because of this.
+    /// Its account is left alone for so long, because of this.
     Paused(Duration, String),
+    /// Its account or its recipient takes no more messages before so long.
+    TooFast(Duration),
+    /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
+    /// is in the way.
+    Over(Option<String>),
 }
 
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
@@ -253,7 +258,7 @@ pub(super) async fn turn(
         let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
         match app.account_rates().admit(account, &provider, app.monotonic()) {
             Ok(turn) => in_turn = turn,
-            Err(wait) => return Ok(Turn::Paused(wait, TOO_FAST.to_owned())),
+            Err(wait) => return Ok(Turn::TooFast(wait)),
         }
         cx.wait_for(in_turn, AHEAD).await;
     }
@@ -267,9 +272,27 @@ pub(super) async fn turn(
     };
     let reservation = transport.reserve(&route).await;
     Ok(match reservation.wait() {
-        Some(wait) => Turn::Paused(wait, TOO_FAST.to_owned()),
+        Some(wait) => Turn::TooFast(wait),
         None => Turn::Go(reservation, probe, in_turn),
     })
+}
+
+/// The last words about why a message whose time is over was not attempted: those of an account that is left alone, or
+/// that its turn was too far away. Takes no turn and makes no probe of it.
+pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<String>, StoreError> {
+    let Some(provider) = app.provider(message.workspace_id, message.channel).await? else { return Ok(None) };
+    let Some(transport) = app.transport(message.channel, &provider.name) else { return Ok(None) };
+    let name = transport.account_of(&provider.settings, &message.to);
+    let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
+    let paused = match name {
+        Some(_) => pause_of_all(app, message, &provider, transport.as_ref()).await?.map(|(_, error)| error),
+        None => app.account_pauses().state_of(account, &provider, app.monotonic()).map(|paused| paused.error),
+    };
+    Ok(paused.or_else(|| {
+        let is_far = app.account_rates().puts_off(account, &provider, app.monotonic());
+        let words = || app.account_rates().words_of(account, &provider, app.monotonic());
+        is_far.then(|| words().unwrap_or_else(|| TOO_FAST.to_owned()))
+    }))
 }
 
 /// For how long nothing is attempted over any of the accounts that a message goes over, and why; `None` when something
@@ -502,7 +525,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             }
         }
     }
-    let held_until = app.now() + held_for;
+    let held_until = held_until(app, message.channel, trial, held_for);
     let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
     let mut lost_replies = lost_replies(results);
     if !devices.is_empty() {
@@ -535,10 +558,12 @@ fn note_accounts(
         if names[..at].contains(name) {
             continue;
         }
-        let own = names.iter().zip(outcomes).filter(|(of, _)| *of == name).map(|(_, outcome)| outcome);
+        let own: Vec<_> =
+            names.iter().zip(outcomes).filter(|(of, _)| *of == name).map(|(_, outcome)| outcome).collect();
+        let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
+        app.unreadable_answers().report(account, &provider, own.iter().filter_map(|outcome| outcome.answer()));
         let state = account_state(own);
         if state != AccountState::Unknown {
-            let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
             app.account_rates().report(account, &provider, &state, (began, app.monotonic()));
             app.account_pauses().report(account, &provider, state, app.monotonic());
         }
@@ -549,6 +574,15 @@ fn note_accounts(
 pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
     let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
+    let judgment = judge(circumstances(app, message, trial), &results);
+    Performed::without_peer(judgment, results)
+}
+
+/// What it means for those whose attempt the end of the process cut off, where the provider may still tell what became of
+/// it: its answer is lost.
+pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Performed {
+    let lost = Outcome::ambiguous(Response::of_text("the server stopped before the provider had answered"));
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(lost.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
 }
@@ -623,8 +657,14 @@ fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
         now,
         next_attempt_at: next_attempt(app, message.channel, trial),
         expires_at: trial.accepted_at + trial.expiry,
-        held_until: now + HELD_FOR,
+        held_until: held_until(app, message.channel, trial, HELD_FOR),
     }
+}
+
+/// When those are tried who were not tried now. Off email that is never after the message has expired.
+fn held_until(app: &App, channel: Channel, trial: Trial, wait: Duration) -> Timestamp {
+    let (now, end) = (app.now(), trial.accepted_at + trial.expiry);
+    if channel != Channel::Email && now < end { (now + wait).min(end) } else { now + wait }
 }
 
 fn next_attempt(app: &App, channel: Channel, trial: Trial) -> Option<Timestamp> {
