@@ -19,18 +19,15 @@ use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
 use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
-use messaging_core::domain::retry;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
-use messaging_core::time::Timestamp;
 
 use crate::app::{App, account_rates};
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{
-    Performed, Trial, Turn, conclude, cut_off, expire, expire_untried, fail, last_words, perform, prepare, turn,
-};
+use crate::work::delivery::{Performed, Trial, Turn, conclude, cut_off, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
+use crate::work::expiry::{expire, expire_untried, last_words};
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
 use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TOO_FAST, TransactionLog};
@@ -38,12 +35,6 @@ use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: u32 = 64;
-
-/// A message whose account is left alone looks so often whether that is over: new settings end it at once.
-const PAUSED_FOR: Duration = Duration::from_mins(1);
-
-/// How often a message looks at most, while its time passes, whether its account is still left alone.
-const LOOKS_WHILE_PAUSED: u32 = 10;
 
 /// A message of a campaign whose attempt could not be put on record is tried again after this.
 const NOT_BEGUN_FOR: Duration = Duration::from_secs(5);
@@ -209,39 +200,6 @@ impl DeliverMessage {
             Look::Go(permit) => Ok(Some(permit)),
             Look::Refused(refusal) => Err(refusal),
         })
-    }
-
-    /// Since when the time of the message to expire runs.
-    fn accepted_at(&self, message: &Message) -> Timestamp {
-        self.released_at.unwrap_or(message.created_at)
-    }
-
-    /// How long after that it expires.
-    fn expiry(&self, app: &App, message: &Message) -> Duration {
-        let email = app.settings().message_expiry;
-        if message.channel == Channel::Email {
-            return email;
-        }
-        let asked = self.ttl.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-        asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
-    }
-
-    /// Whether a message that has expired is not attempted any more, as far as is known before it is read. Email is; what has
-    /// no time at all has its one attempt.
-    fn is_over(&self, message: &Message, expiry: Duration) -> bool {
-        message.channel != Channel::Email && (self.attempt > 1 || !expiry.is_zero())
-    }
-
-    /// How long a message is put off that is to wait for so long: not beyond its end.
-    fn wait(&self, app: &App, message: &Message, wait: Duration) -> Duration {
-        let end = self.accepted_at(message) + self.expiry(app, message);
-        wait.min(PAUSED_FOR).min(end.since(app.now()))
-    }
-
-    /// The same while its account is left alone, which new settings end: what has little time looks more often.
-    fn pause(&self, app: &App, message: &Message, wait: Duration) -> Duration {
-        let often = (self.expiry(app, message) / LOOKS_WHILE_PAUSED).max(Duration::from_secs(1));
-        self.wait(app, message, wait.min(often))
     }
 
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.

@@ -11,14 +11,14 @@ use messaging_core::domain::consequence::{AccountState, account_state};
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
 use messaging_core::domain::lane::JobClass;
-use messaging_core::domain::message::{EventKind, Message, MessageStatus};
+use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator::{self, Simulated, simulate};
 use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Scope,
+    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
 };
 use messaging_core::time::{Monotonic, Timestamp};
 use tracing::Instrument as _;
@@ -33,15 +33,12 @@ use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::devices::{self, devices};
 use crate::work::job::JobContext;
-use crate::work::transaction_log::{Carrier, TOO_FAST, TransactionLog};
+use crate::work::transaction_log::{Carrier, TransactionLog};
 use crate::work::unprepared::{Impossible, Unprepared};
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.
 const HELD_FOR: Duration = Duration::from_secs(5);
-
-/// More than a message is put off before it expires.
-const MAX_DEFERRALS: usize = 1000;
 
 /// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
 const UNDECIDED_FOR: Duration = Duration::from_mins(1);
@@ -105,7 +102,7 @@ pub(super) struct Performed {
 
 impl Performed {
     /// What came of it without a peer.
-    fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
+    pub(super) fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
         Self {
             judgment,
@@ -277,27 +274,9 @@ pub(super) async fn turn(
     })
 }
 
-/// The last words about why a message whose time is over was not attempted: those of an account that is left alone, or
-/// that its turn was too far away. Takes no turn and makes no probe of it.
-pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<String>, StoreError> {
-    let Some(provider) = app.provider(message.workspace_id, message.channel).await? else { return Ok(None) };
-    let Some(transport) = app.transport(message.channel, &provider.name) else { return Ok(None) };
-    let name = transport.account_of(&provider.settings, &message.to);
-    let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
-    let paused = match name {
-        Some(_) => pause_of_all(app, message, &provider, transport.as_ref()).await?.map(|(_, error)| error),
-        None => app.account_pauses().state_of(account, &provider, app.monotonic()).map(|paused| paused.error),
-    };
-    Ok(paused.or_else(|| {
-        let is_far = app.account_rates().puts_off(account, &provider, app.monotonic());
-        let words = || app.account_rates().words_of(account, &provider, app.monotonic());
-        is_far.then(|| words().unwrap_or_else(|| TOO_FAST.to_owned()))
-    }))
-}
-
 /// For how long nothing is attempted over any of the accounts that a message goes over, and why; `None` when something
 /// may be over one of them.
-async fn pause_of_all(
+pub(super) async fn pause_of_all(
     app: &App,
     message: &Message,
     provider: &Provider,
@@ -570,14 +549,6 @@ fn note_accounts(
     }
 }
 
-/// What it means for those whom a job serves that the message expired while its account was left alone.
-pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
-    let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Performed::without_peer(judgment, results)
-}
-
 /// What it means for those whose attempt the end of the process cut off, where the provider may still tell what became of
 /// it: its answer is lost.
 pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Performed {
@@ -585,30 +556,6 @@ pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(lost.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
-}
-
-/// What it means for those whom a job serves that the message has expired between two attempts, or before the first.
-///
-/// Whoever may have it already is not told off. Of the others the last attempt tells what was the matter.
-pub(super) async fn expire_untried(
-    app: &App,
-    message: &Message,
-    trial: Trial,
-    addressees: &[Addressee],
-) -> Result<Performed, StoreError> {
-    let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
-    let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
-    let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
-    if last.is_none() && !addressees.iter().any(|one| one.progress.ambiguous) {
-        let unsent = Impossible::new("provider_error", "the message expired before it was sent");
-        return Ok(fail(app, message, trial, addressees, &unsent));
-    }
-    // An answer that is about nobody: what is known of a recipient counts.
-    let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
-    let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(outcome.clone()))).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Ok(Performed::without_peer(judgment, results))
 }
 
 /// What it means for those whom a job serves that nothing can be sent.
@@ -649,7 +596,7 @@ pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &
     Some(Performed::without_peer(judgment, results))
 }
 
-fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
+pub(super) fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
     let now = app.now();
     Attempt {
         number: trial.number,
