@@ -32,6 +32,7 @@ mod settings;
 pub(crate) mod signers;
 mod store_clock;
 pub(crate) mod unknown_kinds;
+pub(crate) mod unreadable_answers;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
@@ -82,6 +83,7 @@ use running_keys::RunningKeys;
 use segment_turns::SegmentTurns;
 pub use settings::Settings;
 use signers::Signers;
+use unreadable_answers::UnreadableAnswers;
 use work_signal::WorkSignal;
 use write_queues::WriteQueues;
 
@@ -128,6 +130,8 @@ pub(crate) struct Shared {
     pub(crate) account_pauses: Arc<AccountPauses>,
     /// How fast messages leave over accounts at providers.
     pub(crate) account_rates: AccountRates,
+    /// Accounts at providers whose answers cannot be read.
+    pub(crate) unreadable_answers: UnreadableAnswers,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
@@ -237,6 +241,11 @@ impl App {
     /// How fast messages leave over accounts at providers.
     pub(crate) fn account_rates(&self) -> &AccountRates {
         &self.0.account_rates
+    }
+
+    /// Accounts at providers whose answers cannot be read.
+    pub(crate) fn unreadable_answers(&self) -> &UnreadableAnswers {
+        &self.0.unreadable_answers
     }
 
     /// A provider of a channel: one that the program brought, or one of contract section 16.

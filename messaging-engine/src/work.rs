@@ -41,6 +41,7 @@ mod delivery_progress;
 mod devices;
 mod drain_webhook;
 mod erase_contact;
+mod expiry;
 mod follow_changes;
 mod import_contacts;
 mod job;

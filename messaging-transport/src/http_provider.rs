@@ -90,6 +90,10 @@ impl Transport for HttpProvider {
         check_url(self.api.fetch(), settings, "api_base")
     }
 
+    fn receipts_name_messages(&self) -> bool {
+        true
+    }
+
     fn callback(&self, _: &Map<String, Value>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
         receipt::receipt(request)
     }

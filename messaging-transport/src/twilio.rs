@@ -103,6 +103,10 @@ impl Transport for Twilio {
         check_url(self.api.fetch(), settings, "api_base")
     }
 
+    fn receipts_name_messages(&self) -> bool {
+        true
+    }
+
     fn callback(
         &self,
         settings: &Map<String, Value>,

@@ -160,6 +160,10 @@ impl Transport for Vonage {
         check_url(self.api.fetch(), settings, "api_base")
     }
 
+    fn receipts_name_messages(&self) -> bool {
+        true
+    }
+
     fn callback(
         &self,
         settings: &Map<String, Value>,

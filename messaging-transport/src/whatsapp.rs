@@ -102,6 +102,10 @@ impl Transport for WhatsappCloud {
         check_url(self.api.fetch(), settings, "api_base")
     }
 
+    fn receipts_name_messages(&self) -> bool {
+        true
+    }
+
     fn callback(
         &self,
         settings: &Map<String, Value>,

@@ -13,6 +13,7 @@ mod mail;
 #[cfg(feature = "postgres")]
 mod nodes;
 mod submission;
+mod texts;
 mod webhooks;
 
 use std::collections::{HashMap, HashSet};

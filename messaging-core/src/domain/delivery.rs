@@ -44,6 +44,8 @@ pub struct RecipientResult {
     /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or lost the
     /// final reply.
     pub ambiguous: bool,
+    /// How many earlier copies left, off email, whose answer was lost or could not be read.
+    pub lost: u8,
 }
 
 /// What happened to one recipient.
@@ -68,6 +70,10 @@ pub enum Result {
 
 /// After so many attempts at a recipient that were cut off by the end of the process there is no further one.
 pub const MAX_CUT_OFF: u8 = 5;
+
+/// After so many copies of a message whose answers were lost or could not be read there is no further one off email: it
+/// ends as one of which it is not known whether it arrived.
+pub const MAX_LOST: u8 = 3;
 
 /// What is to be written.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -205,7 +211,7 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
 
 /// What follows for one recipient, and the state that it brings its message to.
 fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Option<MessageStatus> {
-    let RecipientResult { recipient, result, ambiguous } = tried;
+    let RecipientResult { recipient, result, ambiguous, lost } = tried;
     let address = recipient.address.as_str();
     let is_lost = matches!(result, Result::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
     let ambiguous = (*ambiguous || is_lost).then_some(true);
@@ -254,6 +260,11 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             judgment.try_again_at(next);
             return Some(MessageStatus::Deferred);
         }
+    };
+    let attempt = if is_lost && attempt.channel != Channel::Email && lost.saturating_add(1) >= MAX_LOST {
+        Attempt { next_attempt_at: None, ..attempt }
+    } else {
+        attempt
     };
     let status = answered(judgment, attempt, recipient, &answer, ambiguous);
     if !complains {

@@ -162,6 +162,12 @@ pub trait Transport: Debug + Send + Sync {
         Ok(Registration::NotNeeded)
     }
 
+    /// Whether the provider's receipts name a message by what it was sent with, so that they tell what became of it also
+    /// where the provider's answer was lost. Such a message is not sent again at once after a crash.
+    fn receipts_name_messages(&self) -> bool {
+        false
+    }
+
     /// Who is told what a provider reports over a connection of the transport's own (SMPP). Called once, before the
     /// first message.
     fn attach(&self, _sink: Weak<dyn ProviderSink>) {}

@@ -165,6 +165,12 @@ impl AccountRate {
         Some(interval.saturating_add(Duration::from_nanos(1)))
     }
 
+    /// When the account throttled under these settings, and in which words, if that was lately.
+    fn throttled_lately(&self, provider: &Provider, now: Monotonic) -> Option<&(Monotonic, String)> {
+        let throttled = self.throttled.as_ref().filter(|_| self.provider.is_same(provider));
+        throttled.filter(|(at, _)| now.since(*at) < SHOWN)
+    }
+
     fn is_needed(&self, now: Monotonic) -> bool {
         self.next > now || (self.found.is_some() && now.since(self.left.began) < USED)
     }
@@ -285,7 +291,20 @@ impl AccountRates {
         }
     }
 
-    /// The words in which an account throttled lately.
+    /// Whether messages over an account are put off under its present settings, because their turns are too far away.
+    pub(crate) fn puts_off(&self, account: Account, provider: &Provider, now: Monotonic) -> bool {
+        let rates = self.lock();
+        let rate = rates.get(&account).filter(|rate| rate.provider.is_same(provider) && rate.interval().is_some());
+        rate.is_some_and(|rate| rate.next.max(rate.promised).since(now) > MAX_IN_PLACE)
+    }
+
+    /// The words in which one account throttled lately.
+    pub(crate) fn words_of(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<String> {
+        let rates = self.lock();
+        rates.get(&account)?.throttled_lately(provider, now).map(|(_, words)| words.clone())
+    }
+
+    /// The words in which an account of a channel throttled lately.
     pub(crate) fn trouble(
         &self,
         (workspace, channel): (WorkspaceId, Channel),
@@ -293,13 +312,9 @@ impl AccountRates {
         now: Monotonic,
     ) -> Option<String> {
         let rates = self.lock();
-        let lately = |rate: &AccountRate| {
-            let (at, words) = rate.throttled.as_ref().filter(|_| rate.provider.is_same(provider))?;
-            (now.since(*at) < SHOWN).then(|| (*at, words.clone()))
-        };
-        let found =
-            rates.iter().filter(|(account, _)| account.is_of(workspace, channel)).filter_map(|(_, rate)| lately(rate));
-        found.max().map(|(_, words)| words)
+        let of_channel = rates.iter().filter(|(account, _)| account.is_of(workspace, channel));
+        let found = of_channel.filter_map(|(_, rate)| rate.throttled_lately(provider, now));
+        found.max().map(|(_, words)| words.clone())
     }
 
     /// The accounts that have a limit, with how many more messages of each may be taken in work.

@@ -187,6 +187,7 @@ impl Builder {
             fence: KnownFence::default(),
             account_pauses: Arc::default(),
             account_rates: super::account_rates::AccountRates::default(),
+            unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),

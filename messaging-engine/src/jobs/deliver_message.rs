@@ -1,10 +1,13 @@
 //! The delivery of a message to its recipients of one domain.
 
+use std::time::Duration;
+
 use messaging_core::domain::campaign::settings::{FrequencyCap, QuietHours};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
+use messaging_core::domain::retry;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::transport::Outcome;
 use messaging_core::time::Timestamp;
@@ -85,6 +88,18 @@ impl DeliverMessage {
         Self { marketing: Some(terms), ..Self::in_lane(message, lane) }
     }
 
+    /// The same for a message that is tried for so many seconds at most. Off email, one that is to end before a day has
+    /// passed has a lane beside that of the others, which is claimed also while nothing leaves over its account: it ends
+    /// when its time is over.
+    pub(crate) fn living(mut self, channel: Channel, ttl: Option<u32>) -> Self {
+        self.ttl = ttl;
+        let ends_early = ttl.is_some_and(|ttl| ttl > 0 && Duration::from_secs(ttl.into()) < retry::OFF_EMAIL_EXPIRY);
+        if channel != Channel::Email && ends_early {
+            self.lane = lanes::short_lived(&self.lane);
+        }
+        self
+    }
+
     /// The job of a message of a campaign that is released.
     pub(crate) fn released(message: &Message, now: Timestamp) -> Self {
         Self { released_at: Some(now), ..Self::in_lane(message, Self::lane_of(message)) }
@@ -149,6 +164,9 @@ pub(crate) struct RecipientProgress {
     /// Whether an earlier attempt may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) ambiguous: bool,
+    /// Copies that left, off email, and whose answer was lost or could not be read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) lost: u8,
     /// See [`Recipient::was_deferred`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) was_deferred: bool,
@@ -182,6 +200,7 @@ impl RecipientProgress {
             recipient: RecipientKey::of(&recipient.address),
             cut_off: 0,
             ambiguous: false,
+            lost: 0,
             was_deferred: recipient.was_deferred,
             transaction: Transaction::Waiting,
         }

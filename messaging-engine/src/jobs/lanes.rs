@@ -1,5 +1,6 @@
 //! The resources that lanes are named by.
 
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{WebhookId, WorkspaceId};
 
@@ -45,6 +46,21 @@ pub(crate) const SEGMENT_CHANGES: &str = "segment-changes";
 /// Changes that a process which did not know of the segment may have made.
 pub(crate) const SEGMENT_CHANGES_LATER: &str = "segment-changes-later";
 
+/// Messages of a channel that end within a day, behind the channel.
+const SHORT_LIVED: &str = ":ttl";
+
+/// The lane beside one of a channel other than email for messages that end within a day.
+pub(crate) fn short_lived(lane: &Lane) -> Lane {
+    let text = lane.as_str();
+    let sender = text.get(lane.shared().len()..).unwrap_or_default();
+    Lane::parse(&format!("{}{SHORT_LIVED}{sender}", lane.shared()))
+}
+
+/// The channel other than email whose messages share a resource.
+pub(crate) fn channel_of(resource: &str) -> Option<Channel> {
+    Channel::parse(resource.strip_suffix(SHORT_LIVED).unwrap_or(resource))
+}
+
 /// A lane of a webhook.
 pub(crate) fn of_webhook(workspace: WorkspaceId, resource: &str, webhook: WebhookId) -> Lane {
     Lane::new(JobClass::Transactional, workspace, &format!("{resource}{webhook}"))
@@ -52,9 +68,20 @@ pub(crate) fn of_webhook(workspace: WorkspaceId, resource: &str, webhook: Webhoo
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::channel::Channel;
+    use messaging_core::ids::Id as _;
 
     use super::*;
+
+    #[test]
+    fn what_ends_soon_has_a_lane_of_its_own_which_is_still_the_channels() {
+        let lane = Lane::new(JobClass::Bulk, WorkspaceId::from_bytes([1; 16]), "sms");
+        for (lane, sender) in [(lane.clone(), ""), (lane.of_sender("aut_1"), "#aut_1")] {
+            let own = short_lived(&lane);
+            assert_eq!(own.as_str(), format!("{}:ttl{sender}", lane.shared()));
+            assert_eq!((own.flow(), channel_of(own.resource())), (lane.flow(), Some(Channel::Sms)));
+        }
+        assert_eq!((channel_of("push"), channel_of("webhook:x")), (Some(Channel::Push), None));
+    }
 
     #[test]
     fn every_channel_leaves() {

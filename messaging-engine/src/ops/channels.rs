@@ -59,7 +59,7 @@ pub enum ChannelStatus {
     /// As far as is known, it does.
     Active,
     /// It refuses the account, or the settings cannot work: one message tries every five minutes, and the first one
-    /// under new settings.
+    /// under new settings. Or its last ten answers could not be read, and whether those messages arrived is not known.
     Failing,
     /// It asked for a pause, or said within the last minute that it gets too many messages at a time.
     Throttled,
@@ -76,7 +76,9 @@ impl ChannelView {
         let Some(provider) = cx.app.provider(workspace, channel).await? else { return Ok(view) };
         let (of, now) = ((workspace, channel), cx.app.monotonic());
         let slowed = || Some((PauseKind::Rests, cx.app.account_rates().trouble(of, &provider, now)?));
-        if let Some((kind, error)) = cx.app.account_pauses().trouble(of, &provider, now).or_else(slowed) {
+        let garbled = || Some((PauseKind::Stopped, cx.app.unreadable_answers().trouble(of, &provider)?));
+        let paused = cx.app.account_pauses().trouble(of, &provider, now);
+        if let Some((kind, error)) = paused.or_else(garbled).or_else(slowed) {
             view.status = match kind {
                 PauseKind::Rests => ChannelStatus::Throttled,
                 PauseKind::Stopped => ChannelStatus::Failing,

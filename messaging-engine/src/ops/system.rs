@@ -330,7 +330,8 @@ async fn lane_queues(cx: &Context<'_>, queues: &Queues) -> Result<Vec<LaneQueue>
     for (lane, queued) in &queues.lanes {
         let resource = lane.resource();
         let domain = resource.strip_prefix(lanes::EMAIL);
-        let Some(channel) = domain.map(|_| Channel::Email).or_else(|| Channel::parse(resource)) else { continue };
+        let Some(channel) = domain.map(|_| Channel::Email).or_else(|| lanes::channel_of(resource)) else { continue };
+        let resource = domain.map_or(channel.as_str(), |_| resource);
         let at = match shown.iter().position(|known| known.lane == resource) {
             Some(at) => at,
             None if shown.len() == MAX_LANES => continue,

@@ -156,28 +156,28 @@ impl App {
         let copies = copy_keys(self, workspace_id, &input);
         let (named, files) = name_files(self, &message, &input);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
-        let mut jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
+        let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
             None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
         let ttl = input.options.as_ref().and_then(|options| options.ttl);
-        for job in &mut jobs {
-            job.ttl = ttl;
-        }
         let goes_out_at = send_at.unwrap_or(now);
         let watch = self.watch(&message, &input, goes_out_at);
         let automation = automation.map(|OfAutomation { id: _, marketing, subject }| AutomationContent {
             is_marketing: marketing.is_some(),
             subject,
         });
+        let channel = message.channel;
         let content = content::encode(request.as_ref(), input, named, template, automation);
         let mut writes = Vec::with_capacity(2 + jobs.len());
         writes.push(Write::InsertMessage(Box::new(message), content));
         if !copies.is_empty() {
             writes.push(Write::ListCopies(workspace_id, message_id, copies));
         }
-        let at = |job: DeliverMessage| DeliverMessage { released_at: job.released_at.or(send_at), ..job };
-        writes.extend(jobs.into_iter().map(|job| Write::Enqueue(at(job).enqueue(self.new_id(now), goes_out_at))));
+        for job in jobs {
+            let job = DeliverMessage { released_at: job.released_at.or(send_at), ..job.living(channel, ttl) };
+            writes.push(Write::Enqueue(job.enqueue(self.new_id(now), goes_out_at)));
+        }
         writes.extend(watch);
         Ok(AcceptedWrites { message_id, writes, files })
     }

@@ -71,6 +71,7 @@ impl App {
         self.0.lookups.forget(topics);
         self.0.account_pauses.forget(&accounts);
         self.0.account_rates.forget(&accounts);
+        self.0.unreadable_answers.forget(&accounts);
         self.0.known_urls.add(urls, self.monotonic());
         self.0.known_urls.forget(removed_urls);
         self.0.events.announce(&told);

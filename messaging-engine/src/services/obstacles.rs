@@ -6,6 +6,7 @@
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::message::Message;
 use messaging_core::domain::message::obstacle::{Obstacle, ObstacleKind};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator;
@@ -56,6 +57,20 @@ impl App {
             words: last_refusal.map(|refusal| refusal.text),
             until: (!wait.is_zero()).then(|| self.now() + wait),
         }))
+    }
+
+    /// What keeps a message that waits from being attempted now, or why it has to wait for its turn.
+    pub(crate) async fn obstacle_of(&self, message: &Message) -> Result<Option<Obstacle>, StoreError> {
+        let (workspace, channel) = (message.workspace_id, message.channel);
+        if let Some(obstacle) = self.obstacle_to(workspace, channel, &message.to).await? {
+            return Ok(Some(obstacle));
+        }
+        let Some(provider) = self.provider(workspace, channel).await? else { return Ok(None) };
+        let Some(transport) = self.transport(channel, &provider.name) else { return Ok(None) };
+        let name = transport.account_of(&provider.settings, &message.to);
+        let account = Account { name, ..Account::of(workspace, channel) };
+        let words = self.account_rates().words_of(account, &provider, self.monotonic());
+        Ok(words.map(|words| Obstacle { kind: ObstacleKind::ChannelSlowed, words: Some(words), until: None }))
     }
 
     /// What keeps all messages on a channel of a workspace from being attempted now.

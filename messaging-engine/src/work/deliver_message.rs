@@ -19,26 +19,22 @@ use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
 use messaging_core::domain::provider_link::ProviderLink;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
-use messaging_core::domain::retry;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
-use messaging_core::time::Timestamp;
 
 use crate::app::{App, account_rates};
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, Trial, Turn, conclude, expire, expire_untried, fail, perform, prepare, turn};
+use crate::work::delivery::{Performed, Trial, Turn, conclude, cut_off, fail, perform, prepare, turn};
 use crate::work::delivery_progress::Addressee;
+use crate::work::expiry::{expire, expire_untried, last_words};
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
 use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
-use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TransactionLog};
+use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TOO_FAST, TransactionLog};
 use crate::work::unprepared::Impossible;
 
 /// How often an outcome is decided again because the message changed meanwhile.
 const MAX_COMMITS: u32 = 64;
-
-/// A message whose account is left alone looks so often whether that is over: new settings end it at once.
-const PAUSED_FOR: Duration = Duration::from_mins(1);
 
 /// A message of a campaign whose attempt could not be put on record is tried again after this.
 const NOT_BEGUN_FOR: Duration = Duration::from_secs(5);
@@ -70,14 +66,21 @@ impl Job for DeliverMessage {
             Err(refusal) => return turn_away(cx, &message, &self, refusal).await,
         };
         let looked_at = cx.app.monotonic();
-        // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let turn = turn(cx, &message, self.lane.class(), self.single_domain()).await?;
         let expiry = self.expiry(&cx.app, &message);
         let is_expired = cx.app.now() >= self.accepted_at(&message) + expiry;
+        // Whoever waits, for the turn of its domain or for memory, holds no content.
+        let turn = if is_expired && self.is_over(&message, expiry) {
+            Turn::Over(last_words(&cx.app, &message).await?)
+        } else {
+            turn(cx, &message, self.lane.class(), self.single_domain()).await?
+        };
         let (reservation, _probe, in_turn, expired_with) = match turn {
             Turn::Go(reservation, probe, in_turn) => (reservation, probe, in_turn, None),
             Turn::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
-            Turn::Paused(wait, _) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
+            Turn::Paused(wait, _) => return Ok(cx.put_back(self.pause(&cx.app, &message, wait), false).await?),
+            Turn::TooFast(_) if is_expired => (Reservation::default(), None, None, Some(TOO_FAST.to_owned())),
+            Turn::TooFast(wait) => return Ok(cx.put_back(self.wait(&cx.app, &message, wait), false).await?),
+            Turn::Over(words) => (Reservation::default(), None, None, words),
         };
         let length = match length {
             Some(length) => length,
@@ -121,6 +124,12 @@ impl Job for DeliverMessage {
         if let Some(performed) = conclude(&cx.app, &run.message, run.trial(), &run.addressees) {
             return run.record(cx, performed).await;
         }
+        if run.may_be_settled_by_receipt(&cx.app).await? {
+            let performed = cut_off(&cx.app, &run.message, run.trial(), &run.addressees);
+            // They are counted as lost answers.
+            run.found_ambiguous = 0;
+            return run.record(cx, performed).await;
+        }
         if let Some(error) = expired_with {
             let performed = expire(&cx.app, &run.message, run.trial(), &run.addressees, &error);
             return run.record(cx, performed).await;
@@ -149,7 +158,9 @@ impl Job for DeliverMessage {
                 let performed = expire(&cx.app, &run.message, run.trial(), &run.addressees, &error);
                 return run.record(cx, performed).await;
             }
-            Err((wait, _)) => return Ok(cx.put_back(wait.min(PAUSED_FOR), false).await?),
+            Err((wait, _)) => {
+                return Ok(cx.put_back(run.job.pause(&cx.app, &run.message, wait), false).await?);
+            }
         };
         let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, in_turn)));
         let log = match log {
@@ -189,21 +200,6 @@ impl DeliverMessage {
             Look::Go(permit) => Ok(Some(permit)),
             Look::Refused(refusal) => Err(refusal),
         })
-    }
-
-    /// Since when the time of the message to expire runs.
-    fn accepted_at(&self, message: &Message) -> Timestamp {
-        self.released_at.unwrap_or(message.created_at)
-    }
-
-    /// How long after that it expires.
-    fn expiry(&self, app: &App, message: &Message) -> Duration {
-        let email = app.settings().message_expiry;
-        if message.channel == Channel::Email {
-            return email;
-        }
-        let asked = self.ttl.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-        asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
     }
 
     /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
@@ -279,11 +275,20 @@ impl Run {
         Trial { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message), expiry: self.expiry }
     }
 
-    /// Whether a message that has expired is not attempted once more. Email is; what has no time at all has its one
-    /// attempt.
+    /// Whether a message that has expired is not attempted once more.
     fn has_no_attempt_left(&self) -> bool {
-        let was_attempted = self.job.attempt > 1 || self.addressees.iter().any(|one| one.progress.cut_off > 0);
-        self.message.channel != Channel::Email && (was_attempted || !self.expiry.is_zero())
+        let was_cut_off = self.addressees.iter().any(|one| one.progress.cut_off > 0);
+        self.job.is_over(&self.message, self.expiry) || (self.message.channel != Channel::Email && was_cut_off)
+    }
+
+    /// Whether this run has found an attempt that was cut off, of which the provider may still tell what became.
+    async fn may_be_settled_by_receipt(&self, app: &App) -> Result<bool, StoreError> {
+        let (workspace, channel) = (self.message.workspace_id, self.message.channel);
+        if channel == Channel::Email || self.found_ambiguous == 0 {
+            return Ok(false);
+        }
+        let Some(provider) = app.provider(workspace, channel).await? else { return Ok(false) };
+        Ok(app.transport(channel, &provider.name).is_some_and(|transport| transport.receipts_name_messages()))
     }
 
     /// Ends the job, which has nothing to do any more. A campaign may have waited for its end.
@@ -418,7 +423,10 @@ impl Run {
             let mut progress = known.unwrap_or_else(|| RecipientProgress::new(recipient));
             progress.transaction = Transaction::Waiting;
             progress.was_deferred |= recipient.was_deferred;
-            progress.ambiguous |= lost_replies.contains(&recipient.address);
+            if lost_replies.contains(&recipient.address) {
+                progress.ambiguous = true;
+                progress.lost = progress.lost.saturating_add(1);
+            }
             progress
         });
         let attempt = if judgment.is_withheld { self.job.attempt } else { self.job.attempt + 1 };

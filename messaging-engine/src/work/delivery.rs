@@ -11,14 +11,14 @@ use messaging_core::domain::consequence::{AccountState, account_state};
 use messaging_core::domain::content::RequestContent;
 use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
 use messaging_core::domain::lane::JobClass;
-use messaging_core::domain::message::{EventKind, Message, MessageStatus};
+use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::simulator::{self, Simulated, simulate};
 use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Scope,
+    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
 };
 use messaging_core::time::{Monotonic, Timestamp};
 use tracing::Instrument as _;
@@ -33,15 +33,12 @@ use crate::work::compose::{Composed, compose};
 use crate::work::delivery_progress::Addressee;
 use crate::work::devices::{self, devices};
 use crate::work::job::JobContext;
-use crate::work::transaction_log::{Carrier, TOO_FAST, TransactionLog};
+use crate::work::transaction_log::{Carrier, TransactionLog};
 use crate::work::unprepared::{Impossible, Unprepared};
 
 /// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
 /// store is healthy.
 const HELD_FOR: Duration = Duration::from_secs(5);
-
-/// More than a message is put off before it expires.
-const MAX_DEFERRALS: usize = 1000;
 
 /// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
 const UNDECIDED_FOR: Duration = Duration::from_mins(1);
@@ -105,7 +102,7 @@ pub(super) struct Performed {
 
 impl Performed {
     /// What came of it without a peer.
-    fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
+    pub(super) fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
         Self {
             judgment,
@@ -213,8 +210,13 @@ impl Prepared {
 pub(super) enum Turn {
     /// With this place at the transport, perhaps as the probe of an account, and in this turn of its rate.
     Go(Reservation, Option<Probe>, Option<account_rates::Turn>),
-    /// Its account or its recipient is left alone for so long, because of this.
+    /// Its account is left alone for so long, because of this.
     Paused(Duration, String),
+    /// Its account or its recipient takes no more messages before so long.
+    TooFast(Duration),
+    /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
+    /// is in the way.
+    Over(Option<String>),
 }
 
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
@@ -253,7 +255,7 @@ pub(super) async fn turn(
         let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
         match app.account_rates().admit(account, &provider, app.monotonic()) {
             Ok(turn) => in_turn = turn,
-            Err(wait) => return Ok(Turn::Paused(wait, TOO_FAST.to_owned())),
+            Err(wait) => return Ok(Turn::TooFast(wait)),
         }
         cx.wait_for(in_turn, AHEAD).await;
     }
@@ -267,14 +269,14 @@ pub(super) async fn turn(
     };
     let reservation = transport.reserve(&route).await;
     Ok(match reservation.wait() {
-        Some(wait) => Turn::Paused(wait, TOO_FAST.to_owned()),
+        Some(wait) => Turn::TooFast(wait),
         None => Turn::Go(reservation, probe, in_turn),
     })
 }
 
 /// For how long nothing is attempted over any of the accounts that a message goes over, and why; `None` when something
 /// may be over one of them.
-async fn pause_of_all(
+pub(super) async fn pause_of_all(
     app: &App,
     message: &Message,
     provider: &Provider,
@@ -502,7 +504,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             }
         }
     }
-    let held_until = app.now() + held_for;
+    let held_until = held_until(app, message.channel, trial, held_for);
     let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
     let mut lost_replies = lost_replies(results);
     if !devices.is_empty() {
@@ -535,46 +537,25 @@ fn note_accounts(
         if names[..at].contains(name) {
             continue;
         }
-        let own = names.iter().zip(outcomes).filter(|(of, _)| *of == name).map(|(_, outcome)| outcome);
+        let own: Vec<_> =
+            names.iter().zip(outcomes).filter(|(of, _)| *of == name).map(|(_, outcome)| outcome).collect();
+        let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
+        app.unreadable_answers().report(account, &provider, own.iter().filter_map(|outcome| outcome.answer()));
         let state = account_state(own);
         if state != AccountState::Unknown {
-            let account = Account { name: *name, ..Account::of(outgoing.workspace_id, channel) };
             app.account_rates().report(account, &provider, &state, (began, app.monotonic()));
             app.account_pauses().report(account, &provider, state, app.monotonic());
         }
     }
 }
 
-/// What it means for those whom a job serves that the message expired while its account was left alone.
-pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
-    let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
+/// What it means for those whose attempt the end of the process cut off, where the provider may still tell what became of
+/// it: its answer is lost.
+pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Performed {
+    let lost = Outcome::ambiguous(Response::of_text("the server stopped before the provider had answered"));
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(lost.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
-}
-
-/// What it means for those whom a job serves that the message has expired between two attempts, or before the first.
-///
-/// Whoever may have it already is not told off. Of the others the last attempt tells what was the matter.
-pub(super) async fn expire_untried(
-    app: &App,
-    message: &Message,
-    trial: Trial,
-    addressees: &[Addressee],
-) -> Result<Performed, StoreError> {
-    let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
-    let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
-    let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
-    if last.is_none() && !addressees.iter().any(|one| one.progress.ambiguous) {
-        let unsent = Impossible::new("provider_error", "the message expired before it was sent");
-        return Ok(fail(app, message, trial, addressees, &unsent));
-    }
-    // An answer that is about nobody: what is known of a recipient counts.
-    let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
-    let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(outcome.clone()))).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Ok(Performed::without_peer(judgment, results))
 }
 
 /// What it means for those whom a job serves that nothing can be sent.
@@ -615,7 +596,7 @@ pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &
     Some(Performed::without_peer(judgment, results))
 }
 
-fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
+pub(super) fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
     let now = app.now();
     Attempt {
         number: trial.number,
@@ -623,8 +604,14 @@ fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
         now,
         next_attempt_at: next_attempt(app, message.channel, trial),
         expires_at: trial.accepted_at + trial.expiry,
-        held_until: now + HELD_FOR,
+        held_until: held_until(app, message.channel, trial, HELD_FOR),
     }
+}
+
+/// When those are tried who were not tried now. Off email that is never after the message has expired.
+fn held_until(app: &App, channel: Channel, trial: Trial, wait: Duration) -> Timestamp {
+    let (now, end) = (app.now(), trial.accepted_at + trial.expiry);
+    if channel != Channel::Email && now < end { (now + wait).min(end) } else { now + wait }
 }
 
 fn next_attempt(app: &App, channel: Channel, trial: Trial) -> Option<Timestamp> {

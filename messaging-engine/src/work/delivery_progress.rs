@@ -18,6 +18,7 @@ pub(super) struct Addressee {
 impl Addressee {
     /// What became of it.
     pub(super) fn ended(self, result: Fate) -> RecipientResult {
-        RecipientResult { recipient: self.recipient, result, ambiguous: self.progress.ambiguous }
+        let RecipientProgress { ambiguous, lost, .. } = self.progress;
+        RecipientResult { recipient: self.recipient, result, ambiguous, lost }
     }
 }

@@ -19,6 +19,7 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use crate::app::App;
+use crate::jobs::deliver_message::RecipientProgress;
 use crate::services::message_parts::{is_to_contact, offers_unsubscribe};
 use crate::work::delivery_progress::Addressee;
 
@@ -108,7 +109,8 @@ pub(super) fn results(addressee: &Addressee, outcomes: Vec<(String, Outcome)>) -
             return None;
         };
         let recipient = Recipient { kind, address, was_deferred: addressee.recipient.was_deferred };
-        Some(RecipientResult { recipient, result: Fate::Tried(outcome), ambiguous: addressee.progress.ambiguous })
+        let RecipientProgress { ambiguous, lost, .. } = addressee.progress;
+        Some(RecipientResult { recipient, result: Fate::Tried(outcome), ambiguous, lost })
     });
     judged.collect()
 }
@@ -128,7 +130,6 @@ mod tests {
     use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Response, Scope, SoftCause};
 
     use super::*;
-    use crate::jobs::deliver_message::RecipientProgress;
 
     #[test]
     fn the_best_answer_counts_and_dead_devices_speak_for_themselves() {

@@ -3,6 +3,7 @@
 mod bulk;
 mod devices;
 mod expiry;
+mod lost_answers;
 
 use std::time::Duration;
 

@@ -116,6 +116,26 @@ async fn an_account_that_rests_says_until_when() {
     assert_eq!(reason["cure"], "none is needed: it is tried again at 2026-01-31T09:16:30.000Z");
 }
 
+#[tokio::test]
+async fn an_account_that_throttled_lately_tells_why_messages_wait_for_their_turns() {
+    let product = Product::start().await;
+    let answer = Answer::new(OutcomeClass::Throttled(Scope::Account), Response::of_text("429 too fast"));
+    product.transport.outcome_next(ANN, answer.into());
+    product.send_to(ANN).await;
+    product.work().await;
+    let waits = product.send_to("bob@b.example").await;
+    let explanation = product.explained(waits).await;
+    assert_eq!(explanation["code"], "channel_throttled", "{explanation}");
+    assert!(explanation["text"].as_str().unwrap().contains("“429 too fast”"), "{explanation}");
+    assert_eq!(explanation["cure"], Value::Null);
+    assert_eq!(product.explained_contact("carl@c.example").await["would_send"], true);
+    product.work().await;
+    assert_eq!(product.explained(waits).await["code"], "delivered");
+    product.pass(SECOND * 60).await;
+    let later = product.send_to("dan@d.example").await;
+    assert_eq!(product.explained(later).await["code"], "queued");
+}
+
 /// Carries nothing, because no server of any domain can be reached.
 #[derive(Debug)]
 struct Unreachable;

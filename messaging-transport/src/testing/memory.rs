@@ -14,6 +14,7 @@ use super::outcome;
 #[derive(Debug)]
 pub struct MemoryTransport {
     acceptance: Acceptance,
+    receipts_name_messages: bool,
     state: Mutex<State>,
     /// How many attempts there were.
     attempts: watch::Sender<usize>,
@@ -41,10 +42,17 @@ impl MemoryTransport {
     pub fn new(acceptance: Acceptance) -> Self {
         Self {
             acceptance,
+            receipts_name_messages: false,
             state: Mutex::default(),
             attempts: watch::Sender::new(0),
             is_held: watch::Sender::new(false),
         }
+    }
+
+    /// The same, whose receipts name messages also where the answer was lost.
+    pub const fn whose_receipts_name_messages(mut self) -> Self {
+        self.receipts_name_messages = true;
+        self
     }
 
     /// Every attempt so far, failed ones too.
@@ -140,5 +148,9 @@ impl Transport for MemoryTransport {
             })
             .collect();
         Ok(Sent { outcomes, captured: None, dialogs: state.dialogs.pop_front().into_iter().collect() })
+    }
+
+    fn receipts_name_messages(&self) -> bool {
+        self.receipts_name_messages
     }
 }

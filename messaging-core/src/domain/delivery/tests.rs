@@ -26,6 +26,7 @@ fn check(attempt: Attempt, results: &[(RecipientKind, &str, Result)], expected: 
             recipient: Recipient::new(*kind, (*address).to_owned()),
             result: result.clone(),
             ambiguous: false,
+            lost: 0,
         })
         .collect();
     let judgment = judge(attempt, &results);
@@ -87,6 +88,7 @@ fn what_was_withheld_is_no_attempt_and_what_was_put_off_beside_it_is() {
         recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
         result: Result::Tried(outcome),
         ambiguous: false,
+        lost: 0,
     };
     let withheld = || of("c@b.co", Outcome::Withheld(String::new()));
     let soon = Attempt { held_until: Timestamp::from_millis(-1), ..attempt() };
@@ -104,7 +106,7 @@ fn who_was_erased_during_an_attempt_is_not_tried_again_and_the_message_ends() {
     {
         let result = Result::Tried(Outcome::deferred(reply(450, "4.2.1")));
         let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
-        let mut judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous: false }]);
+        let mut judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous: false, lost: 0 }]);
         judgment.forget_recipients(status);
         let events: Vec<_> = judgment.events.iter().map(|(kind, _)| format!("{kind:?}")).collect();
         assert_eq!(format!("{}; {}", judgment.status.unwrap().as_str(), events.join(" ")), expected);
@@ -118,10 +120,23 @@ fn an_end_without_a_copy_says_when_an_earlier_attempt_may_have_made_one() {
         let suppressed = || SuppressionReason::Manual;
         for result in [Result::Suppressed(suppressed()), Result::Tried(Outcome::Suppressed(suppressed()))] {
             let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
-            let judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous }]);
+            let judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous, lost: 0 }]);
             assert_eq!(judgment.events[0].1.get("ambiguous"), expected);
         }
     }
+}
+
+#[test]
+fn the_third_copy_without_an_answer_is_the_last_one_off_email() {
+    let lost = |channel, before| {
+        let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
+        let result = Result::Tried(Outcome::ambiguous(Response::of_text("lost")));
+        let result = RecipientResult { recipient, result, ambiguous: before > 0, lost: before };
+        judge(Attempt { channel, ..attempt() }, &[result]).status
+    };
+    let statuses = |channel| [0, 1, 2, 3].map(|before| lost(channel, before).unwrap().as_str());
+    assert_eq!(statuses(Channel::Sms), ["deferred", "deferred", "sent", "sent"]);
+    assert_eq!(statuses(Channel::Email), ["deferred"; 4]);
 }
 
 #[test]
@@ -130,6 +145,7 @@ fn what_was_held_is_no_attempt_either() {
         recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
         result: Result::Tried(outcome),
         ambiguous: false,
+        lost: 0,
     };
     let held = || of("c@b.co", Outcome::Held);
     assert!(judge(attempt(), &[held(), of("d@b.co", Outcome::Withheld(String::new()))]).is_withheld);
@@ -145,6 +161,7 @@ fn what_cannot_be_sent_names_copies_and_says_whether_one_may_have_arrived() {
         recipient: Recipient::new(kind, address.to_owned()),
         result: Result::Failed { reason: "render_error", message: "no".to_owned() },
         ambiguous,
+        lost: 0,
     };
     let judgment = judge(attempt(), &[failed(RecipientKind::To, TO, true), failed(RecipientKind::Cc, "c@b.co", false)]);
     assert_eq!(judgment.status, Some(MessageStatus::Failed));
@@ -166,7 +183,7 @@ fn a_provider_that_fails_is_no_bounce_unless_something_else_stood_in_the_way_too
     check(expired, &[(To, TO, failed())], "failed; Failed; open 0; suppress []");
     check(expired, &[(Cc, "c@b.co", failed())], "-; Failed; open 0; suppress []");
     for (first, expected) in [(failed(), EventKind::Failed), (deferred, EventKind::Bounce)] {
-        let of = |recipient, result| [RecipientResult { recipient, result, ambiguous: false }];
+        let of = |recipient, result| [RecipientResult { recipient, result, ambiguous: false, lost: 0 }];
         let open = judge(attempt(), &of(Recipient::new(To, TO.to_owned()), first)).open;
         let again = judge(attempt(), &of(open[0].clone(), failed())).open;
         let end = judge(expired, &of(again[0].clone(), failed()));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cure::{advice, call};
 use super::hold::{Hold, HoldReason};
-use super::obstacle::Obstacle;
+use super::obstacle::{Obstacle, quoted};
 use super::status::{EventKind, MessageStatus};
 use super::{Message, MessageEvent};
 use crate::domain::bounce::{self, BounceClass};
@@ -140,7 +140,12 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         }
         MessageStatus::Failed => {
             let (code, text, cure) = failed(message, told.text("reason"));
-            Explanation { code: code.to_owned(), text: text.to_owned(), cure, ..plain("") }
+            // What the provider said last is known where the message was tried, or its account was.
+            let text = match code {
+                "provider_error" => format!("{text}{}.", quoted(told.text("message"))),
+                _ => text.to_owned(),
+            };
+            Explanation { code: code.to_owned(), text, cure, ..plain("") }
         }
         MessageStatus::Suppressed => {
             let (code, text, cure) = suppressed(message, told.text("reason"), facts.suppression);
@@ -352,7 +357,7 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
         ),
         _ => (
             "provider_error",
-            "The provider refused the message, or could not be used until it expired.",
+            "The provider refused the message, or could not be used until it expired",
             Some(advice(
                 "Compare the settings of the channel with what the provider says in the attempts, then send again.",
             )),
@@ -620,6 +625,8 @@ mod tests {
         deferred: channel_failing | The provider of the channel refuses the account or its settings (“535 5.7.8 no”); everything on the channel waits, and one message tries every five minutes. | 2026-01-31T09:15:00.000Z | Correct the settings of the channel; they are tried at once when they are saved. listChannels /workspaces/wsp_0/channels
         queued: channel_throttled | The provider of the channel asked for a pause (“535 5.7.8 no”); everything on the channel waits until then. | 2026-01-31T09:15:00.000Z | 
         deferred: channel_throttled | The provider of the channel asked for a pause (“535 5.7.8 no”); everything on the channel waits until then. | 2026-01-31T09:15:00.000Z | 
+        queued: channel_throttled | The provider of the channel gets too many messages at a time (“535 5.7.8 no”); they leave one after another, as fast as it takes them. | 2026-01-31T09:15:00.000Z | 
+        deferred: channel_throttled | The provider of the channel gets too many messages at a time (“535 5.7.8 no”); they leave one after another, as fast as it takes them. | 2026-01-31T09:15:00.000Z | 
         queued: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
         deferred: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
         queued: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); one message tries again every few seconds. | 2026-01-31T09:15:00.000Z | 
@@ -636,6 +643,15 @@ mod tests {
             let told = shown_with(&message(MessageStatus::Deferred), &json!({"next_attempt_at": planned}), facts);
             assert!(told.contains(&later.to_string()), "{told}");
         }
+    }
+
+    #[test]
+    fn a_message_that_the_provider_refused_says_in_which_words() {
+        let words = json!({"reason": "provider_error", "message": "the provider failed until it expired: 401 no"});
+        let told = shown(&message(MessageStatus::Failed), &words, false);
+        assert!(told.contains("until it expired (“the provider failed until it expired: 401 no”)."), "{told}");
+        let other = json!({"reason": "render_error", "message": "secret"});
+        assert!(!shown(&message(MessageStatus::Failed), &other, false).contains("secret"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum ObstacleKind {
     ChannelFailing,
     /// The provider asked for a pause of the whole account.
     ChannelThrottled,
+    /// The provider said lately that it gets too many messages at a time: they leave one after another.
+    ChannelSlowed,
     /// The recipient had as many messages as the provider allows for a time.
     RecipientThrottled,
     /// No mail server of the recipient's domain could be reached: one message probes every some seconds.
@@ -37,14 +39,19 @@ pub enum ObstacleKind {
 
 impl ObstacleKind {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::ChannelFailing, Self::ChannelThrottled, Self::RecipientThrottled, Self::DomainUnreachable];
+    pub const ALL: [Self; 5] = [
+        Self::ChannelFailing,
+        Self::ChannelThrottled,
+        Self::ChannelSlowed,
+        Self::RecipientThrottled,
+        Self::DomainUnreachable,
+    ];
 
     /// The code of the explanation.
     pub const fn code(self) -> &'static str {
         match self {
             Self::ChannelFailing => "channel_failing",
-            Self::ChannelThrottled => "channel_throttled",
+            Self::ChannelThrottled | Self::ChannelSlowed => "channel_throttled",
             Self::RecipientThrottled => "recipient_throttled",
             Self::DomainUnreachable => "domain_unreachable",
         }
@@ -52,8 +59,21 @@ impl ObstacleKind {
 
     /// True where all messages on the channel wait.
     pub const fn is_of_channel(self) -> bool {
-        matches!(self, Self::ChannelFailing | Self::ChannelThrottled)
+        matches!(self, Self::ChannelFailing | Self::ChannelThrottled | Self::ChannelSlowed)
     }
+}
+
+/// The words of a peer as a sentence repeats them, with a space before; empty where nothing was said.
+pub(super) fn quoted(words: &str) -> String {
+    let words = words.trim();
+    if words.is_empty() {
+        return String::new();
+    }
+    let mut shown: String = words.chars().take(MAX_WORDS).collect();
+    if shown.len() < words.len() {
+        shown.push('…');
+    }
+    format!(" (“{shown}”)")
 }
 
 impl Obstacle {
@@ -72,6 +92,10 @@ impl Obstacle {
             ObstacleKind::ChannelThrottled => {
                 ("The provider of the channel asked for a pause", "; everything on the channel waits until then")
             }
+            ObstacleKind::ChannelSlowed => (
+                "The provider of the channel gets too many messages at a time",
+                "; they leave one after another, as fast as it takes them",
+            ),
             ObstacleKind::RecipientThrottled => {
                 ("The recipient had as many messages as the provider allows at a time", "; the next one follows soon")
             }
@@ -80,14 +104,7 @@ impl Obstacle {
                 "; one message tries again every few seconds",
             ),
         };
-        let words = self.words.as_deref().map(str::trim).filter(|words| !words.is_empty()).map(|words| {
-            let mut shown: String = words.chars().take(MAX_WORDS).collect();
-            if shown.len() < words.len() {
-                shown.push('…');
-            }
-            format!(" (“{shown}”)")
-        });
-        format!("{before}{}{after}", words.unwrap_or_default())
+        format!("{before}{}{after}", quoted(self.words.as_deref().unwrap_or_default()))
     }
 
     /// What a person of the workspace can do about it.

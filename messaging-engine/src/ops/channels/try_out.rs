@@ -157,6 +157,7 @@ async fn attempt(
     let now = cx.app.monotonic();
     cx.app.account_rates().report(account, provider, &state, (now, now));
     cx.app.account_pauses().report(account, provider, state, now);
+    cx.app.unreadable_answers().report(account, provider, outcome.answer());
     let (ok, response) = (outcome.is_accepted(), words(outcome));
     // The provider may repeat the address; who asks has just given it.
     ChannelTestView { ok, response: cx.redactor().text(response) }

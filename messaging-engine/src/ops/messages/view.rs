@@ -201,13 +201,17 @@ impl State {
         let message = held.as_ref().unwrap_or(message);
         let obstacle = match message.status {
             MessageStatus::Queued | MessageStatus::Deferred if !message.is_redacted() => {
-                let found = cx.app.obstacle_to(message.workspace_id, message.channel, &message.to).await?;
+                let found = cx.app.obstacle_of(message).await?;
                 found.map(|obstacle| obstacle.shown_to(cx.redactor()))
             }
             _ => None,
         };
+        let event = event.map(|event| {
+            let meta = cx.redactor().meta(message.channel, event.meta.clone());
+            MessageEvent { meta, ..event.clone() }
+        });
         let facts = Facts {
-            event,
+            event: event.as_ref(),
             paused_since,
             suppression,
             obstacle: obstacle.as_ref(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, Scope};
@@ -29,6 +30,29 @@ impl Product {
         let id = self.send(&message(Channel::Sms, json!({"options": options}))).await;
         self.work().await;
         id
+    }
+
+    /// A text message with eight seconds to live, behind which another one goes by Telegram.
+    async fn short_lived(&self) -> MessageId {
+        let fallback = json!([{"channel": "telegram", "to": "4711", "text": "Hello"}]);
+        let options = json!({"ttl": 8});
+        self.send(&message(Channel::Sms, json!({"options": options, "fallback": fallback}))).await
+    }
+
+    /// The messages that follow another one.
+    async fn followers(&self, first: MessageId) -> usize {
+        let listed = self.get(&self.caller, "/messages").await;
+        listed["data"].as_array().unwrap().iter().filter(|one| one["fallback_of"] == json!(first)).count()
+    }
+
+    /// Has no more messages leave over the account of text messages than so many a second.
+    async fn paced(&self, max_rate: f64) {
+        let stored = self.store.channel(self.workspace, Channel::Sms).await.unwrap().unwrap();
+        let mut settings = stored.record;
+        settings.config.insert("max_rate".to_owned(), json!(max_rate));
+        self.commit(Changes::from_iter([Write::PutChannel(settings, Expect::Revision(stored.revision))])).await;
+        // Another process changed it: what this one remembers expires.
+        self.pass(2 * SECOND).await;
     }
 
     fn attempts_of(&self) -> usize {
@@ -124,4 +148,49 @@ async fn a_recipient_who_was_in_the_way_bounces_when_the_time_is_over() {
     product.pass(5 * SECOND).await;
     product.pass(5 * SECOND).await;
     assert_eq!(product.story(id).await, "bounced: Queued Deferred Deferred Bounce");
+}
+
+#[tokio::test]
+async fn it_ends_at_its_moment_also_while_nothing_leaves_over_its_account() {
+    let rests = Answer::new(OutcomeClass::Throttled(Scope::Account), Response::of_text("not now")).wait(60 * SECOND);
+    let stops = outcome(OutcomeClass::Auth);
+    for (case, last) in [("rests", Some(rests.into())), ("stopped", Some(stops)), ("paced", None)] {
+        let product = Product::start().await.on_every_channel().await;
+        if last.is_none() {
+            product.paced(0.05).await;
+        }
+        product.tried(json!({}), last.clone()).await;
+        // Its lane is held.
+        let plain = product.send(&message(Channel::Sms, json!({}))).await;
+        let id = product.short_lived().await;
+        product.pass(8 * SECOND - Duration::from_millis(1)).await;
+        assert_eq!((product.story(id).await, product.followers(id).await), ("queued: Queued".to_owned(), 0), "{case}");
+        product.pass(Duration::from_millis(1)).await;
+        let report = product.report(id).await;
+        assert_eq!(product.story(id).await, "failed: Queued Failed", "{case}");
+        let end = report.events.last().unwrap();
+        assert_eq!(end.at.since(report.created_at), 8 * SECOND);
+        assert_eq!(end.meta["reason"], "provider_error");
+        let words = if last.is_some() { "not now" } else { "the provider takes no more messages at a time" };
+        assert!(end.meta["message"].as_str().unwrap().ends_with(words), "{case}: {:?}", end.meta);
+        assert_eq!(
+            (product.followers(id).await, product.story(plain).await),
+            (1, "queued: Queued".to_owned()),
+            "{case}"
+        );
+        let texts = product.transport.sent().into_iter().filter(|sent| sent.recipients == [PHONE]).count();
+        assert_eq!(texts, 1, "{case}: nothing is attempted");
+    }
+}
+
+#[tokio::test]
+async fn what_has_little_time_is_tried_soon_under_new_settings() {
+    let product = Product::start().await.on_every_channel().await;
+    product.tried(json!({}), [outcome(OutcomeClass::Auth)]).await;
+    let id = product.send(&message(Channel::Sms, json!({"options": {"ttl": 60}}))).await;
+    product.pass(10 * SECOND).await;
+    assert_eq!((product.story(id).await.as_str(), product.attempts_of()), ("queued: Queued", 1));
+    let product = product.on_every_channel().await;
+    product.pass(6 * SECOND).await;
+    assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }
