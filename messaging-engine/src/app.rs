@@ -10,6 +10,7 @@ pub(crate) mod cache;
 pub(crate) mod caches;
 pub(crate) mod campaign_pace;
 pub(crate) mod capacity;
+pub(crate) mod chat_order;
 pub mod checks;
 pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
@@ -65,6 +66,7 @@ pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
 use campaign_pace::CampaignPace;
+use chat_order::ChatOrder;
 use checks::KnownChecks;
 use compiled_templates::CompiledVersions;
 use compiled_texts::CompiledTexts;
@@ -128,6 +130,7 @@ pub(crate) struct Shared {
     pub(crate) fence: KnownFence,
     /// Accounts at providers that are left alone for a while.
     pub(crate) account_pauses: Arc<AccountPauses>,
+    pub(crate) chat_order: Arc<ChatOrder>,
     /// How fast messages leave over accounts at providers.
     pub(crate) account_rates: AccountRates,
     /// Accounts at providers whose answers cannot be read.

@@ -2,11 +2,12 @@
 //!
 //! Schemas are those of the input and output types. A type that is both read and written can have two:
 //! a member that may be left out in a request is always there in an answer. The one for requests is
-//! then named `…Input`.
+//! then named `…Input`. The settings of providers are described by their table (`openapi/providers.rs`).
 
 pub(crate) mod examples;
 mod links;
 mod parameters;
+mod providers;
 mod responses;
 mod schemas;
 mod tags;
@@ -71,6 +72,7 @@ pub(crate) fn document_at(prefix: &str) -> Value {
         }
     }
     schemas.extend(responses::schemas());
+    providers::describe(&mut schemas);
     sort(&mut schemas);
     add_links(&mut paths, &schemas);
     let mut document = json!({

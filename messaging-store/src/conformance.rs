@@ -261,7 +261,8 @@ macro_rules! conformance_tests {
                 erased_events_go_in_slices, unique_ids_are_forgotten,
                 unique_ids_dated_in_the_future_are_passed_over,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            provider_links: a_name_leads_to_its_message, a_message_has_the_newest_of_its_names, other_accounts_are_not_there,
+            provider_links: a_name_leads_to_its_message, several_names_lead_to_their_messages,
+                a_message_has_the_newest_of_its_names, other_accounts_are_not_there,
                 old_names_go_when_new_ones_come, what_came_in_is_noted_once;
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,

@@ -54,6 +54,7 @@ impl Sandbox {
             channel: outgoing.content.channel(),
             provider: NAME.to_owned(),
             provider_message_id: name.clone(),
+            spellings: Vec::new(),
         };
         let read = OutcomeClass::Accepted(Acceptance::Delivered);
         let receipt = Receipt::Read(Answer::new(read, Response::of_text("read")));

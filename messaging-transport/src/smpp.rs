@@ -2,12 +2,14 @@
 //!
 //! Each account has one session, bound as a transceiver as long as the account is used: over it messages leave, and
 //! receipts and messages of recipients come in, which have no other proof than that it is ours. It is opened by the
-//! first message, kept alive, and opened again when it breaks. As many messages wait for an answer at a time as the
-//! window has places.
+//! first message, kept alive, and opened again when it breaks; where it is refused, every five minutes. It ends when its
+//! channel has other settings or none. As many messages wait for an answer at a time as the window has places.
 
 mod answer;
+mod codec;
 mod encoding;
 mod incoming;
+mod names;
 mod open;
 mod parts;
 mod session;
@@ -34,7 +36,7 @@ use crate::provider::granted;
 use crate::smtp::{Tls, Trust};
 use open::Opener;
 use parts::Group;
-use session::{Session, Submitted};
+use session::{Owner, Session, Submitted};
 use settings::Account;
 
 /// The most accounts that are bound at a time; of more the one that was used the longest ago is unbound.
@@ -106,7 +108,7 @@ impl Smpp {
     }
 
     /// The session of an account. That of settings which were replaced is unbound when nobody uses it any more.
-    fn session(&self, workspace: WorkspaceId, account: &Account) -> Arc<Session> {
+    fn session(&self, workspace: WorkspaceId, account: &Account, settings: &Arc<Map<String, Value>>) -> Arc<Session> {
         let sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.uses += 1;
@@ -119,10 +121,14 @@ impl Smpp {
             return Arc::clone(&kept.session);
         }
         if sessions.by_workspace.len() >= MAX_SESSIONS && !sessions.by_workspace.contains_key(&workspace) {
+            sessions.by_workspace.retain(|_, kept| !kept.session.has_ended());
+        }
+        if sessions.by_workspace.len() >= MAX_SESSIONS && !sessions.by_workspace.contains_key(&workspace) {
             let oldest = sessions.by_workspace.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
             oldest.and_then(|oldest| sessions.by_workspace.remove(&oldest));
         }
-        let session = Arc::new(Session::start(workspace, account.clone(), Arc::clone(&self.opener), sink));
+        let owner = Owner { workspace, settings: Arc::clone(settings), sink };
+        let session = Arc::new(Session::start(owner, account.clone(), Arc::clone(&self.opener)));
         let kept = Kept { account: account.clone(), session: Arc::clone(&session), used };
         sessions.by_workspace.insert(workspace, kept);
         session
@@ -176,6 +182,7 @@ async fn submit_parts(session: &Session, account: &Account, to: &Recipient<'_>, 
         }
     }
     let segments = u16::try_from(count).ok();
+    let first = first.filter(|id| !id.is_empty());
     let provider = ProviderAnswer { message_id: first, segments, ..ProviderAnswer::default() };
     answer::accepted().provider(provider)
 }
@@ -199,7 +206,7 @@ impl Transport for Smpp {
         if parts.bodies.len() > usize::from(u8::MAX) {
             return Err(TransportError::Content("the text has too many parts".to_owned()));
         }
-        let session = self.session(outgoing.workspace_id, &account);
+        let session = self.session(outgoing.workspace_id, &account, &outgoing.settings);
         let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
         for number in &outgoing.recipients {
             let recipient = Recipient { number, parts: &parts };

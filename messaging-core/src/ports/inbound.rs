@@ -7,6 +7,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::store::StoreError;
 use crate::domain::channel::Channel;
@@ -123,6 +124,16 @@ pub trait ProviderSink: Send + Sync + 'static {
 
     /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError>;
+
+    /// Whether a channel has this provider with these settings at present, but for how fast messages leave. A connection
+    /// that a transport keeps by settings which were replaced or removed has to end.
+    async fn has_settings(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<bool, InboundError>;
 }
 
 /// Which message a receipt is about.
@@ -146,6 +157,10 @@ pub enum ReceiptLink {
         provider: String,
         /// Its name for the message.
         provider_message_id: String,
+        /// Other spellings of that name, for a provider that does not keep to one. They count where no message has the
+        /// name itself, and only if they lead to one message alone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        spellings: Vec<String>,
     },
 }
 

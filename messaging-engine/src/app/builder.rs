@@ -186,6 +186,7 @@ impl Builder {
             work: WorkSignal::default(),
             fence: KnownFence::default(),
             account_pauses: Arc::default(),
+            chat_order: Arc::default(),
             account_rates: super::account_rates::AccountRates::default(),
             unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
             campaign_pace: super::campaign_pace::CampaignPace::default(),

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::receipt::Receipt;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
+use serde_json::{Map, Value};
 
 use super::{App, Shared};
 
@@ -37,6 +39,16 @@ impl ProviderSink for WeakApp {
 
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
         ProviderSink::receive_message(&self.app()?, message).await
+    }
+
+    async fn has_settings(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<bool, InboundError> {
+        self.app()?.has_settings(workspace, channel, provider, settings).await
     }
 }
 

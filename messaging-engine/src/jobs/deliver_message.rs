@@ -9,6 +9,7 @@ use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::domain::retry;
 use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ports::store::ClaimedJob;
 use messaging_core::ports::transport::Outcome;
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -44,9 +45,20 @@ pub struct DeliverMessage {
     /// What an automation asks for whose message is marketing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marketing: Option<MarketingTerms>,
+    /// The recipient, on a channel whose chats keep their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chat: Option<RecipientKey>,
     /// Off email: how long it is tried at most, in seconds, as its request says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<u32>,
+}
+
+/// A chat of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Chat {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) channel: Channel,
+    pub(crate) recipient: RecipientKey,
 }
 
 /// What an automation asks for whose message is marketing: the last look right before the attempt heeds it.
@@ -119,7 +131,7 @@ impl DeliverMessage {
         message.campaign_id.map_or_else(|| of(JobClass::Transactional), |id| of(JobClass::Bulk).of_sender(id))
     }
 
-    const fn in_lane(message: &Message, lane: Lane) -> Self {
+    fn in_lane(message: &Message, lane: Lane) -> Self {
         Self {
             workspace_id: message.workspace_id,
             message_id: message.id,
@@ -131,8 +143,26 @@ impl DeliverMessage {
             released_at: None,
             reserved_at: None,
             marketing: None,
+            chat: keeps_order(message.channel).then(|| RecipientKey::of(&message.to)),
             ttl: None,
         }
+    }
+
+    /// The chat whose order a claimed job keeps, if it is the delivery of a message to one.
+    pub(crate) fn chat_of(job: &ClaimedJob) -> Option<Chat> {
+        /// What of the payload names the chat.
+        #[derive(Deserialize)]
+        struct Named {
+            workspace_id: WorkspaceId,
+            chat: Option<RecipientKey>,
+        }
+        let resource = job.handle.lane.resource();
+        let channel = Channel::ALL.into_iter().find(|channel| channel.as_str() == resource)?;
+        if job.kind != Self::KIND || !keeps_order(channel) {
+            return None;
+        }
+        let Named { workspace_id: workspace, chat } = serde_json::from_slice(&job.payload).ok()?;
+        Some(Chat { workspace, channel, recipient: chat? })
     }
 }
 
@@ -147,6 +177,11 @@ impl JobData for DeliverMessage {
     fn claimed_in(&mut self, lane: &Lane) {
         self.lane = lane.clone();
     }
+}
+
+/// Whether messages to one recipient leave in the order in which they were accepted.
+const fn keeps_order(channel: Channel) -> bool {
+    matches!(channel, Channel::Telegram)
 }
 
 /// The lane of a payload that nobody has claimed yet.

@@ -197,6 +197,7 @@ impl App {
                 channel,
                 provider: provider.to_owned(),
                 provider_message_id: name,
+                spellings: Vec::new(),
             },
         };
         self.receive_receipt(&link, &receipt).await

@@ -42,15 +42,32 @@ impl App {
         .await
     }
 
-    /// The message that a receipt is about, if it is known.
+    /// The message that a receipt is about, if it is known by its name.
     pub(crate) async fn receipted(&self, about: &ReceiptLink) -> Result<Option<(WorkspaceId, MessageId)>, StoreError> {
         match about {
             ReceiptLink::Message { workspace_id, message_id } => Ok(Some((*workspace_id, *message_id))),
-            ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id } => {
+            ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id, .. } => {
                 let found =
                     self.store().message_of_provider(*workspace_id, *channel, provider, provider_message_id).await?;
                 Ok(found.map(|message| (*workspace_id, message)))
             }
+        }
+    }
+
+    /// The message that a receipt is about which has its name in another spelling. Asked when the name itself has had
+    /// time to become known: who has it goes before.
+    pub(crate) async fn receipted_otherwise(
+        &self,
+        about: &ReceiptLink,
+    ) -> Result<Option<(WorkspaceId, MessageId)>, StoreError> {
+        let ReceiptLink::Provider { workspace_id, channel, provider, spellings, .. } = about else { return Ok(None) };
+        if spellings.is_empty() {
+            return Ok(None);
+        }
+        let found = self.store().messages_of_provider(*workspace_id, *channel, provider, spellings).await?;
+        match found[..] {
+            [only] => Ok(Some((*workspace_id, only))),
+            _ => Ok(None),
         }
     }
 

@@ -10,6 +10,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::link_token::ReturnPurpose;
 use messaging_core::domain::message::{Message, MessageContent};
+use messaging_core::domain::provider::MAX_RATE;
 use messaging_core::domain::receipt::Receipt;
 use messaging_core::domain::recipients::{self, Recipient};
 use messaging_core::domain::report::Report;
@@ -20,6 +21,7 @@ use messaging_core::domain::{address, content};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::error::Error;
@@ -44,6 +46,25 @@ impl ProviderSink for App {
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
         Self::receive_message(self, message).await.map_err(InboundError::new)
     }
+
+    async fn has_settings(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<bool, InboundError> {
+        let present = self.provider(workspace, channel).await.map_err(InboundError::new)?;
+        Ok(present.is_some_and(|present| present.name == provider && is_same_account(&present.settings, settings)))
+    }
+}
+
+/// Whether settings name the same account in the same way: they may differ in how fast messages leave.
+fn is_same_account(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let is_in = |settings: &Map<String, Value>, (name, value): (&String, &Value)| {
+        name == MAX_RATE || settings.get(name).unwrap_or(&Value::Null) == value
+    };
+    one.iter().all(|member| is_in(other, member)) && other.iter().all(|member| is_in(one, member))
 }
 
 impl App {

@@ -59,6 +59,13 @@ impl Job for DeliverMessage {
             return let_go(cx, &message, &self).await;
         }
         if let Some(wait) = message.hold.and_then(|hold| hold.scheduled_in(cx.app.now())) {
+            cx.leave_chat();
+            return Ok(cx.put_back(wait, false).await?);
+        }
+        // What has expired is not attempted, and waits for nobody.
+        if cx.app.now() < self.accepted_at(&message) + self.expiry(&cx.app, &message)
+            && let Err(wait) = cx.turn_in_chat().await
+        {
             return Ok(cx.put_back(wait, false).await?);
         }
         let first_look = match self.look(cx, &message).await? {

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use messaging_core::changes::{Changes, JobHandle, PutBack, Reschedule, Write};
@@ -13,6 +13,7 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::app::account_rates::Turn;
+use crate::app::chat_order::Place;
 use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
 
@@ -61,14 +62,16 @@ pub(crate) struct JobContext {
     handle: JobHandle,
     /// When this run began.
     began: Timestamp,
+    /// The place of its message in the order of its chat.
+    place: Option<Arc<Place>>,
     /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
     waited: Arc<AtomicU64>,
 }
 
 impl JobContext {
-    pub(super) fn new(app: App, failures: u32, handle: JobHandle) -> Self {
+    pub(super) fn new(app: App, failures: u32, handle: JobHandle, place: Option<Place>) -> Self {
         let began = app.now();
-        Self { app, failures, handle, began, waited: Arc::default() }
+        Self { app, failures, handle, began, place: place.map(Arc::new), waited: Arc::default() }
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
@@ -90,6 +93,31 @@ impl JobContext {
             self.waited.fetch_add(millis, Ordering::Relaxed);
             // Never longer than a moment, which passes whatever is done to the product's clock.
             tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Waits a moment until what was to leave to the same chat before has left; after how long to ask again, if that
+    /// takes longer.
+    pub(super) async fn turn_in_chat(&self) -> Result<(), Duration> {
+        let Some(place) = &self.place else { return Ok(()) };
+        let began = Instant::now();
+        let turn = place.turn(|| self.app.monotonic()).await;
+        let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(millis, Ordering::Relaxed);
+        turn
+    }
+
+    /// Nobody else's message to the chat waits for this run.
+    pub(super) fn leave_chat(&self) {
+        if let Some(place) = &self.place {
+            place.give_up();
+        }
+    }
+
+    /// Called before the commit: right after it the next run of the job may be in this place.
+    fn put_off_in_chat(&self, due_at: Timestamp) {
+        if let Some(place) = &self.place {
+            place.put_off(due_at.since(self.app.now()), self.app.monotonic());
         }
     }
 
@@ -123,7 +151,9 @@ impl JobContext {
     /// lost, what is refused for good, and a store that is closed or broken are the only other ends.
     pub(crate) async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::FinishJob(self.handle.clone()));
-        self.settle(changes).await
+        self.settle(changes).await?;
+        self.leave_chat();
+        Ok(())
     }
 
     /// Commits the outcome and puts the job, changed, back for later. As persistent as [`JobContext::finish`].
@@ -138,6 +168,7 @@ impl JobContext {
             self.handle.clone(),
             Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() },
         ));
+        self.put_off_in_chat(due_at);
         Ok(self.settle(changes).await?)
     }
 
@@ -152,6 +183,7 @@ impl JobContext {
     pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
         let at = self.app.now();
         let write = Write::PutJobBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure });
+        self.put_off_in_chat(at + wait);
         self.settle(Changes::from_iter([write])).await
     }
 

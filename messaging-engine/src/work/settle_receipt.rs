@@ -7,7 +7,11 @@ use crate::work::job::{Job, JobContext, JobError};
 
 impl Job for SettleReceipt {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
-        if let Some((workspace, message)) = cx.app.receipted(&self.about).await? {
+        let found = match cx.app.receipted(&self.about).await? {
+            Some(found) => Some(found),
+            None => cx.app.receipted_otherwise(&self.about).await?,
+        };
+        if let Some((workspace, message)) = found {
             // A commit of its own: that it may happen twice changes nothing.
             return match cx.app.settle_receipt(workspace, message, &self.receipt).await {
                 Ok(()) => Ok(cx.finish(Changes::default()).await?),

@@ -195,6 +195,7 @@ async fn a_receipt_in_time_keeps_the_next_message_from_being_sent() {
         channel: Channel::Sms,
         provider: "sandbox".to_owned(),
         provider_message_id: "p-1".to_owned(),
+        spellings: Vec::new(),
     };
     let class = OutcomeClass::Accepted(Acceptance::Delivered);
     let receipt = Receipt::Outcome(Answer::new(class, Response::of_text("arrived")));

@@ -11,9 +11,9 @@ use messaging_core::ports::inbound::{ProviderSink as _, ReceiptLink};
 use messaging_core::ports::transport::{
     Acceptance, AddressFault, Answer, Outcome, OutcomeClass, ProviderAnswer, Response, SoftCause,
 };
-use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
+use messaging_engine::ops::channels::{ChannelInput, ChannelPath, DeleteChannel, SetChannel};
 use messaging_transport::testing::MemoryTransport;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::Product;
 
@@ -55,6 +55,7 @@ impl Product {
             channel: Channel::Sms,
             provider: "sandbox".to_owned(),
             provider_message_id: name.to_owned(),
+            spellings: Vec::new(),
         }
     }
 
@@ -101,6 +102,64 @@ async fn a_receipt_finds_its_message_by_token_or_by_the_providers_name() {
     product.app.receive_receipt(&product.named("SM1"), &of(OutcomeClass::Soft(SoftCause::Unknown))).await.unwrap();
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered Open");
     assert_eq!(product.last_meta(id).await, json!({"recipient": TO, "source": "read_receipt"}));
+}
+
+#[tokio::test]
+async fn a_receipt_finds_its_message_by_another_spelling_that_no_other_has() {
+    let product = Product::with_sms().await;
+    let mut ids = Vec::new();
+    for name in ["1F3A", "7995", "1F3B", "1F3C", "007996"] {
+        product.transport.outcome_next(TO, taken_as(name));
+        ids.push(product.text_message().await);
+        product.work().await;
+    }
+    for (name, other) in [("7994", &["0007994", "1F3A"][..]), ("7995", &["1F3B"]), ("7996", &["1F3C", "007996"])] {
+        let ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id, .. } = product.named(name)
+        else {
+            unreachable!()
+        };
+        let spellings = other.iter().map(|one| (*one).to_owned()).collect();
+        let about = ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id, spellings };
+        product.app.receive_receipt(&about, &delivered()).await.unwrap();
+    }
+    product.pass(Duration::from_secs(2)).await;
+    let mut stories = Vec::new();
+    for id in ids {
+        stories.push(product.story(id).await);
+    }
+    let (sent, delivered) = ("sent: Queued Sent", "delivered: Queued Sent Delivered");
+    // The name itself goes first, and what two messages may be called means neither.
+    assert_eq!(stories, [delivered, delivered, sent, sent, sent]);
+}
+
+#[tokio::test]
+async fn a_transport_is_told_whether_a_channel_still_has_its_settings() {
+    let product = Product::with_sms().await;
+    let path = || ChannelPath { workspace_id: product.workspace, channel: Channel::Sms };
+    let set = async |changed: &str, value: Value| {
+        let mut input = ChannelInput::new("smpp");
+        let mut config = json!({"host": "smsc.example", "port": 2775, "system_id": "acme", "password": "passw0rd",
+            "sender": "ACME"});
+        config[changed] = value;
+        input.config = config.as_object().cloned();
+        product.app.run(SetChannel).path(path()).body(input).by(&product.caller).await.unwrap();
+    };
+    set("port", json!(2775)).await;
+    let used = product.app.provider(product.workspace, Channel::Sms).await.unwrap().unwrap().settings;
+    let has = async |provider: &str| {
+        product.app.has_settings(product.workspace, Channel::Sms, provider, &used).await.unwrap()
+    };
+    assert_eq!((has("smpp").await, has("sandbox").await), (true, false));
+    set("max_rate", json!(5)).await;
+    assert!(has("smpp").await, "the account is the same");
+    for (changed, value) in [("password", json!("another")), ("tls", json!(true)), ("port", json!(2776))] {
+        set(changed, value).await;
+        assert!(!has("smpp").await, "{changed}");
+    }
+    set("port", json!(2775)).await;
+    assert!(has("smpp").await);
+    product.app.run(DeleteChannel).path(path()).by(&product.caller).await.unwrap();
+    assert!(!has("smpp").await);
 }
 
 #[tokio::test]

@@ -239,6 +239,7 @@ macro_rules! for_every_read {
             }
             impl ProviderLinks {
                 message_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, provider_message_id: &str) -> Option<MessageId>;
+                messages_of_provider(workspace: WorkspaceId, channel: Channel, provider: &str, names: &[String]) -> Vec<MessageId>;
                 provider_of_message(workspace: WorkspaceId, message: MessageId) -> Option<ProviderLink>;
                 is_inbound_noted(workspace: WorkspaceId, channel: Channel, key: InboundKey) -> bool;
             }

@@ -46,6 +46,28 @@ pub async fn a_name_leads_to_its_message(store: &dyn Store) {
     assert_eq!(found(store, workspace, "sm1").await, None, "names are compared as they are");
 }
 
+/// Several names at once lead to their messages, each once, within their account.
+pub async fn several_names_lead_to_their_messages(store: &dyn Store) {
+    let workspace = id();
+    let (first, second) = (link(workspace, "1F3A", NOW), link(workspace, "0000007994", NOW));
+    let again = ProviderLink { provider_message_id: "1f3a".to_owned(), ..first.clone() };
+    put(store, [keep(&first), keep(&second), keep(&again), keep(&link(id(), "7994", NOW))]).await;
+    let found = async |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut found = store.messages_of_provider(workspace, Channel::Sms, "twilio", &names).await.unwrap();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found(&["7994", "1F3A", "1f3a"]).await, [first.message_id]);
+    let mut both = [first.message_id, second.message_id];
+    both.sort_unstable();
+    assert_eq!(found(&["1F3A", "0000007994"]).await, both);
+    assert_eq!(found(&["7994", "it's"]).await, []);
+    assert_eq!(found(&[]).await, []);
+    let names = ["1F3A".to_owned()];
+    assert_eq!(store.messages_of_provider(workspace, Channel::Sms, "vonage", &names).await.unwrap(), []);
+}
+
 /// A message that several attempts were taken of has the newest of its names, within its workspace.
 pub async fn a_message_has_the_newest_of_its_names(store: &dyn Store) {
     let workspace = id();

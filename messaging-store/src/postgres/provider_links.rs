@@ -75,6 +75,20 @@ impl ProviderLinks for PostgresStore {
         self.reads.one(SQL, key, |row| id(row, 0)).await
     }
 
+    async fn messages_of_provider(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        names: &[String],
+    ) -> Result<Vec<MessageId>, StoreError> {
+        const SQL: &str = "SELECT DISTINCT message FROM provider_links
+            WHERE workspace = $1 AND channel = $2 AND provider = $3 AND name = ANY ($4)";
+        let (provider, names) = (provider.to_owned(), names.to_vec());
+        let key = params![uuid(workspace), number(&Channel::ALL, &channel), provider, names];
+        self.reads.many(SQL, key, |row| id(row, 0)).await
+    }
+
     async fn provider_of_message(
         &self,
         workspace: WorkspaceId,

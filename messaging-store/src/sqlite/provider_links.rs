@@ -8,10 +8,11 @@ use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{ProviderLinks, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
+use serde_json::Value;
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
-use super::query::one;
+use super::query::{many, one};
 use super::row::{number, numbered, time};
 
 /// How many old ones go when a new one comes: more than one, so that they become fewer.
@@ -80,6 +81,24 @@ impl ProviderLinks for SqliteStore {
             .point_read(move |connection| {
                 let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), provider, name];
                 one(connection, SQL, key, |row| Ok(MessageId::from_bytes(row.get(0)?)))
+            })
+            .await
+    }
+
+    async fn messages_of_provider(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        names: &[String],
+    ) -> Result<Vec<MessageId>, StoreError> {
+        const SQL: &str = "SELECT DISTINCT message FROM provider_links
+            WHERE workspace = ?1 AND channel = ?2 AND provider = ?3 AND name IN (SELECT value FROM json_each(?4))";
+        let (provider, names) = (provider.to_owned(), Value::from(names).to_string());
+        self.readers
+            .point_read(move |connection| {
+                let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), provider, names];
+                many(connection, SQL, key, |row| Ok(MessageId::from_bytes(row.get(0)?)))
             })
             .await
     }

@@ -6,7 +6,6 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::ports::transport::TransportError;
 use rusmpp::pdus::BindTransceiver;
-use rusmpp::tokio_codec::CommandCodec;
 use rusmpp::types::COctetString;
 use rusmpp::values::InterfaceVersion;
 use rusmpp::{Command, CommandId, CommandStatus};
@@ -17,6 +16,7 @@ use tokio_util::codec::Framed;
 use url::Url;
 
 use super::answer;
+use super::codec::PduCodec;
 use super::settings::Account;
 use crate::dns::Dns;
 use crate::guard::{Guard, Refusal, private_address};
@@ -28,16 +28,13 @@ const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// How long a TLS handshake, and a bind, may take.
 const STEP_TIME: Duration = Duration::from_secs(10);
 
-/// The longest PDU that is read: a message of 64 KiB with what is around it.
-const MAX_PDU: usize = 66 << 10;
-
 /// A connection, with or without TLS.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// A connection that carries PDUs.
-pub(super) type Link = Framed<Box<dyn Duplex>, CommandCodec>;
+pub(super) type Link = Framed<Box<dyn Duplex>, PduCodec>;
 
 /// Opens sessions.
 pub(super) struct Opener {
@@ -56,7 +53,7 @@ impl Opener {
         } else {
             Box::new(stream)
         };
-        let mut link = Framed::new(stream, CommandCodec::new().with_max_length(MAX_PDU));
+        let mut link = Framed::new(stream, PduCodec);
         timeout(STEP_TIME, bind(&mut link, account)).await.map_err(|_| unreachable("the bind was not answered"))??;
         Ok(link)
     }
@@ -91,8 +88,8 @@ async fn bind(link: &mut Link, account: &Account) -> Result<(), Answer> {
     let lost = || unreachable("the connection broke within the bind");
     link.send(Command::new(CommandStatus::EsmeRok, 1, request)).await.map_err(|_| lost())?;
     loop {
-        let command = link.next().await.ok_or_else(lost)?.map_err(|_| lost())?;
-        match (command.id(), u32::from(command.status())) {
+        let header = link.next().await.ok_or_else(lost)?.map_err(|_| lost())?.header();
+        match (header.id, header.status) {
             (CommandId::BindTransceiverResp, 0) => return Ok(()),
             (CommandId::BindTransceiverResp | CommandId::GenericNack, status) => return Err(answer::bound(status)),
             _ => {}

@@ -1,12 +1,17 @@
 //! The parts of messages that were submitted in several: a message is delivered when all of them are, and the first
 //! failure of one is its failure.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use super::names::{has_letters, other_spellings};
 
 /// The most parts whose receipts are waited for; of more the oldest are forgotten, and what is reported of them is
 /// about the message with their own name.
 const MAX_PARTS: usize = 100_000;
+
+/// The most names of messages of one part that are remembered, the newest.
+const MAX_SINGLE: usize = 20_000;
 
 /// The parts of one message.
 #[derive(Debug)]
@@ -54,6 +59,11 @@ impl Group {
 pub(super) struct Parts {
     by_id: HashMap<String, Part>,
     order: VecDeque<String>,
+    /// The names of messages that have one part.
+    single: HashSet<String>,
+    single_order: VecDeque<String>,
+    /// Whether receipts are known to spell names in hexadecimal.
+    is_hexadecimal: bool,
 }
 
 #[derive(Debug)]
@@ -62,9 +72,19 @@ struct Part {
     has_ended: bool,
 }
 
+/// The message that a receipt is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The message center's name for it.
+    pub(super) name: String,
+    /// Other spellings of a name that was not given since the process started: one of them may be the message's.
+    pub(super) spellings: Vec<String>,
+}
+
 impl Parts {
-    /// A part was taken and got this name.
-    pub(super) fn taken(&mut self, id: &str, group: Arc<Group>) {
+    /// A part was taken and got this name; without a group it is the only one of its message.
+    pub(super) fn taken(&mut self, id: &str, group: Option<Arc<Group>>) {
+        let Some(group) = group else { return self.note_single(id) };
         group.state.lock().unwrap_or_else(PoisonError::into_inner).first.get_or_insert_with(|| id.to_owned());
         if self.order.len() >= MAX_PARTS
             && let Some(oldest) = self.order.pop_front()
@@ -75,17 +95,45 @@ impl Parts {
         self.order.push_back(id.to_owned());
     }
 
-    /// What is reported of a name: the name of the message that it is about, if that tells what became of it.
-    pub(super) fn ended(&mut self, id: &str, is_delivered: bool) -> Option<String> {
-        match self.by_id.get_mut(id) {
+    fn note_single(&mut self, id: &str) {
+        if self.single_order.len() >= MAX_SINGLE
+            && let Some(oldest) = self.single_order.pop_front()
+        {
+            self.single.remove(&oldest);
+        }
+        if self.single.insert(id.to_owned()) {
+            self.single_order.push_back(id.to_owned());
+        }
+    }
+
+    /// What is reported of a name: the message that it is about, if that tells what became of it.
+    pub(super) fn ended(&mut self, id: &str, is_delivered: bool) -> Option<Named> {
+        self.is_hexadecimal |= has_letters(id);
+        let (name, spellings) = match self.find(id) {
+            Some(name) => (name, Vec::new()),
+            None => (id.to_owned(), other_spellings(id, self.is_hexadecimal)),
+        };
+        match self.by_id.get_mut(&name) {
             // The second report of a part says nothing new.
             Some(part) if part.has_ended => None,
             Some(part) => {
                 part.has_ended = true;
-                part.group.ended(is_delivered)
+                part.group.ended(is_delivered).map(|name| Named { name, spellings: Vec::new() })
             }
-            None => Some(id.to_owned()),
+            None => Some(Named { name, spellings }),
         }
+    }
+
+    /// The name that was given to the part which a receipt calls so: the same one, else the only one that is the same
+    /// number.
+    fn find(&self, id: &str) -> Option<String> {
+        let is_given = |name: &str| self.by_id.contains_key(name) || self.single.contains(name);
+        if is_given(id) {
+            return Some(id.to_owned());
+        }
+        let mut given = other_spellings(id, self.is_hexadecimal).into_iter().filter(|name| is_given(name));
+        let only = given.next()?;
+        given.next().is_none().then_some(only)
     }
 }
 
@@ -96,30 +144,34 @@ mod tests {
     fn three() -> (Parts, Arc<Group>) {
         let (mut parts, group) = (Parts::default(), Arc::new(Group::of(3)));
         for id in ["a", "b", "c"] {
-            parts.taken(id, Arc::clone(&group));
+            parts.taken(id, Some(Arc::clone(&group)));
         }
         (parts, group)
+    }
+
+    fn name(named: Option<Named>) -> Option<String> {
+        named.map(|named| named.name)
     }
 
     #[test]
     fn a_message_is_delivered_when_all_of_its_parts_are() {
         let (mut parts, _) = three();
-        assert_eq!(parts.ended("c", true), None);
-        assert_eq!(parts.ended("a", true), None);
-        assert_eq!(parts.ended("a", true), None, "it is reported twice");
-        assert_eq!(parts.ended("b", true).as_deref(), Some("a"), "it has the name of its first part");
-        assert_eq!(parts.ended("alone", true).as_deref(), Some("alone"));
+        assert_eq!(name(parts.ended("c", true)), None);
+        assert_eq!(name(parts.ended("a", true)), None);
+        assert_eq!(name(parts.ended("a", true)), None, "it is reported twice");
+        assert_eq!(name(parts.ended("b", true)).as_deref(), Some("a"), "it has the name of its first part");
+        assert_eq!(name(parts.ended("alone", true)).as_deref(), Some("alone"));
     }
 
     #[test]
     fn the_failure_of_a_part_is_that_of_the_message_once() {
         let (mut parts, _) = three();
-        assert_eq!(parts.ended("b", true), None);
-        assert_eq!(parts.ended("c", false).as_deref(), Some("a"));
-        assert_eq!(parts.ended("a", false), None);
+        assert_eq!(name(parts.ended("b", true)), None);
+        assert_eq!(name(parts.ended("c", false)).as_deref(), Some("a"));
+        assert_eq!(name(parts.ended("a", false)), None);
         let (mut parts, group) = three();
         group.settle();
-        assert_eq!(parts.ended("a", false), None, "its submission has failed");
+        assert_eq!(name(parts.ended("a", false)), None, "its submission has failed");
     }
 
     #[test]
@@ -127,9 +179,37 @@ mod tests {
         let mut parts = Parts::default();
         let group = Arc::new(Group::of(2));
         for number in 0..=MAX_PARTS {
-            parts.taken(&number.to_string(), Arc::clone(&group));
+            parts.taken(&number.to_string(), Some(Arc::clone(&group)));
+            parts.taken(&format!("s{number}"), None);
         }
         assert_eq!((parts.by_id.len(), parts.order.len()), (MAX_PARTS, MAX_PARTS));
-        assert!(!parts.by_id.contains_key("0"));
+        assert_eq!((parts.single.len(), parts.single_order.len()), (MAX_SINGLE, MAX_SINGLE));
+        assert!(!parts.by_id.contains_key("0") && !parts.single.contains("s0"));
+    }
+
+    #[test]
+    fn a_name_is_known_in_another_spelling_unless_that_may_be_somebody_elses() {
+        let mut parts = Parts::default();
+        let group = Arc::new(Group::of(2));
+        parts.taken("1F3A", Some(Arc::clone(&group)));
+        parts.taken("1F3B", Some(group));
+        parts.taken("0000007996", None);
+        assert_eq!(name(parts.ended("7994", true)), None, "a part is missing");
+        assert_eq!(name(parts.ended("00007995", true)).as_deref(), Some("1F3A"));
+        assert_eq!(name(parts.ended("7996", true)).as_deref(), Some("0000007996"));
+        // The same name goes before another spelling.
+        parts.taken("1F3D", None);
+        parts.taken("7997", None);
+        assert_eq!(name(parts.ended("7997", true)).as_deref(), Some("7997"));
+        // What two messages may be called means neither.
+        parts.taken("1F3E", None);
+        parts.taken("007998", None);
+        let unsure = parts.ended("7998", true).unwrap();
+        assert_eq!(unsure.name, "7998");
+        assert!(unsure.spellings.contains(&"1F3E".to_owned()));
+        // Whoever reports in hexadecimal does so always.
+        parts.ended("abc", true);
+        parts.taken("1F3F", None);
+        assert_eq!(name(parts.ended("7999", true)).as_deref(), Some("7999"));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt as _, StreamExt as _};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::PROBE_EVERY;
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::domain::receipt::Receipt;
@@ -14,12 +15,14 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
 use rusmpp::pdus::{DeliverSm, DeliverSmResp, SubmitSm};
 use rusmpp::{Command, CommandId, CommandStatus, Pdu};
+use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
+use super::codec::{Header, Received};
 use super::incoming::{Incoming, read};
 use super::open::{Link, Opener};
-use super::parts::{Group, Parts};
+use super::parts::{Group, Named, Parts};
 use super::settings::Account;
 
 /// The most messages whose answer is waited for at a time.
@@ -40,17 +43,47 @@ const QUIET_TIME: Duration = Duration::from_secs(30);
 /// How often those times are looked at.
 const TICK: Duration = Duration::from_secs(5);
 
-/// A session that sent nothing for so long is unbound: no receipt comes later.
+/// How often it is asked whether the channel still has the settings of the session.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// A session that sent nothing for so long ends: no receipt comes later.
 const IDLE_TIME: Duration = Duration::from_hours(72);
 
-/// How long is waited between attempts to bind when nobody sends: doubled from the first to the last.
+/// How long is waited between attempts to bind when nobody sends: doubled from the first to the last. A bind that was
+/// refused is tried again every [`PROBE_EVERY`], whoever wants to send: repeated refusals may get an account blocked.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
 
 /// Where sequence numbers begin again.
 const MAX_SEQUENCE: u32 = 0x7FFF_FFFF;
 
+/// The provider's name.
+const NAME: &str = "smpp";
+
 /// A status that asks the peer to bring it later again.
 const LATER: CommandStatus = CommandStatus::EsmeRxTAppn;
+
+/// A status that tells the peer not to bring it again.
+const NEVER: CommandStatus = CommandStatus::EsmeRxRAppn;
+
+/// Whose session it is, and who hears what comes in over it.
+pub(super) struct Owner {
+    pub(super) workspace: WorkspaceId,
+    /// The settings of its channel.
+    pub(super) settings: Arc<Map<String, Value>>,
+    pub(super) sink: Option<Weak<dyn ProviderSink>>,
+}
+
+impl Owner {
+    /// Whether the channel still has the settings. Where that is not known it has.
+    fn look(&self) -> impl Future<Output = bool> + Send + use<> {
+        let (workspace, settings) = (self.workspace, Arc::clone(&self.settings));
+        let sink = self.sink.as_ref().and_then(Weak::upgrade);
+        async move {
+            let Some(sink) = sink else { return true };
+            sink.has_settings(workspace, Channel::Sms, NAME, &settings).await.unwrap_or(true)
+        }
+    }
+}
 
 /// Uses a session. It is unbound when the last of its users drops it.
 pub(super) struct Session {
@@ -85,30 +118,25 @@ enum State {
 }
 
 impl Session {
-    pub(super) fn start(
-        workspace: WorkspaceId,
-        account: Account,
-        opener: Arc<Opener>,
-        sink: Option<Weak<dyn ProviderSink>>,
-    ) -> Self {
+    pub(super) fn start(owner: Owner, account: Account, opener: Arc<Opener>) -> Self {
         let (requests, incoming) = mpsc::channel(WINDOW);
         let (sender, state) = watch::channel(State::Connecting);
         let wanted = Arc::new(Notify::new());
         let worker = Worker {
-            workspace,
+            owner,
             account,
             opener,
-            sink,
             requests: incoming,
             state: sender,
             wanted: Arc::clone(&wanted),
+            used_at: Instant::now(),
             parts: Parts::default(),
         };
         tokio::spawn(worker.run());
         Self { requests, state, wanted, window: Arc::new(Semaphore::new(WINDOW)) }
     }
 
-    /// Whether it was unbound because nobody used it.
+    /// Whether it has ended because nobody used it, or its channel has other settings.
     pub(super) fn has_ended(&self) -> bool {
         self.requests.is_closed()
     }
@@ -122,6 +150,7 @@ impl Session {
         let mut state = self.state.clone();
         let failed_before = match &*state.borrow_and_update() {
             State::Bound => return Ok(permit),
+            State::Down(_, refusal) if is_refused(refusal) => return Err(refusal.clone()),
             State::Down(attempt, _) => Some(*attempt),
             State::Connecting => None,
         };
@@ -158,13 +187,14 @@ impl Session {
 
 /// Owns the connection.
 struct Worker {
-    workspace: WorkspaceId,
+    owner: Owner,
     account: Account,
     opener: Arc<Opener>,
-    sink: Option<Weak<dyn ProviderSink>>,
     requests: mpsc::Receiver<Request>,
     state: watch::Sender<State>,
     wanted: Arc<Notify>,
+    /// When somebody sent last.
+    used_at: Instant,
     parts: Parts,
 }
 
@@ -202,22 +232,30 @@ impl Worker {
             };
             tracing::info!(host = %self.account.host, reason = %answer.response.text, "an SMPP session is not bound");
             failures += 1;
+            let pause = pause_after(failures, &answer);
+            let is_wanted_early = !is_refused(&answer);
             self.state.send_replace(State::Down(attempt, answer));
-            if self.rest(failures).await {
+            if self.rest(pause, is_wanted_early).await {
                 return;
             }
         }
     }
 
-    /// Waits before the next attempt, until somebody wants to send at the latest; whether nobody uses it any more.
-    async fn rest(&mut self, failures: u32) -> bool {
-        let pause = (BACKOFF.0 * 2_u32.saturating_pow(failures.min(16) - 1)).min(BACKOFF.1);
-        let pause = sleep(pause);
-        tokio::pin!(pause);
+    /// Waits before the next attempt, and with `is_wanted_early` until somebody wants to send at the latest; whether the
+    /// session has ended, because nobody uses it or its channel has other settings.
+    async fn rest(&mut self, pause: Duration, is_wanted_early: bool) -> bool {
+        let end = Instant::now() + pause;
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = &mut pause => return false,
-                () = self.wanted.notified() => return false,
+                () = sleep_until(end) => return false,
+                () = self.wanted.notified(), if is_wanted_early => return false,
+                now = look.tick() => {
+                    if now.saturating_duration_since(self.used_at) >= IDLE_TIME || !self.owner.look().await {
+                        return true;
+                    }
+                }
                 request = self.requests.recv() => match request {
                     Some(request) => {
                         let _ = request.reply.send(Submitted::NotSent("the session is not bound".to_owned()));
@@ -231,9 +269,9 @@ impl Worker {
     /// Carries what is to be said until the connection breaks or nobody uses it.
     async fn serve(&mut self, mut link: Link) -> End {
         let mut pending: HashMap<u32, Pending> = HashMap::new();
-        let mut storing = FuturesUnordered::new();
+        let (mut storing, mut looking) = (FuturesUnordered::new(), FuturesUnordered::new());
         let mut sequence = 1;
-        let (mut read_at, mut used_at, mut asked_at) = (Instant::now(), Instant::now(), None);
+        let (mut read_at, mut looked_at, mut asked_at) = (Instant::now(), Instant::now(), None);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -245,23 +283,23 @@ impl Worker {
                         return End::Unused;
                     };
                     next(&mut sequence);
-                    used_at = Instant::now();
-                    pending.insert(sequence, Pending { group, reply, since: used_at });
+                    self.used_at = Instant::now();
+                    pending.insert(sequence, Pending { group, reply, since: self.used_at });
                     Command::new(CommandStatus::EsmeRok, sequence, pdu)
                 }
-                command = link.next(), if storing.len() < MAX_INCOMING => {
-                    let Some(Ok(command)) = command else { return End::Broken("the connection broke") };
+                received = link.next(), if storing.len() < MAX_INCOMING => {
+                    let Some(Ok(received)) = received else { return End::Broken("the connection broke") };
                     read_at = Instant::now();
                     asked_at = None;
-                    match self.heard(&command, &mut pending) {
+                    match self.heard(&received, &mut pending) {
                         Heard::Nothing => continue,
                         Heard::Answer(answer) => answer,
                         Heard::Deliver(pdu) => {
-                            storing.push(self.store(command.sequence_number(), &pdu));
+                            storing.push(self.store(received.header().sequence, &pdu));
                             continue;
                         }
                         Heard::End => {
-                            let bye = Command::new(CommandStatus::EsmeRok, command.sequence_number(), Pdu::UnbindResp);
+                            let bye = Command::new(CommandStatus::EsmeRok, received.header().sequence, Pdu::UnbindResp);
                             let _ = write(&mut link, bye).await;
                             return End::Broken("the message center has unbound us");
                         }
@@ -272,6 +310,10 @@ impl Worker {
                     Command::new(status, number, DeliverSmResp::default())
                 }
                 now = tick.tick() => {
+                    if now.saturating_duration_since(looked_at) >= LOOK_EVERY && looking.is_empty() {
+                        looked_at = now;
+                        looking.push(self.owner.look());
+                    }
                     // Whoever waits hears that there was no answer.
                     pending.retain(|_, one| now.saturating_duration_since(one.since) < ANSWER_TIME);
                     let is_quiet = now.saturating_duration_since(read_at) >= QUIET_TIME && storing.len() < MAX_INCOMING;
@@ -280,7 +322,7 @@ impl Worker {
                             return End::Broken("the message center does not answer any more");
                         }
                         None if is_quiet => {}
-                        _ if now.saturating_duration_since(used_at) >= IDLE_TIME => {
+                        _ if now.saturating_duration_since(self.used_at) >= IDLE_TIME => {
                             self.requests.close();
                             continue;
                         }
@@ -290,6 +332,13 @@ impl Worker {
                     next(&mut sequence);
                     Command::new(CommandStatus::EsmeRok, sequence, Pdu::EnquireLink)
                 }
+                Some(has_settings) = looking.next() => {
+                    // What was written is answered first; the next look is soon enough.
+                    if !has_settings && pending.is_empty() {
+                        self.requests.close();
+                    }
+                    continue;
+                }
             };
             if !write(&mut link, command).await {
                 return End::Broken("the connection broke");
@@ -298,37 +347,53 @@ impl Worker {
     }
 
     /// What follows from a PDU.
-    fn heard(&mut self, command: &Command, pending: &mut HashMap<u32, Pending>) -> Heard {
-        let number = command.sequence_number();
-        match (command.id(), command.pdu()) {
+    fn heard(&mut self, received: &Received, pending: &mut HashMap<u32, Pending>) -> Heard {
+        let header = received.header();
+        let number = header.sequence;
+        let pdu = match received {
+            Received::Whole(command) => command.pdu(),
+            Received::Malformed(_) => None,
+        };
+        match (header.id, pdu) {
             (CommandId::SubmitSmResp | CommandId::GenericNack, pdu) => {
-                let Some(Pending { group, reply, .. }) = pending.remove(&number) else { return Heard::Nothing };
-                let status = u32::from(command.status());
                 let id = match pdu {
-                    Some(Pdu::SubmitSmResp(answer)) => answer.message_id().as_str().to_owned(),
-                    _ => String::new(),
+                    Some(Pdu::SubmitSmResp(answer)) => answer.message_id().as_str(),
+                    // The header alone says whether the part was taken.
+                    _ => "",
                 };
-                if let Some(group) = group.filter(|_| status == 0) {
-                    self.parts.taken(&id, group);
-                }
-                let _ = reply.send(Submitted::Answered { status, id });
+                self.answered(header, id, pending);
                 Heard::Nothing
             }
             (_, Some(Pdu::DeliverSm(pdu))) => Heard::Deliver(pdu.clone()),
+            (CommandId::DeliverSm, None) => Heard::Answer(Command::new(NEVER, number, DeliverSmResp::default())),
             (CommandId::EnquireLink, _) => {
                 Heard::Answer(Command::new(CommandStatus::EsmeRok, number, Pdu::EnquireLinkResp))
             }
             (CommandId::Unbind, _) => Heard::End,
-            (CommandId::EnquireLinkResp | CommandId::UnbindResp, _) => Heard::Nothing,
-            // Answers to nothing of ours; their identifiers have the highest bit.
-            (id, _) if u32::from(id) & 0x8000_0000 != 0 => Heard::Nothing,
-            _ => Heard::Answer(Command::new(CommandStatus::EsmeRinvcmdid, number, Pdu::GenericNack)),
+            // Answers to nothing of ours, or such as nobody waits for.
+            _ if header.is_answer() => Heard::Nothing,
+            _ => {
+                let status = match received {
+                    Received::Whole(_) => CommandStatus::EsmeRinvcmdid,
+                    Received::Malformed(_) => CommandStatus::EsmeRinvcmdlen,
+                };
+                Heard::Answer(Command::new(status, number, Pdu::GenericNack))
+            }
         }
+    }
+
+    /// A part was answered: with status 0 it was taken, under this name.
+    fn answered(&mut self, header: Header, id: &str, pending: &mut HashMap<u32, Pending>) {
+        let Some(Pending { group, reply, .. }) = pending.remove(&header.sequence) else { return };
+        if header.status == 0 && !id.is_empty() {
+            self.parts.taken(id, group);
+        }
+        let _ = reply.send(Submitted::Answered { status: header.status, id: id.to_owned() });
     }
 
     /// Hands over what came in; whether that is durable, with the sequence number to answer.
     fn store(&mut self, number: u32, pdu: &DeliverSm) -> impl Future<Output = (u32, bool)> + Send + use<> {
-        let (workspace_id, channel) = (self.workspace, Channel::Sms);
+        let (workspace_id, channel) = (self.owner.workspace, Channel::Sms);
         let news = match read(pdu) {
             Incoming::Nothing => None,
             Incoming::Message { from, news } => {
@@ -336,14 +401,15 @@ impl Worker {
             }
             Incoming::Ended { id, answer } => {
                 let is_delivered = matches!(answer.class, OutcomeClass::Accepted(_));
-                self.parts.ended(&id, is_delivered).map(|provider_message_id| {
-                    let provider = "smpp".to_owned();
-                    let link = ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id };
+                self.parts.ended(&id, is_delivered).map(|Named { name: provider_message_id, spellings }| {
+                    let provider = NAME.to_owned();
+                    let link =
+                        ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id, spellings };
                     News::Receipt(link, Receipt::Outcome(answer))
                 })
             }
         };
-        let sink = self.sink.as_ref().and_then(Weak::upgrade);
+        let sink = self.owner.sink.as_ref().and_then(Weak::upgrade);
         async move {
             let (Some(news), Some(sink)) = (news, sink) else { return (number, true) };
             let stored: Result<(), InboundError> = match &news {
@@ -367,6 +433,19 @@ enum Heard {
     Answer(Command),
     Deliver(DeliverSm),
     End,
+}
+
+/// Whether a bind was refused, which somebody has to do something about.
+fn is_refused(answer: &Answer) -> bool {
+    answer.class == OutcomeClass::Auth
+}
+
+/// How long is waited before the next attempt, after so many failures in a row of which the last was this.
+fn pause_after(failures: u32, last: &Answer) -> Duration {
+    if is_refused(last) {
+        return PROBE_EVERY;
+    }
+    (BACKOFF.0 * 2_u32.saturating_pow(failures.clamp(1, 16) - 1)).min(BACKOFF.1)
 }
 
 /// The next sequence number.

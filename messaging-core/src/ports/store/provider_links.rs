@@ -20,6 +20,14 @@ pub trait ProviderLinks {
         provider: &str,
         provider_message_id: &str,
     ) -> Result<Option<MessageId>, StoreError>;
+    /// The messages that a provider may mean by any of these names, each once, in no order.
+    async fn messages_of_provider(
+        &self,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        names: &[String],
+    ) -> Result<Vec<MessageId>, StoreError>;
     /// The newest of the providers' names for a message; `None` when no provider gave one, or it was forgotten.
     async fn provider_of_message(
         &self,

@@ -22,6 +22,12 @@ impl Chat {
         requests.filter(|request| request.path().ends_with("/sendMessage")).map(|request| request.json()).collect()
     }
 
+    /// The texts of those to one chat.
+    fn texts_to(&self, to: &str) -> Vec<String> {
+        let sent = self.sent().into_iter().filter(|body| body["chat_id"].to_string().trim_matches('"') == to);
+        sent.map(|body| body["text"].as_str().unwrap().to_owned()).collect()
+    }
+
     async fn kinds(&self, id: MessageId, kind: &str) -> usize {
         self.story(id).await.matches(kind).count()
     }
@@ -68,6 +74,70 @@ async fn a_message_that_waits_for_its_chat_says_so() {
         assert_eq!(report.explanation.code, "recipient_throttled", "{:?}", report.explanation);
         assert!(report.explanation.next_attempt_at.is_some());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_to_one_chat_leave_in_the_order_in_which_they_were_accepted() {
+    let (chat, _) = telegram().await;
+    let mut others = Vec::new();
+    for number in 0..12 {
+        for to in ["1001", "2001"] {
+            chat.send(&json!({"channel": "telegram", "to": to, "text": number.to_string()})).await;
+        }
+        others.push(chat.message(&format!("30{number:02}01")).await);
+    }
+    chat.work().await;
+    for _ in 0..5 {
+        chat.pass(SECOND).await;
+    }
+    for id in others {
+        assert_eq!(chat.story(id).await, "delivered: Queued Sent Delivered", "other chats wait for nobody");
+    }
+    for _ in 0..30 {
+        chat.pass(SECOND).await;
+    }
+    let expected: Vec<_> = (0..12).map(|number| number.to_string()).collect();
+    for to in ["1001", "2001"] {
+        assert_eq!(chat.texts_to(to), expected, "{to}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_put_off_for_a_moment_keeps_its_place_in_its_chat() {
+    let (chat, _) = telegram().await;
+    let says = async |text: &str| chat.send(&json!({"channel": "telegram", "to": "1001", "text": text})).await;
+    let fails = || chat.fake.next_answer(FakeAnswer::json(500, &json!({"ok": false, "error_code": 500})));
+    fails();
+    says("first").await;
+    chat.work().await;
+    let second = says("second").await;
+    chat.pass(SECOND * 2).await;
+    assert_eq!(chat.story(second).await, "queued: Queued", "the first is tried again after five seconds");
+    for _ in 0..8 {
+        chat.pass(SECOND).await;
+    }
+    assert_eq!(chat.texts_to("1001"), ["first", "first", "second"]);
+
+    // One that is put off for minutes holds back nobody.
+    for _ in 0..4 {
+        fails();
+    }
+    says("third").await;
+    chat.work().await;
+    for _ in 0..60 {
+        chat.pass(SECOND * 2).await;
+    }
+    says("fourth").await;
+    chat.pass(SECOND).await;
+    let texts = chat.texts_to("1001");
+    assert_eq!(texts[3..], ["third", "third", "third", "third", "fourth"], "{texts:?}");
+    // What is for later waits for its own time alone.
+    let later = json!({"channel": "telegram", "to": "4001", "text": "later", "send_at": "2026-02-02T09:00:00Z"});
+    chat.send(&later).await;
+    chat.work().await;
+    let now = chat.message("4001").await;
+    chat.work().await;
+    assert_eq!(chat.story(now).await, "delivered: Queued Sent Delivered");
 }
 
 #[tokio::test]

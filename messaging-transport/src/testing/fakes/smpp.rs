@@ -15,7 +15,7 @@ use rusmpp::types::{COctetString, OctetString};
 use rusmpp::values::{EsmClass, MessageState};
 use rusmpp::{Command, CommandId, CommandStatus, Pdu};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -62,18 +62,22 @@ struct Shared {
     /// Connections up to this number are answered nothing.
     mute_to: AtomicU64,
     has_tlvs: AtomicBool,
+    nacks: watch::Sender<Vec<u32>>,
+    unbinds: watch::Sender<usize>,
 }
 
 #[derive(Default)]
 struct State {
     parts: VecDeque<FakePart>,
     answers: VecDeque<u32>,
+    names: VecDeque<String>,
     links: Vec<mpsc::Sender<Instruction>>,
 }
 
 /// What a connection is told.
 enum Instruction {
     Write(Box<Command>),
+    WriteRaw(Vec<u8>),
     Close,
 }
 
@@ -118,6 +122,8 @@ impl FakeSmpp {
             connections: AtomicU64::new(0),
             mute_to: AtomicU64::new(0),
             has_tlvs: AtomicBool::new(false),
+            nacks: watch::Sender::new(Vec::new()),
+            unbinds: watch::Sender::new(0),
         });
         let task = tokio::spawn(accept(listener, acceptor.clone(), Arc::clone(&shared)));
         Ok(Self { address, has_tls: acceptor.is_some(), shared, task: task.abort_handle() })
@@ -168,6 +174,27 @@ impl FakeSmpp {
         binds.wait_for(|&found| found >= count).await.map_or(0, |count| *count)
     }
 
+    /// Waits until `count` PDUs were answered by `generic_nack`: the statuses.
+    pub async fn nacks(&self, count: usize) -> Vec<u32> {
+        let mut nacks = self.shared.nacks.subscribe();
+        nacks.wait_for(|found| found.len() >= count).await.map_or_else(|_| Vec::new(), |found| found.clone())
+    }
+
+    /// Waits until `count` sessions were unbound.
+    pub async fn unbinds(&self, count: usize) {
+        let _ = self.shared.unbinds.subscribe().wait_for(|&found| found >= count).await;
+    }
+
+    /// Gives the next part this name.
+    pub fn name_next(&self, name: &str) {
+        lock(&self.shared.state).names.push_back(name.to_owned());
+    }
+
+    /// Writes octets as they are over the newest session.
+    pub async fn write_raw(&self, octets: Vec<u8>) {
+        self.instruct(Instruction::WriteRaw(octets)).await;
+    }
+
     /// Closes every connection.
     pub async fn close_connections(&self) {
         let links = std::mem::take(&mut lock(&self.shared.state).links);
@@ -198,9 +225,13 @@ impl FakeSmpp {
     }
 
     async fn deliver(&self, pdu: DeliverSm) {
+        self.instruct(Instruction::Write(Box::new(self.shared.command(pdu)))).await;
+    }
+
+    async fn instruct(&self, instruction: Instruction) {
         let link = lock(&self.shared.state).links.last().cloned();
         if let Some(link) = link {
-            let _ = link.send(Instruction::Write(Box::new(self.shared.command(pdu)))).await;
+            let _ = link.send(instruction).await;
         }
     }
 }
@@ -213,7 +244,8 @@ impl Shared {
 
     /// The PDUs that follow a submission; `None` closes the connection.
     fn submit(&self, sequence: u32, pdu: &SubmitSm) -> Option<Vec<Command>> {
-        let id = format!("{:08x}", self.next_id.fetch_add(1, Ordering::Relaxed));
+        let name = lock(&self.state).names.pop_front();
+        let id = name.unwrap_or_else(|| format!("{:08x}", self.next_id.fetch_add(1, Ordering::Relaxed)));
         remember(&mut lock(&self.state).parts, FakePart { id: id.clone(), pdu: pdu.clone() });
         self.submitted.send_modify(|count| *count += 1);
         let taken = || {
@@ -324,6 +356,12 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>)
         let commands = tokio::select! {
             order = told.recv() => match order {
                 Some(Instruction::Write(command)) => vec![*command],
+                Some(Instruction::WriteRaw(octets)) => {
+                    if link.get_mut().write_all(&octets).await.is_err() {
+                        return;
+                    }
+                    Vec::new()
+                }
                 Some(Instruction::Close) | None => return,
             },
             command = link.next() => {
@@ -360,7 +398,14 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>)
                         shared.answered.send_modify(|count| *count += 1);
                         Vec::new()
                     }
-                    (CommandId::Unbind, _) => return,
+                    (CommandId::GenericNack, _) => {
+                        shared.nacks.send_modify(|nacks| nacks.push(u32::from(command.status())));
+                        Vec::new()
+                    }
+                    (CommandId::Unbind, _) => {
+                        shared.unbinds.send_modify(|count| *count += 1);
+                        return;
+                    }
                     _ => Vec::new(),
                 }
             }

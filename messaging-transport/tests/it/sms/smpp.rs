@@ -1,5 +1,9 @@
 //! The provider `smpp`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::consequence::PROBE_EVERY;
 use messaging_core::domain::inbound_message::InboundMessage;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
@@ -8,6 +12,7 @@ use messaging_transport::testing::certify;
 use messaging_transport::testing::fakes::FakeSmpp;
 use messaging_transport::{Dns, Smpp};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::*;
 
@@ -16,6 +21,7 @@ use super::*;
 struct Sink {
     told: watch::Sender<Vec<String>>,
     refuses: Mutex<usize>,
+    is_replaced: AtomicBool,
 }
 
 impl Sink {
@@ -41,13 +47,25 @@ impl ProviderSink for Sink {
     }
 
     async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError> {
-        let ReceiptLink::Provider { provider, provider_message_id, .. } = about else { panic!("{about:?}") };
+        let ReceiptLink::Provider { provider, provider_message_id, spellings, .. } = about else { panic!("{about:?}") };
         let Receipt::Outcome(answer) = receipt else { panic!("{receipt:?}") };
-        self.tell(format!("{provider} {provider_message_id} {:?}", answer.class))
+        let or = if spellings.is_empty() { "" } else { " or another spelling" };
+        self.tell(format!("{provider} {provider_message_id}{or} {:?}", answer.class))
     }
 
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
         self.tell(format!("{} {:?}", message.from, message.news))
+    }
+
+    async fn has_settings(
+        &self,
+        _: WorkspaceId,
+        channel: Channel,
+        provider: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<bool, InboundError> {
+        assert_eq!((channel, provider, settings.contains_key("password")), (Channel::Sms, "smpp", true));
+        Ok(!self.is_replaced.load(Ordering::Relaxed))
     }
 }
 
@@ -65,7 +83,11 @@ async fn center() -> Center {
 
 fn center_of(fake: FakeSmpp, smpp: Smpp) -> Center {
     let smpp = Arc::new(smpp);
-    let sink = Arc::new(Sink { told: watch::Sender::new(Vec::new()), refuses: Mutex::new(0) });
+    let sink = Arc::new(Sink {
+        told: watch::Sender::new(Vec::new()),
+        refuses: Mutex::new(0),
+        is_replaced: AtomicBool::new(false),
+    });
     let weak: std::sync::Weak<dyn ProviderSink> = Arc::<Sink>::downgrade(&sink);
     smpp.attach(weak);
     let settings = fake.settings().as_object().unwrap().clone();
@@ -197,6 +219,101 @@ async fn a_refused_bind_stops_the_account_until_the_settings_change() {
     let mut message = outgoing(&[number.as_str()], Content::Sms(SmsContent { text: "Hi".to_owned() }));
     message.settings = Arc::new(center.settings.clone());
     assert_eq!(center.smpp.send(&message).await.unwrap_err().class(), Class::Auth);
+}
+
+#[tokio::test]
+async fn a_refused_bind_is_tried_again_every_five_minutes_whoever_wants_to_send() {
+    let center = center().await;
+    center.fake.set_password("changed");
+    tokio::time::pause();
+    let began = Instant::now();
+    assert_eq!(center.send(12, "Hi").await.class, Class::Auth);
+    for count in 1..=3_u32 {
+        assert_eq!(center.send(12, "Hi").await.class, Class::Auth, "whoever wants to send hears it at once");
+        let binds = center.fake.binds(usize::try_from(count).unwrap() + 1).await;
+        let passed = began.elapsed();
+        let expected = PROBE_EVERY * count;
+        assert!(expected <= passed && passed < expected + PROBE_EVERY / 10, "{count}: {passed:?}");
+        assert_eq!(binds, usize::try_from(count).unwrap() + 1);
+    }
+    center.fake.set_password("passw0rd");
+    center.fake.binds(5).await;
+    tokio::time::resume();
+    assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_settings_of_its_channel() {
+    let center = center().await;
+    assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+    center.sink.is_replaced.store(true, Ordering::Relaxed);
+    tokio::time::pause();
+    center.fake.unbinds(1).await;
+    // One that is refused ends as well.
+    center.fake.set_password("changed");
+    center.sink.is_replaced.store(false, Ordering::Relaxed);
+    assert_eq!(center.send(12, "Hi").await.class, Class::Auth);
+    center.sink.is_replaced.store(true, Ordering::Relaxed);
+    let bound_again = tokio::time::timeout(PROBE_EVERY * 10, center.fake.binds(3)).await;
+    assert!(bound_again.is_err(), "nobody has such settings any more");
+}
+
+/// A PDU with this command and a body that has not its form.
+fn malformed(command: u32, sequence: u32) -> Vec<u8> {
+    let body = *b"no such body";
+    let length = u32::try_from(16 + body.len()).unwrap();
+    [&[length, command, 0, sequence].map(u32::to_be_bytes).concat()[..], &body].concat()
+}
+
+#[tokio::test]
+async fn a_pdu_that_cannot_be_read_is_answered_and_the_session_goes_on() {
+    let center = Arc::new(center().await);
+    center.send(12, "Hi").await;
+    let waiting = tokio::spawn({
+        let center = Arc::clone(&center);
+        async move { center.send(31, "Hi").await.class }
+    });
+    center.fake.submitted(2).await;
+    // A deliver_sm, a query_sm, and an answer that nobody waits for.
+    for command in [0x0000_0005, 0x0000_0003, 0x8000_0021] {
+        center.fake.write_raw(malformed(command, 77)).await;
+    }
+    assert_eq!(center.fake.answers(1).await, [0x66], "it shall not come again");
+    assert_eq!(center.fake.nacks(1).await, [0x02]);
+    center.fake.write("+4915112345678", "Hello").await;
+    assert_eq!(center.sink.told(1).await, [r#"+4915112345678 Text("Hello")"#]);
+    // What was pending still is: the third PDU that we wrote after the bind is answered now, in a form of its own.
+    center.fake.write_raw(malformed(0x8000_0004, 3)).await;
+    assert_eq!(waiting.await.unwrap(), ACCEPTED, "its header says that it was taken");
+    assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+    assert_eq!((center.fake.binds(0).await, center.fake.nacks(0).await.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_length_that_no_pdu_has_ends_the_session() {
+    for length in [15, 1 << 20] {
+        let center = center().await;
+        center.send(12, "Hi").await;
+        center.fake.write_raw([length, 5, 0, 1].map(u32::to_be_bytes).concat()).await;
+        center.fake.binds(2).await;
+        assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_may_spell_the_number_of_a_message_otherwise() {
+    let center = center().await;
+    for (count, (name, reported)) in
+        [("1F3A", "7994"), ("0000007995", "7995"), ("7996", "1f3c")].into_iter().enumerate()
+    {
+        center.fake.name_next(name);
+        center.send(12, "Hi").await;
+        center.fake.report(reported, "DELIVRD").await;
+        assert_eq!(center.sink.told(count + 1).await[count], format!("smpp {name} Accepted(Delivered)"));
+    }
+    // Nobody knows this one, which an earlier process may have sent.
+    center.fake.report("88888", "DELIVRD").await;
+    assert_eq!(center.sink.told(4).await[3], "smpp 88888 or another spelling Accepted(Delivered)");
 }
 
 #[tokio::test]
