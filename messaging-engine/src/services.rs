@@ -31,6 +31,7 @@ pub(crate) mod message_parts;
 mod observing;
 mod obstacles;
 mod passwords;
+pub(crate) mod page_size;
 mod quarantine;
 mod receipts;
 mod reports;

@@ -21,6 +21,7 @@ use super::{SLICE, Turn, turn_or_rest};
 use crate::app::App;
 use crate::jobs::run_automation::{DateLook, FollowDates, RunAutomation};
 use crate::services::entering::Candidate;
+use crate::services::page_size::PageSize;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// So far ahead moments are written down.
@@ -113,6 +114,23 @@ pub(super) async fn fires_of(
     Ok(put(turn, fires))
 }
 
+/// The moments of some contacts within a time, of the past only what was so then.
+fn fires_between(
+    contacts: &[Contact],
+    trigger: &DateTrigger,
+    turn: &Turn,
+    (after, until): (Timestamp, Timestamp),
+) -> Vec<DateFire> {
+    let mut fires = Vec::new();
+    for contact in contacts {
+        let found = moments(contact, trigger, &turn.zone, after, until);
+        let counts = |at: &Timestamp| *at > turn.now || contact.updated_at <= *at;
+        let fire = |due_at| DateFire { contact_id: contact.id, due_at };
+        fires.extend(found.into_iter().filter(counts).map(fire));
+    }
+    fires
+}
+
 fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
     let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
     let put = PutDateFires { workspace_id, automation_id, fires };
@@ -122,6 +140,7 @@ fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
 impl Job for FollowDates {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
+        let mut page = PageSize::new(CONTACTS);
         loop {
             let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
@@ -144,19 +163,25 @@ impl Job for FollowDates {
                 self.look = Some(DateLook { to: now + AHEAD, after: None });
                 continue;
             };
-            let page = PageRequest { after: look.after, limit: CONTACTS };
-            let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), page).await?;
+            let request = PageRequest { after: look.after, limit: page.size() };
+            let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), request).await?;
             let activated = turn.automation.activated_at.unwrap_or(now);
             let after = self.known_to.max(activated).max(now - LATE);
-            let mut fires = Vec::new();
-            for contact in &contacts.items {
-                let found = moments(contact, trigger, &turn.zone, after, look.to);
-                // Of the past only what was so then.
-                let counts = |at: &Timestamp| *at > now || contact.updated_at <= *at;
-                let fire = |due_at| DateFire { contact_id: contact.id, due_at };
-                fires.extend(found.into_iter().filter(counts).map(fire));
+            let changes = if let Some(why) = page.refused() {
+                let aside = |contact: &Contact| {
+                    cx.app.quarantine(Some(self.workspace_id), "automation_moments", &contact.id, why)
+                };
+                contacts.items.iter().map(aside).collect()
+            } else {
+                put(&turn, fires_between(&contacts.items, trigger, &turn, (after, look.to))).into_iter().collect()
+            };
+            if let Err(error) = cx.commit(changes).await {
+                // The one contact whose moments the store refuses is passed by, and the others do not wait.
+                page.failed(error, contacts.items.len())?;
+                self.look = Some(look);
+                continue;
             }
-            cx.commit(put(&turn, fires).into_iter().collect()).await?;
+            page.kept();
             match contacts.next {
                 Some(next) => self.look = Some(DateLook { to: look.to, after: Some(next) }),
                 None => self.known_to = look.to,

@@ -18,7 +18,7 @@ use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;
 
 use super::runs::enter;
-use super::{PageSize, RETRY, SLICE, Turn, turn_or_rest};
+use super::{Paging, RETRY, SLICE, Turn, turn_or_rest};
 use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
@@ -29,7 +29,7 @@ const NOTES: usize = 2_000;
 impl Job for EnterExisting {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
-        let mut page = PageSize::new();
+        let mut paging = Paging::new();
         loop {
             let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
@@ -39,11 +39,11 @@ impl Job for EnterExisting {
             if !is_wanted {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            match self.page(cx, &turn, page.size).await {
-                Ok(true) => page.succeeded(),
+            match self.page(cx, &turn, paging.size()).await {
+                Ok(true) => paging.succeeded(),
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    let Some(why) = page.after(&cx.app, error).await? else { continue };
+                    let Some(why) = paging.after(&cx.app, error).await? else { continue };
                     if !self.pass_by(cx, &turn, &why).await? {
                         return Ok(());
                     }

@@ -4,6 +4,7 @@ use messaging_core::changes::{Changes, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::step::goes_before;
 use messaging_core::ports::store::{CommitError, Stored};
+use messaging_core::time::Timestamp;
 
 use super::Turn;
 use super::walk::fail;
@@ -21,7 +22,7 @@ impl RunAutomation {
             let goes_first = |run: &&Stored<Run>| goes_before(&run.record, note.at, turn.automation.activated_at);
             if let Some(run) = open.iter().find(goes_first) {
                 changes.push(aside("automation_run", run.record.id.to_string()));
-                changes.push(failed(run, turn, why));
+                changes.push(failed(run, turn.now, why));
             } else {
                 changes.push(aside("automation_note", note.contact_id.to_string()));
                 changes.push(Write::TakeNotes(TakeNotes { workspace_id: workspace, automation_id: id, shard, up_to }));
@@ -31,7 +32,7 @@ impl RunAutomation {
             changes.push(Write::TakeDateFire(workspace, id, fire));
         } else if let Some(run) = store.due_runs(workspace, id, shard, turn.now, 1).await?.pop() {
             changes.push(aside("automation_run", run.record.id.to_string()));
-            changes.push(failed(&run, turn, why));
+            changes.push(failed(&run, turn.now, why));
         } else {
             return Ok(());
         }
@@ -40,9 +41,9 @@ impl RunAutomation {
 }
 
 /// The write that ends a run where it stands.
-fn failed(stored: &Stored<Run>, turn: &Turn, why: &CommitError) -> Write {
+pub(in crate::work) fn failed(stored: &Stored<Run>, now: Timestamp, why: &CommitError) -> Write {
     let mut run = stored.record.clone();
-    let step = fail(&mut run, &why.to_string(), turn.now);
+    let step = fail(&mut run, &why.to_string(), now);
     Write::PutRun(Box::new(PutRun {
         run,
         expect: Expect::Revision(stored.revision),

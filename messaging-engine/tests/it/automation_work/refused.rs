@@ -1,12 +1,12 @@
 //! A contact whose outcome the store refuses for good is put aside, and keeps nobody else waiting.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::domain::automation::run::{Held, RunStatus};
 use messaging_core::domain::message::EventKind;
 use messaging_engine::Caller;
 use serde_json::{Value, json};
 
-use super::{HOUR, Journeys, on_event, waits};
+use super::{HOUR, Journeys, ends, on_event, waits};
 use crate::mortal::MortalStore;
 
 const POISON: &str = "poison@example.com";
@@ -104,4 +104,57 @@ async fn a_job_whose_outcome_the_store_refuses_altogether_is_put_aside() {
     let found = journeys.quarantined().await;
     assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("deliver_message")));
     assert_eq!(found["newest"][0]["subject"], refused.to_string());
+}
+
+/// The moment of one contact's date cannot be written down: the others of its page enter at theirs.
+#[tokio::test]
+async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
+    let journeys = Journeys::start().await;
+    let date = |day: &str| json!({"attributes": {"born": day}});
+    for n in 0..OTHERS {
+        journeys.contact(&format!("p{n}"), date("1990-02-01")).await;
+    }
+    // The one whose moment is an hour before all others.
+    let poison = json!({"attributes": {"born": "1990-02-01"}, "timezone": "Europe/Berlin"});
+    let poison = journeys.contact("poison", poison).await;
+    let trigger = json!({"kind": "date", "config": {"attribute": "born"}});
+    let id = journeys.active(trigger, ends(), json!({})).await;
+    let is_poison = |write: &Write| match write {
+        Write::PutDateFires(put) => put.fires.iter().any(|fire| fire.due_at.to_string().contains("T08:00")),
+        _ => false,
+    };
+    let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_poison));
+    for _ in 0..48 {
+        app.run_until_idle().await.unwrap();
+        journeys.clock.advance(HOUR);
+    }
+    app.run_until_idle().await.unwrap();
+    assert_eq!(journeys.runs(&id).await.len(), OTHERS);
+    let found = journeys.quarantined().await;
+    assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("automation_moments")));
+    assert_eq!(found["newest"][0]["subject"], poison);
+}
+
+/// Nobody learns what a call came to: the run that waits for it fails, and does not wait for ever.
+#[tokio::test]
+async fn a_run_whose_call_the_store_refuses_fails() {
+    let journeys = Journeys::start().await;
+    let config = json!({"url": "https://acme.com/hook", "method": "POST"});
+    let graph = json!({"nodes": [{"id": "c", "kind": "webhook", "config": config}], "edges": []});
+    let id = journeys.active(on_event("signup"), graph, json!({})).await;
+    let ann = journeys.contact("ann", json!({})).await;
+    journeys.event("signup", "ann", json!({})).await;
+    let is_end = |write: &Write| match write {
+        Write::PutRun(put) => matches!(put.run.held, Some(Held::Called(_))),
+        _ => false,
+    };
+    let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_end));
+    for _ in 0..4 {
+        app.run_until_idle().await.unwrap();
+        journeys.clock.advance(HOUR);
+    }
+    assert_eq!(journeys.told_of(&id, &ann).await, "failed c node_error");
+    let found = journeys.quarantined().await;
+    assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("automation_run")));
+    assert_eq!(found["newest"][0]["subject"], journeys.runs(&id).await[0]["id"]);
 }
