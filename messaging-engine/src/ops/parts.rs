@@ -81,10 +81,7 @@ impl Context<'_> {
                     created_at: now,
                 })));
             }
-            let committed = match changes.is_empty() {
-                true => Ok(()),
-                false => commit_with_files(app, changes, files).await,
-            };
+            let committed = if changes.is_empty() { Ok(()) } else { commit_with_files(app, changes, files).await };
             match committed {
                 Ok(()) => {
                     if let Some(why) = page.refused() {

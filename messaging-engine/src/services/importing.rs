@@ -88,7 +88,7 @@ impl App {
         match reading.advance(cursor).await {
             Ok(is_more) => Ok(is_more),
             Err(ImportInterruption::Store(why @ CommitError::Refused(_))) => {
-                let aside = self.quarantine(Some(workspace), "import", &id, &why);
+                let aside = self.quarantine(Some(workspace), ("import", &id), &why, None);
                 reading.end(reading.import.clone().fail(&why, self.now()), Some(aside)).await
             }
             Err(ImportInterruption::Store(error)) => Err(error),

@@ -13,7 +13,7 @@ mod runs;
 mod send;
 mod walk;
 
-pub(super) use self::refused::failed;
+pub(super) use self::refused::{aside, failed};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::app::App;
 use crate::jobs::call_node::CallNode;
 use crate::services::texts::{TextFault, values_of_run};
-use crate::work::automation::failed;
+use crate::work::automation::{aside, failed};
 use crate::work::job::{Job, JobContext, JobError, give_way};
 
 /// How long a call may take (contract section 13.3).
@@ -104,10 +104,7 @@ impl CallNode {
 
     /// Ends the run, because the store refuses what the call came to.
     async fn fail(&self, cx: &JobContext, why: &CommitError) -> Result<(), JobError> {
-        let ended = |stored: Stored<Run>, now| {
-            let aside = cx.app.quarantine(Some(self.workspace_id), "automation_run", &self.run_id, why);
-            vec![aside, failed(&stored, now, why)]
-        };
+        let ended = |stored: Stored<Run>, now| vec![aside(&cx.app, &stored.record, why), failed(&stored, now, why)];
         self.settle(cx, ended).await
     }
 

@@ -29,8 +29,7 @@ fn refusing(bed: &Bed) -> App {
 
 /// The addresses of items, of which every one at these places is the one.
 fn addresses(count: usize, poison: &[usize]) -> Vec<String> {
-    let address =
-        |n: usize| if poison.contains(&n) { POISON.to_owned() } else { format!("p{n}@example.com") };
+    let address = |n: usize| if poison.contains(&n) { POISON.to_owned() } else { format!("p{n}@example.com") };
     (0..count).map(address).collect()
 }
 
@@ -81,7 +80,8 @@ async fn the_others_of_many_events_are_taken() {
     let key: &'static _ = Box::leak(Box::new(bed.key(workspace, &["*"]).await));
     let app = refusing(&bed);
     let names = ["a", "b", "poison", "c", "d", "poison", "e"];
-    let events: Vec<_> = names.iter().map(|name| json!({"name": name, "contact": {"email": "ann@example.com"}})).collect();
+    let events: Vec<_> =
+        names.iter().map(|name| json!({"name": name, "contact": {"email": "ann@example.com"}})).collect();
     let body = json!({"events": events});
     let reply = twice(&app, || Call::new(key, Method::POST, "/events/bulk").body(&body)).await;
     assert_eq!(reply.summary(), "202");

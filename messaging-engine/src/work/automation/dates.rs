@@ -13,7 +13,8 @@ use messaging_core::domain::automation::note::{Cause, Note};
 use messaging_core::domain::automation::time::date_at;
 use messaging_core::domain::automation::trigger::{DateTrigger, TriggerKind};
 use messaging_core::domain::contact::{Contact, ContactFilter};
-use messaging_core::ports::store::PageRequest;
+use messaging_core::domain::quarantine::Again;
+use messaging_core::ports::store::{CommitError, PageRequest};
 use messaging_core::time::{self, Timestamp};
 
 use super::runs::enter;
@@ -131,6 +132,13 @@ fn fires_between(
     fires
 }
 
+/// The write that records the moments of a contact as put aside.
+fn aside(cx: &JobContext, turn: &Turn, contact: &Contact, fires: &[DateFire], why: &CommitError) -> Write {
+    let due_at = fires.iter().filter(|fire| fire.contact_id == contact.id).map(|fire| fire.due_at).collect();
+    let again = Again::Moments { automation_id: turn.automation.id, contact_id: contact.id, due_at };
+    cx.app.quarantine(Some(contact.workspace_id), ("automation_moments", &contact.id), why, Some(again))
+}
+
 fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
     let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
     let put = PutDateFires { workspace_id, automation_id, fires };
@@ -167,13 +175,10 @@ impl Job for FollowDates {
             let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), request).await?;
             let activated = turn.automation.activated_at.unwrap_or(now);
             let after = self.known_to.max(activated).max(now - LATE);
-            let changes = if let Some(why) = page.refused() {
-                let aside = |contact: &Contact| {
-                    cx.app.quarantine(Some(self.workspace_id), "automation_moments", &contact.id, why)
-                };
-                contacts.items.iter().map(aside).collect()
-            } else {
-                put(&turn, fires_between(&contacts.items, trigger, &turn, (after, look.to))).into_iter().collect()
+            let fires = fires_between(&contacts.items, trigger, &turn, (after, look.to));
+            let changes = match page.refused() {
+                Some(why) => contacts.items.iter().map(|contact| aside(cx, &turn, contact, &fires, why)).collect(),
+                None => put(&turn, fires).into_iter().collect(),
             };
             if let Err(error) = cx.commit(changes).await {
                 // The one contact whose moments the store refuses is passed by, and the others do not wait.

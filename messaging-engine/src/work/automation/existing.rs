@@ -13,6 +13,7 @@ use messaging_core::domain::automation::entering::key_of;
 use messaging_core::domain::automation::note::Cause;
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::quarantine::Again;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;
@@ -92,8 +93,10 @@ impl EnterExisting {
     async fn pass_by(&mut self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<bool, JobError> {
         let page = PageRequest { after: self.after, limit: 1 };
         let members = cx.app.store().segment_contacts(self.workspace_id, self.segment_id, page).await?;
-        let aside =
-            |contact: &Contact| cx.app.quarantine(Some(self.workspace_id), "automation_entry", &contact.id, why);
+        let aside = |contact: &Contact| {
+            let again = Again::Entry { automation_id: self.automation_id, contact_id: contact.id };
+            cx.app.quarantine(Some(self.workspace_id), ("automation_entry", &contact.id), why, Some(again))
+        };
         let changes = members.items.iter().map(aside).chain([turn.expected()]).collect();
         self.after = members.next;
         if self.after.is_none() {

@@ -131,8 +131,9 @@ impl RunCampaign {
         for (number, variant) in page.numbers.iter().zip(&page.variants) {
             let mut recipient = found.next_if(|recipient| recipient.number == *number);
             if let Some(why) = refused {
-                let subject = recipient.take().map_or_else(|| self.campaign_id.to_string(), |one| one.contact_id.to_string());
-                changes.push(cx.app.quarantine(Some(self.workspace_id), "campaign_recipient", &subject, why));
+                let subject =
+                    recipient.take().map_or_else(|| self.campaign_id.to_string(), |one| one.contact_id.to_string());
+                changes.push(cx.app.quarantine(Some(self.workspace_id), ("campaign_recipient", &subject), why, None));
             }
             let message = self.message(cx, campaign, progress, recipient.as_ref(), *variant, now);
             if message.to.is_empty() {

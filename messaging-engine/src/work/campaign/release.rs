@@ -163,7 +163,7 @@ impl RunCampaign {
         let mut count = 0;
         for (_, message) in read_messages(cx, workspace, keys).await? {
             if let Some(why) = refused {
-                changes.push(cx.app.quarantine(Some(workspace), "campaign_message", &message.id, why));
+                changes.push(cx.app.quarantine(Some(workspace), ("campaign_message", &message.id), why, None));
                 changes.extend(withdrawal(cx, &message, now).await?);
             } else if is_to_be_sent(&message) {
                 let job = DeliverMessage::released(&message, now).enqueue(cx.app.new_id(now), now);
