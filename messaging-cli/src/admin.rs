@@ -2,6 +2,7 @@
 
 #[cfg(feature = "postgres")]
 mod moving;
+mod quarantine;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin login-link --email ann@example.com
   messaging admin set-operator --email ann@example.com
   messaging admin verify --data ./messaging-data
+  messaging admin quarantine release --all
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
 An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
@@ -69,6 +71,9 @@ enum Admin {
     /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
     /// also while a server runs; the longer it takes the longer the server's log grows meanwhile
     Verify,
+    /// See what was put aside because the database refuses it for good, have it tried again, or give it up
+    #[command(subcommand, disable_help_subcommand = true)]
+    Quarantine(quarantine::Quarantine),
 }
 
 #[derive(Debug, Args)]
@@ -243,7 +248,7 @@ fn scopes() -> PossibleValuesParser {
 /// The command.
 pub(crate) fn command() -> Command {
     let command = Command::new("admin")
-        .about("Users, workspaces, API keys and sign-in links, and resuming a restored server: straight on the database, while it runs")
+        .about("Users, workspaces, API keys and sign-in links, resuming a restored server, and what was put aside: straight on the database, while it runs")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -253,9 +258,12 @@ pub(crate) fn command() -> Command {
     for name in names {
         // It names its databases itself.
         let is_move = name == "move";
+        let of_database = |verb: Command| verb.args(arguments::database_target()).arg(arguments::json());
         command = command.mut_subcommand(name, |verb| {
-            let verb = if is_move { verb } else { verb.args(arguments::database_target()) };
-            verb.arg(arguments::json())
+            if verb.has_subcommands() {
+                return verb.mut_subcommands(of_database);
+            }
+            if is_move { verb.arg(arguments::json()) } else { of_database(verb) }
         });
     }
     command
@@ -264,7 +272,8 @@ pub(crate) fn command() -> Command {
 /// Carries it out.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let admin = Admin::from_arg_matches(matches).map_err(|error| Failure::usage(error.to_string()))?;
-    let (_, matches) = matches.subcommand().expect("required");
+    let (_, verb) = matches.subcommand().expect("required");
+    let matches = verb.subcommand().map_or(verb, |(_, inner)| inner);
     target::block_on(async {
         if let Admin::Resume(flags) = &admin {
             return resume(matches, flags, output).await;
@@ -324,6 +333,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         #[cfg(feature = "postgres")]
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
+        Admin::Quarantine(quarantine) => quarantine::carry_out(app, quarantine, output).await,
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {
             let workspace = workspace(&keys.workspace)?;

@@ -49,8 +49,8 @@ use crate::domain::template::Template;
 use crate::domain::webhook::delivery::Delivery;
 use crate::domain::webhook::{Webhook, WebhookStatus};
 use crate::ids::{
-    ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, ListId, MessageId, SegmentId,
-    SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+    ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, FieldId, JobId, ListId, MessageId,
+    SegmentId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -383,6 +383,8 @@ pub enum Write {
     /// Records that something was put aside, and lets the oldest records go beyond
     /// [`KEPT`](crate::domain::quarantine::KEPT).
     Quarantine(Box<Quarantined>),
+    /// Removes the record of something that was put aside. A conflict when it is gone.
+    ForgetQuarantined(JobId),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -470,6 +472,7 @@ impl Write {
                 | Self::SaveJob(..)
                 | Self::HoldJob(..)
                 | Self::Quarantine(..)
+                | Self::ForgetQuarantined(..)
                 | Self::ForgetSignIns(..)
                 | Self::Remember(..)
         )

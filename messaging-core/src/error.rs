@@ -33,6 +33,9 @@ pub enum DomainError {
     /// The sender's domain is not a verified domain of the workspace.
     #[error("the sender's domain is not a verified sending domain of this workspace")]
     SenderDomainNotVerified,
+    /// The database cannot hold it, however often it is asked.
+    #[error("the database cannot hold this; look for a value that is unusually long, and see the server's log")]
+    NotStorable,
 }
 
 /// Where a text stops being JSON, and why: in words that quote nothing of it.
@@ -67,6 +70,7 @@ impl DomainError {
             Self::LinkExpired => "link_expired",
             Self::SenderMissing => "sender_missing",
             Self::SenderDomainNotVerified => "sender_domain_not_verified",
+            Self::NotStorable => "internal_error",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
 
 mod accounts;
+mod quarantine;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, Write};
@@ -42,6 +43,9 @@ use crate::ops::{Page, PageQuery};
 use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
+pub use self::quarantine::{
+    LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
+};
 pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
 /// Who signs in to what `messaging dev` sets up.

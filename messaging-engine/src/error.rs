@@ -155,6 +155,9 @@ pub enum Error {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
+    /// The database cannot hold an item, however often it is asked; its siblings are kept.
+    #[error("{}", DomainError::NotStorable)]
+    NotStorable,
     /// A bug or a broken machine. The source is logged, never shown.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -343,7 +346,7 @@ impl Error {
             | Self::SenderNotVerified(_)
             | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Internal(_) | Self::NotStorable => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -380,7 +383,7 @@ impl Error {
             Self::SenderNotVerified(_) => Unprocessable::SenderDomainNotVerified.code(),
             Self::Unprocessable(cause) => cause.code(),
             Self::RateLimited { .. } => "rate_limited",
-            Self::Internal(_) => "internal_error",
+            Self::Internal(_) | Self::NotStorable => "internal_error",
             Self::NotImplemented => "not_implemented",
             Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => "unavailable",
         }
@@ -439,6 +442,7 @@ impl From<DomainError> for Error {
             DomainError::LinkExpired => Self::LinkExpired,
             DomainError::SenderMissing => Unprocessable::SenderMissing.into(),
             DomainError::SenderDomainNotVerified => Unprocessable::SenderDomainNotVerified.into(),
+            DomainError::NotStorable => Self::NotStorable,
         }
     }
 }

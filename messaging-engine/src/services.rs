@@ -30,6 +30,7 @@ pub(crate) mod message_content;
 pub(crate) mod message_parts;
 mod observing;
 mod obstacles;
+pub(crate) mod page_size;
 mod passwords;
 mod quarantine;
 mod receipts;

@@ -240,3 +240,21 @@ fn a_login_link_signs_in_once() {
     assert!(link["url"].as_str().unwrap().starts_with("https://mail.example.com/console#ticket="), "{link}");
     admin(directory.path(), &["login-link", "--email", "nobody@example.com"]).expect(1);
 }
+
+#[test]
+fn what_was_put_aside_is_listed_and_decided_about() {
+    let directory = directory();
+    let data = directory.path();
+    admin(data, &["create-user", "--email", "ann@example.com"]).expect(0);
+    let list = admin(data, &["quarantine", "list"]).expect(0).json();
+    assert_eq!(list, serde_json::json!({"data": [], "next_cursor": null}));
+    let none = serde_json::json!({"done": [], "left": []});
+    for verb in ["release", "drop"] {
+        assert_eq!(admin(data, &["quarantine", verb, "--all"]).expect(0).json(), none);
+        let unknown = admin(data, &["quarantine", verb, "job_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"]).expect(1);
+        assert!(unknown.stdout.contains("no such record"), "{unknown:?}");
+        admin(data, &["quarantine", verb, "nothing"]).expect(2);
+        admin(data, &["quarantine", verb]).expect(2);
+        admin(data, &["quarantine", verb, "--all", "job_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"]).expect(2);
+    }
+}

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{JobId, WorkspaceId};
+use crate::domain::automation::run::Held;
+use crate::domain::lane::Lane;
+use crate::ids::{AutomationId, ContactId, JobId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Records that are kept; the oldest give way.
@@ -12,7 +14,7 @@ pub const KEPT: usize = 1000;
 const MAX_REASON: usize = 500;
 
 /// Something that was put aside. It names ids only, so nothing of it has to be erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// The id of the record.
     pub id: JobId,
@@ -26,10 +28,53 @@ pub struct Quarantined {
     pub reason: String,
     /// When it was put aside.
     pub at: Timestamp,
+    /// How it is taken up again; `None` where the rest of its work was done without what was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// How something that was put aside is taken up again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Again {
+    /// Its job is done once more.
+    Job {
+        /// The kind of the job.
+        kind: String,
+        /// Its lane.
+        lane: Lane,
+        /// Its data, JSON, as it was when the job was claimed.
+        payload: String,
+    },
+    /// The run, which failed, goes on where it stood.
+    Run {
+        /// The automation.
+        automation_id: AutomationId,
+        /// The run.
+        run_id: RunId,
+        /// What it kept of its node.
+        held: Option<Held>,
+    },
+    /// The moments that follow from a date of a contact are written down.
+    Moments {
+        /// The automation.
+        automation_id: AutomationId,
+        /// The contact.
+        contact_id: ContactId,
+        /// The moments.
+        due_at: Vec<Timestamp>,
+    },
+    /// The contact enters the automation.
+    Entry {
+        /// The automation.
+        automation_id: AutomationId,
+        /// The contact.
+        contact_id: ContactId,
+    },
 }
 
 impl Quarantined {
-    /// A record, its reason no longer than may be shown.
+    /// A record of something that cannot be taken up again, its reason no longer than may be shown.
     pub fn new(
         (id, at): (JobId, Timestamp),
         workspace_id: Option<WorkspaceId>,
@@ -38,6 +83,6 @@ impl Quarantined {
         reason: &str,
     ) -> Self {
         let reason = reason.chars().take(MAX_REASON).collect();
-        Self { id, workspace_id, kind: kind.to_owned(), subject, reason, at }
+        Self { id, workspace_id, kind: kind.to_owned(), subject, reason, at, again: None }
     }
 }

@@ -107,6 +107,7 @@ async fn run_until_committed(
 ) -> Result<Option<Answer>, Error> {
     let Invocation { app, endpoint, caller, workspace, request, typed } = *invocation;
     let mut turn = None;
+    let mut is_split = false;
     for _ in 0..MAX_RUNS {
         if let Some(read) = runnable.body_reader().filter(|_| !is_short(&request.body)) {
             let (body, lenient) = (request.body.clone(), request.lenient);
@@ -127,7 +128,7 @@ async fn run_until_committed(
             user_agent: request.user_agent,
             session_cookie: None,
             files: Vec::new(),
-            progress: Progress::new(key),
+            progress: Progress::new(key, is_split),
             lenient: request.lenient,
             quota: request.quota,
             turn: None,
@@ -184,6 +185,8 @@ async fn run_until_committed(
                     return replay(invocation, reply, fingerprint);
                 }
             }
+            // One item of many is at fault, and the others shall not be refused for it.
+            Err(CommitError::Refused(_)) if endpoint.in_parts && !is_split => is_split = true,
             Err(error) => return Err(error.into_store_error().into()),
         }
     }

@@ -2,11 +2,13 @@
 //!
 //! Under an Idempotency-Key the commit of a part also remembers what became of it. When the request fails
 //! between two parts, by a crash for example, its repetition replays the parts that were done and goes on with
-//! the rest, so nothing happens twice.
+//! the rest, so nothing happens twice. A part says how many items it was about, and the next one begins after them: a
+//! part that the store refuses is done as smaller ones, down to the one item that is at fault.
 
 use std::future::Future;
 
 use messaging_core::changes::{Changes, Reply, ReplyKey, Write};
+use messaging_core::error::Chain;
 use messaging_core::ports::store::CommitError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,20 +21,36 @@ use crate::ops::invoke::commit_with_files;
 use crate::ops::progress::{MAX_RUNS, REMEMBERED_FOR};
 use crate::services::acceptance::NewFile;
 
+/// What became of the items of a part.
+pub(super) trait PartReport: Serialize + DeserializeOwned + Send {
+    /// How many items it was about.
+    fn items(&self) -> usize;
+}
+
+/// Which items a part is about, from the first that is not done.
+#[derive(Clone, Copy)]
+pub(super) struct PartLimit {
+    /// At most so many.
+    pub(super) most: usize,
+    /// Whether it is one item that the store refuses: nothing of it is to be kept, and its result says so.
+    pub(super) is_refused: bool,
+}
+
 impl Context<'_> {
-    /// Does the next part of the request: decides on changes, the files that they name and a result, and commits, again when the data changed meanwhile, then after
-    /// the other writers of what `contended` names. A part that an earlier request with the same Idempotency-Key
-    /// has done is not done again; its result is answered.
+    /// Does the next part of the request: decides on changes, the files that they name and a result, and commits, again
+    /// when the data changed meanwhile, then after the other writers of what `contended` names, and with fewer items when
+    /// the store refuses one. A part that an earlier request with the same Idempotency-Key has done is not done again; its
+    /// result is answered.
     ///
-    /// Parts must come in the same order and be cut in the same way whenever the same request is made.
+    /// Parts must come in the same order whenever the same request is made, each from the first item that is not done.
     pub(super) async fn do_part<R, D, F>(
         &mut self,
         contended: impl Fn() -> Vec<ResourceKey> + Send + Sync,
         mut decide: D,
     ) -> Result<R, Error>
     where
-        R: Serialize + DeserializeOwned + Send,
-        D: FnMut() -> F + Send,
+        R: PartReport,
+        D: FnMut(PartLimit) -> F + Send,
         F: Future<Output = Result<(Changes, Vec<NewFile>, R), Error>> + Send,
     {
         let app = self.app;
@@ -46,9 +64,11 @@ impl Context<'_> {
             }
             self.progress.is_repetition = false;
         }
-        let mut turn = None;
-        for _ in 0..MAX_RUNS {
-            let (mut changes, files, result) = decide().await?;
+        let (mut turn, mut conflicts) = (None, 0);
+        while conflicts < MAX_RUNS {
+            let page = &mut self.progress.page;
+            let limit = PartLimit { most: page.size(), is_refused: page.refused().is_some() };
+            let (mut changes, files, result) = decide(limit).await?;
             if let Some((key, fingerprint)) = &key {
                 let now = app.now();
                 changes.push(Write::Remember(Box::new(Reply {
@@ -61,12 +81,17 @@ impl Context<'_> {
                     created_at: now,
                 })));
             }
-            if changes.is_empty() {
-                return Ok(result);
-            }
-            match commit_with_files(app, changes, files).await {
-                Ok(()) => return Ok(result),
+            let committed = if changes.is_empty() { Ok(()) } else { commit_with_files(app, changes, files).await };
+            match committed {
+                Ok(()) => {
+                    if let Some(why) = page.refused() {
+                        tracing::error!(reason = %Chain(why), "the store refuses an item of a request for good");
+                    }
+                    page.kept();
+                    return Ok(result);
+                }
                 Err(CommitError::Conflict) => {
+                    conflicts += 1;
                     if let Some((key, fingerprint)) = &key
                         && let Some(result) = recall(app, key, *fingerprint).await?
                     {
@@ -76,7 +101,7 @@ impl Context<'_> {
                         turn = Some(app.write_queues().enter(contended()).await?);
                     }
                 }
-                Err(error) => return Err(error.into_store_error().into()),
+                Err(error) => page.failed(error, result.items()).map_err(CommitError::into_store_error)?,
             }
         }
         Err(Error::Unavailable { retry_after: 1 })

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use messaging_core::changes::ReplyKey;
+use messaging_core::domain::limits::MAX_BULK;
+
+use crate::services::page_size::PageSize;
 
 /// How often an operation is run because the data changed while it decided. Calls that change the same
 /// resource wait for one another, so every further run is owed to another commit in between.
@@ -20,11 +23,16 @@ pub(super) struct Progress<'a> {
     pub(super) done: usize,
     /// Whether the next part may have been done by an earlier request: not after one that was not.
     pub(super) is_repetition: bool,
+    /// Whether the request is done in parts even if it fits into one commit, because the store refused that one.
+    pub(super) is_split: bool,
+    /// How many items the next part has.
+    pub(super) page: PageSize,
 }
 
 impl<'a> Progress<'a> {
     /// No part is done by this request yet.
-    pub(super) const fn new(key: Option<(&'a ReplyKey, u128)>) -> Self {
-        Self { key, done: 0, is_repetition: key.is_some() }
+    pub(super) fn new(key: Option<(&'a ReplyKey, u128)>, is_split: bool) -> Self {
+        let page = PageSize::new(usize::try_from(MAX_BULK).unwrap_or(usize::MAX));
+        Self { key, done: 0, is_repetition: key.is_some(), is_split, page }
     }
 }

@@ -9,6 +9,7 @@ mod text;
 
 use std::sync::Arc;
 
+use messaging_core::DomainError;
 use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, Observation, Write};
 use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
 use messaging_core::domain::contact::input::ContactInput;
@@ -17,10 +18,11 @@ use messaging_core::domain::import::report::{self, RowErrors};
 use messaging_core::domain::import::row::{self, Read};
 use messaging_core::domain::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
-use messaging_core::ports::store::{CommitError, Stored};
+use messaging_core::ports::store::{CommitError, StoreError, Stored};
 use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
+use crate::services::page_size::PageSize;
 use crate::services::upserting::{Upserted, named_lists};
 
 use self::text::{ImportInterruption, Text};
@@ -43,6 +45,25 @@ struct Decided {
     known: Arc<Known>,
     /// Whether any of the contacts was there before.
     found_any: bool,
+    /// How many rows it is about.
+    rows: usize,
+}
+
+/// What the next slice is to be.
+#[derive(Clone, Copy)]
+struct Slice {
+    /// How many rows it may have.
+    most: usize,
+    /// Whether its one row is refused, because the store does not take it.
+    is_refused: bool,
+    /// Whether to look for the contacts that rows name; without looking, all count as new, and the commit finds out.
+    reads: bool,
+}
+
+impl Slice {
+    const fn of(page: &PageSize, reads: bool) -> Self {
+        Self { most: page.size(), is_refused: page.refused().is_some(), reads }
+    }
 }
 
 impl App {
@@ -67,7 +88,7 @@ impl App {
         match reading.advance(cursor).await {
             Ok(is_more) => Ok(is_more),
             Err(ImportInterruption::Store(why @ CommitError::Refused(_))) => {
-                let aside = self.quarantine(Some(workspace), "import", &id, &why);
+                let aside = self.quarantine(Some(workspace), ("import", &id), &why, None);
                 reading.end(reading.import.clone().fail(&why, self.now()), Some(aside)).await
             }
             Err(ImportInterruption::Store(error)) => Err(error),
@@ -111,11 +132,12 @@ impl Reading<'_> {
         }
         self.text.seek(cursor);
         let mut guess = Guess::default();
+        let mut page = PageSize::new(SLICE_ROWS);
         let mut conflicts = 0;
         let mut slices = 0;
-        let first = self.import.clone();
-        let mut next = Some(decide(self.app, &mut self.text, &header, first, None, guess.reads()).await?);
-        while let Some(Decided { mut changes, import, known, found_any }) = next.take() {
+        let (first, slice) = (self.import.clone(), Slice::of(&page, guess.reads()));
+        let mut next = Some(decide(self.app, &mut self.text, &header, first, None, slice).await?);
+        while let Some(Decided { mut changes, import, known, found_any, rows }) = next.take() {
             changes.push(Write::PutImport(Box::new(import.clone()), Expect::Revision(self.revision)));
             if import.reading().is_none() {
                 changes.push(ended(&import, "completed"));
@@ -129,32 +151,42 @@ impl Reading<'_> {
                 if !goes_on {
                     return Ok(None);
                 }
-                decide(app, text, &header, following, Some(known), guess.reads()).await.map(Some)
+                let slice = Slice { is_refused: false, ..Slice::of(&page, guess.reads()) };
+                decide(app, text, &header, following, Some(known), slice).await.map(Some)
             };
             // The commit is handed over first, and is written while the next slice is decided.
             let (written, decided) = tokio::join!(app.commit_in_background(changes), deciding);
             match written {
                 Ok(()) => {
                     (self.import, self.revision, conflicts) = (import, self.revision + 1, 0);
+                    page.kept();
                     next = decided?;
                 }
-                Err(CommitError::Conflict) => {
-                    conflicts += 1;
-                    let stored = app.store().import(self.import.workspace_id, self.import.id).await?;
-                    let is_ours = stored.is_some_and(|stored| stored.revision == self.revision);
-                    let Some((_, cursor)) = self.import.reading().filter(|_| is_ours && conflicts <= MAX_CONFLICTS)
-                    else {
+                Err(error) => {
+                    match error {
+                        CommitError::Conflict => {
+                            conflicts += 1;
+                            guess.was_wrong();
+                        }
+                        error => page.failed(error, rows)?,
+                    }
+                    let Some(cursor) = self.place_again().await?.filter(|_| conflicts <= MAX_CONFLICTS) else {
                         return Err(CommitError::Conflict.into());
                     };
-                    guess.was_wrong();
                     self.text.seek(cursor);
-                    let again = self.import.clone();
-                    next = Some(decide(app, &mut self.text, &header, again, None, true).await?);
+                    let (again, slice) = (self.import.clone(), Slice::of(&page, true));
+                    next = Some(decide(self.app, &mut self.text, &header, again, None, slice).await?);
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(self.import.reading().is_some())
+    }
+
+    /// Where a slice that was not written begins; `None` where somebody else reads the file, too.
+    async fn place_again(&self) -> Result<Option<Cursor>, StoreError> {
+        let stored = self.app.store().import(self.import.workspace_id, self.import.id).await?;
+        let is_ours = stored.is_some_and(|stored| stored.revision == self.revision);
+        Ok(self.import.reading().filter(|_| is_ours).map(|(_, cursor)| cursor))
     }
 
     /// Reads the whole file once, so that one that cannot be read to its end changes nothing.
@@ -190,28 +222,31 @@ pub(crate) fn ended(import: &Import, status: &'static str) -> Write {
     })))
 }
 
-/// Reads the next slice and decides what becomes of its rows. `reads` says whether to look for the contacts
-/// they name; without looking, all count as new, and the commit finds out.
+/// Reads the next slice and decides what becomes of its rows.
 async fn decide(
     app: &App,
     text: &mut Text<'_>,
     header: &Header,
     mut import: Import,
     earlier: Option<Arc<Known>>,
-    reads: bool,
+    Slice { most, is_refused, reads }: Slice,
 ) -> Result<Decided, ImportInterruption> {
     let (workspace, store) = (import.workspace_id, app.store());
     let types = app.field_types(workspace).await?;
     let first_row = text.cursor().row + 1;
-    let mut rows: Vec<Read> = Vec::with_capacity(SLICE_ROWS);
+    let mut rows: Vec<Read> = Vec::with_capacity(most);
     let read_row = |record: &csv::ByteRecord| rows.push(row::read(record, header, &types));
-    text.rows(header.delimiter, SLICE_ROWS, SLICE_BYTES, read_row).await?;
+    text.rows(header.delimiter, most, SLICE_BYTES, read_row).await?;
     if text.ends_open()
         && let Some(last) = rows.last_mut()
     {
         *last = Err(row::unclosed());
     }
 
+    let row_count = rows.len();
+    if is_refused {
+        rows.clear();
+    }
     let sent = || rows.iter().filter_map(|row| row.as_ref().ok().map(|(sent, _)| sent));
     let identifiers = if reads { sent().flat_map(ContactInput::identifiers).collect() } else { Vec::new() };
     let contacts = if reads { store.contacts_identified(workspace, identifiers).await? } else { Vec::new() };
@@ -221,7 +256,8 @@ async fn decide(
     let lists = if named.is_empty() { Vec::new() } else { store.lists_among(workspace, &named).await? };
     let found_any = !contacts.is_empty();
     let mut identities = IdentityResolver::after(earlier, contacts, lists, &types);
-    let (writes, outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
+    let (writes, mut outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
+    outcomes.resize(row_count, Err(DomainError::NotStorable));
 
     let lines = tally(&mut import, first_row, &outcomes, header);
     let mut changes: Changes = writes.into_iter().collect();
@@ -235,7 +271,7 @@ async fn decide(
         }
         _ => ImportState::Completed { at: app.now() },
     };
-    Ok(Decided { changes, import, known: Arc::new(identities.into_known()), found_any })
+    Ok(Decided { changes, import, known: Arc::new(identities.into_known()), found_any, rows: row_count })
 }
 
 /// Counts what became of some rows; answers the lines of those that were refused.

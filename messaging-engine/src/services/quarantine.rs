@@ -4,23 +4,24 @@ use std::error::Error;
 use std::fmt::Display;
 
 use messaging_core::changes::Write;
-use messaging_core::domain::quarantine::Quarantined;
+use messaging_core::domain::quarantine::{Again, Quarantined};
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 
 use crate::app::App;
 
 impl App {
-    /// The write that records an item as put aside: part of the commit that takes it away.
+    /// The write that records an item as put aside, and how it is taken up again: part of the commit that takes it away.
     pub(crate) fn quarantine(
         &self,
         workspace: Option<WorkspaceId>,
-        kind: &str,
-        subject: &impl Display,
+        (kind, subject): (&str, &(dyn Display + Sync)),
         why: &(dyn Error + 'static),
+        again: Option<Again>,
     ) -> Write {
         let (now, subject, reason) = (self.now(), subject.to_string(), Chain(why).to_string());
         tracing::error!(kind, subject, reason, "the store refuses an outcome for good, and the item is put aside");
-        Write::Quarantine(Box::new(Quarantined::new((self.new_id(now), now), workspace, kind, subject, &reason)))
+        let record = Quarantined::new((self.new_id(now), now), workspace, kind, subject, &reason);
+        Write::Quarantine(Box::new(Quarantined { again, ..record }))
     }
 }

@@ -13,6 +13,8 @@ mod runs;
 mod send;
 mod walk;
 
+pub(super) use self::refused::{aside, failed};
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
+use crate::services::page_size::PageSize;
 use crate::work::job::{Job, JobContext, JobError, give_way};
 
 /// A run of the job works for so long; then others of its lane's flow have their turn.
@@ -53,20 +56,24 @@ impl Turn {
     }
 }
 
-/// How many notes, moments or runs are decided about together: halved by a conflict, doubled by a commit.
-struct PageSize {
-    size: usize,
+/// How many notes, moments or runs are decided about together: halved by a conflict or a refusal, doubled by a commit.
+struct Paging {
+    page: PageSize,
     conflicts: u32,
 }
 
-impl PageSize {
+impl Paging {
     const fn new() -> Self {
-        Self { size: LARGEST, conflicts: 0 }
+        Self { page: PageSize::new(LARGEST), conflicts: 0 }
+    }
+
+    const fn size(&self) -> usize {
+        self.page.size()
     }
 
     fn succeeded(&mut self) {
         self.conflicts = 0;
-        self.size = (self.size * 2).min(LARGEST);
+        self.page.kept();
     }
 
     /// What follows from an error: another try with half a page, after a conflict after a moment. Of a page of one that
@@ -75,30 +82,26 @@ impl PageSize {
         match error {
             JobError::Commit(CommitError::Conflict) if self.conflicts < MAX_CONFLICTS => {
                 self.conflicts += 1;
-                self.size = (self.size / 2).max(1);
+                self.page.halve();
                 give_way(app, self.conflicts).await;
-                Ok(None)
             }
-            JobError::Commit(refused @ CommitError::Refused(_)) if self.size == 1 => Ok(Some(refused)),
-            JobError::Commit(CommitError::Refused(_)) => {
-                self.size /= 2;
-                Ok(None)
-            }
-            error => Err(error),
+            JobError::Commit(error) => self.page.failed(error, self.page.size())?,
+            error => return Err(error),
         }
+        Ok(self.page.take_refused())
     }
 }
 
 impl Job for RunAutomation {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
-        let mut page = PageSize::new();
+        let mut paging = Paging::new();
         loop {
             let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
             };
-            match self.page(cx, &turn, page.size).await {
-                Ok(true) => page.succeeded(),
+            match self.page(cx, &turn, paging.size()).await {
+                Ok(true) => paging.succeeded(),
                 Ok(false) => {
                     let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
                     // What is due and was not brought on cannot be now, and would be found again at once.
@@ -107,7 +110,7 @@ impl Job for RunAutomation {
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
                 Err(error) => {
-                    if let Some(why) = page.after(&cx.app, error).await? {
+                    if let Some(why) = paging.after(&cx.app, error).await? {
                         self.put_aside(cx, &turn, &why).await?;
                     }
                 }

@@ -15,11 +15,13 @@ use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::DeliveryError;
 use messaging_core::ports::fetch::{FetchRequest, Protocol};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
+use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::jobs::call_node::CallNode;
 use crate::services::texts::{TextFault, values_of_run};
+use crate::work::automation::{aside, failed};
 use crate::work::job::{Job, JobContext, JobError, give_way};
 
 /// How long a call may take (contract section 13.3).
@@ -37,6 +39,16 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl Job for CallNode {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        match self.clone().call(cx).await {
+            // Without its end the run would wait for ever.
+            Err(JobError::Commit(why @ CommitError::Refused(_))) => self.fail(cx, &why).await,
+            outcome => outcome,
+        }
+    }
+}
+
+impl CallNode {
+    async fn call(self, cx: &JobContext) -> Result<(), JobError> {
         let store = cx.app.store();
         let Some(Stored { record: run, .. }) = self.awaiting(cx).await? else {
             return Ok(cx.finish(Changes::default()).await?);
@@ -72,9 +84,7 @@ impl Job for CallNode {
             None => self.end(cx, end).await,
         }
     }
-}
 
-impl CallNode {
     /// The run, if it still waits for this call.
     async fn awaiting(&self, cx: &JobContext) -> Result<Option<Stored<Run>>, StoreError> {
         let found = cx.app.store().run(self.workspace_id, self.automation_id, self.run_id).await?;
@@ -83,16 +93,31 @@ impl CallNode {
 
     /// Writes what the call came to into the run, which goes on.
     async fn end(self, cx: &JobContext, end: CallEnd) -> Result<(), JobError> {
+        let told = |Stored { record, revision }: Stored<Run>, now| {
+            let run = Run { held: Some(Held::Called(end.clone())), due_at: Some(now), ..record };
+            let expect = Expect::Revision(revision);
+            let (steps, messages) = (Vec::new(), Vec::new());
+            vec![Write::PutRun(Box::new(PutRun { run, expect, steps, messages }))]
+        };
+        self.settle(cx, told).await
+    }
+
+    /// Ends the run, because the store refuses what the call came to.
+    async fn fail(&self, cx: &JobContext, why: &CommitError) -> Result<(), JobError> {
+        let ended = |stored: Stored<Run>, now| vec![aside(&cx.app, &stored.record, why), failed(&stored, now, why)];
+        self.settle(cx, ended).await
+    }
+
+    /// Finishes the job with what becomes of the run, if that still waits for it.
+    async fn settle(
+        &self,
+        cx: &JobContext,
+        writes: impl Fn(Stored<Run>, Timestamp) -> Vec<Write> + Send + Sync,
+    ) -> Result<(), JobError> {
         let mut tries = 0;
         loop {
-            let now = cx.app.now();
-            let mut changes = Changes::default();
-            if let Some(Stored { record, revision }) = self.awaiting(cx).await? {
-                let run = Run { held: Some(Held::Called(end.clone())), due_at: Some(now), ..record };
-                let expect = Expect::Revision(revision);
-                let (steps, messages) = (Vec::new(), Vec::new());
-                changes.push(Write::PutRun(Box::new(PutRun { run, expect, steps, messages })));
-            }
+            let awaiting = self.awaiting(cx).await?;
+            let changes = awaiting.into_iter().flat_map(|stored| writes(stored, cx.app.now())).collect();
             match cx.finish(changes).await {
                 // Something happened to the contact meanwhile that may have ended the run.
                 Err(CommitError::Conflict) => {

@@ -484,7 +484,7 @@ impl Run {
             if let Some(why) = &refused {
                 (captured, dialogs) = (None, Vec::new());
                 let (workspace, subject) = (Some(message.workspace_id), &message.id);
-                changes.push(cx.app.quarantine(workspace, "message_outcome", subject, why));
+                changes.push(cx.app.quarantine(workspace, ("message_outcome", subject), why, None));
             }
             for write in cx.app.store_urls(message.workspace_id, urls.clone()) {
                 changes.push(write);

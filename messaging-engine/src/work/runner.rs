@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use messaging_core::changes::Changes;
 use messaging_core::domain::lane::Lane;
+use messaging_core::domain::quarantine::Again;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
@@ -272,7 +273,12 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
         }
         Ok(Err(JobError::Commit(CommitError::Refused(why)))) if is_one_item(&job.kind) => {
             let (workspace, subject) = item_of(&job);
-            let record = app.quarantine(workspace, &job.kind, &subject, why.as_ref());
+            let again = Again::Job {
+                kind: job.kind.clone(),
+                lane: job.handle.lane.clone(),
+                payload: String::from_utf8_lossy(&job.payload).into_owned(),
+            };
+            let record = app.quarantine(workspace, (&job.kind, &subject), why.as_ref(), Some(again));
             if let Err(error) = cx.finish(Changes::from_iter([record])).await {
                 tracing::warn!(error = %Chain(&error), "a job was not put aside and waits for its lease to end");
             }

@@ -228,7 +228,7 @@ impl Attempted {
     /// The write that says so.
     pub(super) fn without_answer(&mut self, app: &App, why: &CommitError) -> Option<Write> {
         self.delivery.response_body.take()?;
-        Some(app.quarantine(Some(self.delivery.workspace_id), "webhook_answer", &self.delivery.id, why))
+        Some(app.quarantine(Some(self.delivery.workspace_id), ("webhook_answer", &self.delivery.id), why, None))
     }
 
     /// Whether the same outcome may be written once more after a conflict: something was sent, which cannot be taken

@@ -2,6 +2,7 @@
 
 mod ab_test;
 mod ends;
+mod refused;
 mod restored;
 mod time;
 mod tokens;

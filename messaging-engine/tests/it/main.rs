@@ -48,6 +48,7 @@ mod own_providers;
 mod pages;
 mod push;
 mod receipts;
+mod refused;
 mod relays;
 mod reports;
 mod returned_mail;

@@ -51,7 +51,11 @@ pub async fn the_newest_of_what_was_put_aside_is_kept(store: &dyn Store) {
     }
     all.reverse();
     all.truncate(5);
-    assert_eq!(store.quarantined(5).await.unwrap(), (KEPT as u64, all));
+    assert_eq!(store.quarantined(5).await.unwrap(), (KEPT as u64, all.clone()));
+    let forgotten = all.remove(1);
+    put(store, [Write::ForgetQuarantined(forgotten.id)]).await;
+    refuse(store, [Write::ForgetQuarantined(forgotten.id)]).await;
+    assert_eq!(store.quarantined(4).await.unwrap(), (KEPT as u64 - 1, all));
 }
 
 /// A fence is put up and taken down by whoever knows what there is.

@@ -55,6 +55,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
         Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest),
         Write::Quarantine(quarantined) => quarantine::put(transaction, quarantined)?,
+        Write::ForgetQuarantined(id) => quarantine::forget(transaction, *id),
         Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,

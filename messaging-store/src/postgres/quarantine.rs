@@ -1,6 +1,7 @@
 //! What was put aside.
 
 use messaging_core::domain::quarantine::{KEPT, Quarantined};
+use messaging_core::ids::JobId;
 use messaging_core::ports::store::StoreError;
 
 use super::fault::Fault;
@@ -16,6 +17,10 @@ pub(super) fn put(transaction: &mut Transaction, quarantined: &Quarantined) -> R
     transaction.run(sql, params![uuid(quarantined.id), document(quarantined)?]);
     transaction.run(TRIM, params![sql_limit(KEPT)]);
     Ok(())
+}
+
+pub(super) fn forget(transaction: &mut Transaction, id: JobId) {
+    transaction.run_one("DELETE FROM quarantined WHERE id = $1", params![uuid(id)]);
 }
 
 pub(super) async fn newest(reads: &Reads, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {

@@ -32,6 +32,7 @@ pub(super) fn apply(
         Write::PutTicket(ticket) => accounts::put_ticket(connection, ticket),
         Write::TakeTicket(digest) => accounts::take_ticket(connection, digest),
         Write::Quarantine(quarantined) => quarantine::put(connection, quarantined),
+        Write::ForgetQuarantined(id) => quarantine::forget(connection, *id),
         Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),

@@ -2,9 +2,10 @@
 
 use messaging_core::domain::quarantine::{KEPT, Quarantined};
 use messaging_core::ids::Id as _;
+use messaging_core::ids::JobId;
 use rusqlite::{Connection, params};
 
-use super::fault::Fault;
+use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{document, record, sql_limit};
 
@@ -16,6 +17,10 @@ pub(super) fn put(connection: &Connection, quarantined: &Quarantined) -> Result<
         .execute(params![quarantined.id.to_bytes(), document(quarantined)?])?;
     connection.prepare_cached(TRIM)?.execute([sql_limit(KEPT)])?;
     Ok(())
+}
+
+pub(super) fn forget(connection: &Connection, id: JobId) -> Result<(), Fault> {
+    expect_one(connection.prepare_cached("DELETE FROM quarantined WHERE id = ?1")?.execute(params![id.to_bytes()])?)
 }
 
 pub(super) fn newest(connection: &Connection, limit: usize) -> Result<(u64, Vec<Quarantined>), Fault> {

@@ -4,6 +4,7 @@ use messaging_core::domain::address::normalize_email;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::suppressions::define_digest;
 use crate::open_error::{OpenError, failed};
 
 mod embedded {
@@ -47,6 +48,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
 /// Gives the connection what migrations call: rules of ours that SQL cannot say.
 fn define_functions(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    define_digest(connection)?;
     connection
         .create_scalar_function("normalized_email", 1, flags, |call| Ok(normalize_email(call.get_raw(0).as_str()?)))
 }

@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::digest::Digest;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Stored, Suppressions};
 use messaging_core::time::Timestamp;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -16,6 +18,19 @@ use super::interests::Interests;
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
 use super::segments::tell_of_address;
+
+/// What an address is found by.
+pub(super) fn digest(address: &str) -> [u8; 32] {
+    *Digest::of(address).as_bytes()
+}
+
+/// Gives a connection `address_digest`, for statements that look up addresses that they read themselves.
+pub(super) fn define_digest(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    connection.create_scalar_function("address_digest", 1, flags, |call| {
+        Ok(call.get_raw(0).as_str_or_null()?.map(|address| digest(address).to_vec()))
+    })
+}
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -31,15 +46,16 @@ pub(super) fn put(
     expect_one(match expect {
         Expect::Absent => connection
             .prepare_cached(
-                "INSERT INTO suppressions (workspace, channel, address, revision, doc) VALUES (?1, ?2, ?3, 1, ?4)",
+                "INSERT INTO suppressions (workspace, channel, digest, address, revision, doc)
+                 VALUES (?1, ?2, ?3, ?4, 1, ?5)",
             )?
-            .execute(params![workspace, channel, suppression.address, doc])?,
+            .execute(params![workspace, channel, digest(&suppression.address), suppression.address, doc])?,
         Expect::Revision(revision) => connection
             .prepare_cached(
                 "UPDATE suppressions SET doc = ?4, revision = revision + 1
-                 WHERE workspace = ?1 AND channel = ?2 AND address = ?3 AND revision = ?5",
+                 WHERE workspace = ?1 AND channel = ?2 AND digest = ?3 AND revision = ?5",
             )?
-            .execute(params![workspace, channel, suppression.address, doc, revision])?,
+            .execute(params![workspace, channel, digest(&suppression.address), doc, revision])?,
     })?;
     match expect {
         Expect::Absent => tell(connection, interests, suppression, suppression.created_at),
@@ -86,7 +102,7 @@ impl Suppressions for SqliteStore {
         workspace: WorkspaceId,
         addresses: &[(Channel, String)],
     ) -> Result<Vec<Suppression>, StoreError> {
-        const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+        const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND digest = ?3";
         if addresses.is_empty() {
             return Ok(Vec::new());
         }
@@ -97,7 +113,7 @@ impl Suppressions for SqliteStore {
                 let connection = connection.unchecked_transaction()?;
                 let mut found = Vec::new();
                 for (channel, address) in addresses {
-                    let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), address];
+                    let key = params![workspace.to_bytes(), number(&Channel::ALL, &channel), digest(&address)];
                     found.extend(one(&connection, SQL, key, |row| record(row, 0))?);
                 }
                 Ok(found)
@@ -112,14 +128,14 @@ impl Suppressions for SqliteStore {
         addresses: &[String],
     ) -> Result<Vec<Stored<Suppression>>, StoreError> {
         const SQL: &str =
-            "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+            "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND digest = ?3";
         let addresses = addresses.to_vec();
         self.readers
             .point_read(move |connection| {
                 let (workspace, channel) = (workspace.to_bytes(), number(&Channel::ALL, &channel));
                 let mut found = Vec::new();
                 for address in addresses {
-                    found.extend(one(connection, SQL, params![workspace, channel, address], stored)?);
+                    found.extend(one(connection, SQL, params![workspace, channel, digest(&address)], stored)?);
                 }
                 Ok(found)
             })
@@ -161,10 +177,10 @@ fn pick(
     filter: &SuppressionFilter,
     page: &PageRequest,
 ) -> Result<Slice<Suppression>, Fault> {
-    const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+    const SQL: &str = "SELECT doc FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND digest = ?3";
     let mut found: Vec<Suppression> = Vec::new();
     for (channel, address) in candidates {
-        let key = params![workspace.to_bytes(), number(&Channel::ALL, channel), address];
+        let key = params![workspace.to_bytes(), number(&Channel::ALL, channel), digest(address)];
         found.extend(one(connection, SQL, key, |row| record(row, 0))?);
     }
     found.retain(|one| filter.matches(one) && one.id.to_bytes() < below(page));

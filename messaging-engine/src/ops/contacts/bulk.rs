@@ -2,6 +2,7 @@
 
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
+use messaging_core::changes::Changes;
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::custom_field::FieldTypes;
 use messaging_core::domain::limits::MAX_BULK;
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::ops::contacts::ContactView;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::ops::parts::{PartLimit, PartReport};
 use crate::services::upserting::{CheckedItem, Upserted};
 
 /// Contacts of a part; written in about ten milliseconds.
@@ -143,8 +145,10 @@ impl Operation for BulkUpsertContacts {
             let (written, following) = tokio::join!(writing, reading);
             // What was written before a failure stays, and the answer is the failure. Repeating the request with
             // its Idempotency-Key replays the parts that were done and does the rest.
-            report.append(written?);
-            (start, part) = (next, following);
+            let written = written?;
+            start += written.items();
+            report.append(written);
+            part = if start == next { following } else { judge_part(&items, start) };
         }
         Ok(report)
     }
@@ -162,9 +166,14 @@ async fn write_part(
     let app = cx.app;
     let _turn = app.part().await;
     let mut items = Some(items);
-    let decide = || {
-        let items = items.take().unwrap_or_else(&again);
+    let decide = |limit: PartLimit| {
+        let mut items = items.take().unwrap_or_else(&again);
+        items.truncate(limit.most);
         async move {
+            if limit.is_refused {
+                let report = BulkReport::of(start, &[Err(DomainError::NotStorable)]);
+                return Ok((Changes::default(), Vec::new(), report));
+            }
             let (changes, outcomes) = app.decide_part(workspace, types, items).await?;
             Ok((changes, Vec::new(), BulkReport::of(start, &outcomes)))
         }
@@ -213,5 +222,11 @@ impl BulkReport {
         self.updated += part.updated;
         self.failed += part.failed;
         self.results.extend(part.results);
+    }
+}
+
+impl PartReport for BulkReport {
+    fn items(&self) -> usize {
+        self.results.len()
     }
 }

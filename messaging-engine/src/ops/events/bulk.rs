@@ -1,10 +1,12 @@
 //! Many product events in one request.
 //!
 //! Nearly every request fits into one commit, which then also holds the answer to its Idempotency-Key: it
-//! happens once or not at all. Only one with long properties is done in parts, each a commit of its own.
+//! happens once or not at all. Only one with long properties is done in parts, each a commit of its own, and one of whose
+//! events the store refuses.
 
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
+use messaging_core::changes::Changes;
 use messaging_core::domain::limits::MAX_BULK;
 use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::input::items::Items;
@@ -18,6 +20,7 @@ use crate::error::Error;
 use crate::ops::contacts::ItemError;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::ops::parts::{PartLimit, PartReport};
 use crate::services::ingesting::{CheckedItem, IngestResult};
 
 /// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
@@ -84,6 +87,12 @@ impl BulkEventsReport {
     }
 }
 
+impl PartReport for BulkEventsReport {
+    fn items(&self) -> usize {
+        self.accepted + self.duplicates + self.rejected
+    }
+}
+
 /// `POST /events/bulk`
 pub struct SendEvents;
 
@@ -108,28 +117,33 @@ impl Operation for SendEvents {
         let mut start = 0;
         while start < items.len() {
             let part = judge_part(&items, start);
-            let end = start + part.len();
             let turn = cx.app.part().await;
-            if end - start == items.len() {
+            let done = if part.len() == items.len() && !cx.progress.is_split {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
                 let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
                 cx.changes.extend(writes);
-                report.append(BulkEventsReport::of(start, outcomes));
+                BulkEventsReport::of(start, outcomes)
             } else {
                 let (app, mut part) = (cx.app, Some(part));
-                let decide = || {
-                    let part = part.take().unwrap_or_else(|| judge_part(&items, start));
+                let decide = |limit: PartLimit| {
+                    let mut part = part.take().unwrap_or_else(|| judge_part(&items, start));
+                    part.truncate(limit.most);
                     async move {
+                        if limit.is_refused {
+                            let report = BulkEventsReport::of(start, vec![Err(DomainError::NotStorable)]);
+                            return Ok((Changes::default(), Vec::new(), report));
+                        }
                         let (writes, outcomes) = app.take_events(workspace, part, app.now()).await?;
                         Ok((writes.into_iter().collect(), Vec::new(), BulkEventsReport::of(start, outcomes)))
                     }
                 };
                 // What was written before a failure stays, and the answer is the failure. Repeating the request
                 // with its Idempotency-Key replays the parts that were done and does the rest.
-                report.append(cx.do_part(Vec::new, decide).await?);
-            }
-            start = end;
+                cx.do_part(Vec::new, decide).await?
+            };
+            start += done.items();
+            report.append(done);
         }
         Ok(report)
     }

@@ -1,11 +1,12 @@
 //! Many messages in one request.
 //!
 //! A request that fits into one commit is one commit, which also holds the answer to its Idempotency-Key. Only one with
-//! long texts or files is done in parts, each a commit of its own.
+//! long texts or files is done in parts, each a commit of its own, and one of whose messages the store refuses.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use messaging_core::changes::Write;
+use messaging_core::DomainError;
+use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::domain::redaction::Redactor;
@@ -25,6 +26,7 @@ use crate::error::Error;
 use crate::ops::contacts::ItemError;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::ops::parts::{PartLimit, PartReport};
 use crate::services::acceptance::{AcceptedWrites, NewFile, SentMessage};
 
 /// Messages of one request (contract section 4).
@@ -116,6 +118,12 @@ impl BatchReport {
     }
 }
 
+impl PartReport for BatchReport {
+    fn items(&self) -> usize {
+        self.results.len()
+    }
+}
+
 /// `POST /messages/batch`
 pub struct SendMessages;
 
@@ -143,24 +151,30 @@ impl Operation for SendMessages {
         while start < items.len() {
             let end = end_of_part(&items, start);
             let turn = cx.app.part().await;
-            if end - start == items.len() {
+            let done = if end - start == items.len() && !cx.progress.is_split {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
                 let part = accept(cx.app, reader, &items, start..end, cx.now).await?;
                 cx.changes.extend(part.writes);
                 cx.files.extend(part.files);
-                report.append(BatchReport::of(start, part.outcomes));
+                BatchReport::of(start, part.outcomes)
             } else {
                 let (app, items) = (cx.app, &items);
-                let decide = || async move {
-                    let part = accept(app, reader, items, start..end, app.now()).await?;
+                let decide = |limit: PartLimit| async move {
+                    if limit.is_refused {
+                        let report = BatchReport::of(start, vec![Err(DomainError::NotStorable.into())]);
+                        return Ok((Changes::default(), Vec::new(), report));
+                    }
+                    let range = start..end.min(start + limit.most);
+                    let part = accept(app, reader, items, range, app.now()).await?;
                     Ok((part.writes.into_iter().collect(), part.files, BatchReport::of(start, part.outcomes)))
                 };
                 // What was accepted before a failure stays, and the answer is the failure. Repeating the request with
                 // its Idempotency-Key replays the parts that were done and does the rest.
-                report.append(cx.do_part(Vec::new, decide).await?);
-            }
-            start = end;
+                cx.do_part(Vec::new, decide).await?
+            };
+            start += done.items();
+            report.append(done);
         }
         Ok(report)
     }

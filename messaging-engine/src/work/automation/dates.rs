@@ -13,7 +13,8 @@ use messaging_core::domain::automation::note::{Cause, Note};
 use messaging_core::domain::automation::time::date_at;
 use messaging_core::domain::automation::trigger::{DateTrigger, TriggerKind};
 use messaging_core::domain::contact::{Contact, ContactFilter};
-use messaging_core::ports::store::PageRequest;
+use messaging_core::domain::quarantine::Again;
+use messaging_core::ports::store::{CommitError, PageRequest};
 use messaging_core::time::{self, Timestamp};
 
 use super::runs::enter;
@@ -21,6 +22,7 @@ use super::{SLICE, Turn, turn_or_rest};
 use crate::app::App;
 use crate::jobs::run_automation::{DateLook, FollowDates, RunAutomation};
 use crate::services::entering::Candidate;
+use crate::services::page_size::PageSize;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// So far ahead moments are written down.
@@ -113,6 +115,30 @@ pub(super) async fn fires_of(
     Ok(put(turn, fires))
 }
 
+/// The moments of some contacts within a time, of the past only what was so then.
+fn fires_between(
+    contacts: &[Contact],
+    trigger: &DateTrigger,
+    turn: &Turn,
+    (after, until): (Timestamp, Timestamp),
+) -> Vec<DateFire> {
+    let mut fires = Vec::new();
+    for contact in contacts {
+        let found = moments(contact, trigger, &turn.zone, after, until);
+        let counts = |at: &Timestamp| *at > turn.now || contact.updated_at <= *at;
+        let fire = |due_at| DateFire { contact_id: contact.id, due_at };
+        fires.extend(found.into_iter().filter(counts).map(fire));
+    }
+    fires
+}
+
+/// The write that records the moments of a contact as put aside.
+fn aside(cx: &JobContext, turn: &Turn, contact: &Contact, fires: &[DateFire], why: &CommitError) -> Write {
+    let due_at = fires.iter().filter(|fire| fire.contact_id == contact.id).map(|fire| fire.due_at).collect();
+    let again = Again::Moments { automation_id: turn.automation.id, contact_id: contact.id, due_at };
+    cx.app.quarantine(Some(contact.workspace_id), ("automation_moments", &contact.id), why, Some(again))
+}
+
 fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
     let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
     let put = PutDateFires { workspace_id, automation_id, fires };
@@ -122,6 +148,7 @@ fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
 impl Job for FollowDates {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
+        let mut page = PageSize::new(CONTACTS);
         loop {
             let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
@@ -144,19 +171,22 @@ impl Job for FollowDates {
                 self.look = Some(DateLook { to: now + AHEAD, after: None });
                 continue;
             };
-            let page = PageRequest { after: look.after, limit: CONTACTS };
-            let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), page).await?;
+            let request = PageRequest { after: look.after, limit: page.size() };
+            let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), request).await?;
             let activated = turn.automation.activated_at.unwrap_or(now);
             let after = self.known_to.max(activated).max(now - LATE);
-            let mut fires = Vec::new();
-            for contact in &contacts.items {
-                let found = moments(contact, trigger, &turn.zone, after, look.to);
-                // Of the past only what was so then.
-                let counts = |at: &Timestamp| *at > now || contact.updated_at <= *at;
-                let fire = |due_at| DateFire { contact_id: contact.id, due_at };
-                fires.extend(found.into_iter().filter(counts).map(fire));
+            let fires = fires_between(&contacts.items, trigger, &turn, (after, look.to));
+            let changes = match page.refused() {
+                Some(why) => contacts.items.iter().map(|contact| aside(cx, &turn, contact, &fires, why)).collect(),
+                None => put(&turn, fires).into_iter().collect(),
+            };
+            if let Err(error) = cx.commit(changes).await {
+                // The one contact whose moments the store refuses is passed by, and the others do not wait.
+                page.failed(error, contacts.items.len())?;
+                self.look = Some(look);
+                continue;
             }
-            cx.commit(put(&turn, fires).into_iter().collect()).await?;
+            page.kept();
             match contacts.next {
                 Some(next) => self.look = Some(DateLook { to: look.to, after: Some(next) }),
                 None => self.known_to = look.to,

@@ -13,12 +13,13 @@ use messaging_core::domain::automation::entering::key_of;
 use messaging_core::domain::automation::note::Cause;
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::contact::Contact;
+use messaging_core::domain::quarantine::Again;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;
 
 use super::runs::enter;
-use super::{PageSize, RETRY, SLICE, Turn, turn_or_rest};
+use super::{Paging, RETRY, SLICE, Turn, turn_or_rest};
 use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
@@ -29,7 +30,7 @@ const NOTES: usize = 2_000;
 impl Job for EnterExisting {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
-        let mut page = PageSize::new();
+        let mut paging = Paging::new();
         loop {
             let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
@@ -39,11 +40,11 @@ impl Job for EnterExisting {
             if !is_wanted {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            match self.page(cx, &turn, page.size).await {
-                Ok(true) => page.succeeded(),
+            match self.page(cx, &turn, paging.size()).await {
+                Ok(true) => paging.succeeded(),
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    let Some(why) = page.after(&cx.app, error).await? else { continue };
+                    let Some(why) = paging.after(&cx.app, error).await? else { continue };
                     if !self.pass_by(cx, &turn, &why).await? {
                         return Ok(());
                     }
@@ -92,8 +93,10 @@ impl EnterExisting {
     async fn pass_by(&mut self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<bool, JobError> {
         let page = PageRequest { after: self.after, limit: 1 };
         let members = cx.app.store().segment_contacts(self.workspace_id, self.segment_id, page).await?;
-        let aside =
-            |contact: &Contact| cx.app.quarantine(Some(self.workspace_id), "automation_entry", &contact.id, why);
+        let aside = |contact: &Contact| {
+            let again = Again::Entry { automation_id: self.automation_id, contact_id: contact.id };
+            cx.app.quarantine(Some(self.workspace_id), ("automation_entry", &contact.id), why, Some(again))
+        };
         let changes = members.items.iter().map(aside).chain([turn.expected()]).collect();
         self.after = members.next;
         if self.after.is_none() {

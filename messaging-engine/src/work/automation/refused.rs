@@ -3,10 +3,14 @@
 use messaging_core::changes::{Changes, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::step::goes_before;
+use messaging_core::domain::quarantine::Again;
+use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, Stored};
+use messaging_core::time::Timestamp;
 
 use super::Turn;
 use super::walk::fail;
+use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
 use crate::work::job::{JobContext, JobError};
 
@@ -14,24 +18,31 @@ impl RunAutomation {
     /// Puts aside what a page of one begins with: a run that is due fails and says why, a note or a moment goes.
     pub(super) async fn put_aside(&self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<(), JobError> {
         let (store, workspace, id, shard) = (cx.app.store(), self.workspace_id, self.automation_id, self.shard);
-        let aside = |kind: &str, subject: String| cx.app.quarantine(Some(workspace), kind, &subject, why);
+        let aside = |kind: &str, contact_id: ContactId, again: Option<Again>| {
+            cx.app.quarantine(Some(workspace), (kind, &contact_id), why, again)
+        };
+        let entry = |contact_id: ContactId| Again::Entry { automation_id: id, contact_id };
         let mut changes = Changes::from_iter([turn.expected()]);
-        if let Some((up_to, note, _)) = store.automation_notes(workspace, id, shard, 1).await?.pop() {
+        if let Some((up_to, note, happened)) = store.automation_notes(workspace, id, shard, 1).await?.pop() {
             let open = store.open_runs(workspace, id, &[note.contact_id]).await?;
             let goes_first = |run: &&Stored<Run>| goes_before(&run.record, note.at, turn.automation.activated_at);
             if let Some(run) = open.iter().find(goes_first) {
-                changes.push(aside("automation_run", run.record.id.to_string()));
-                changes.push(failed(run, turn, why));
+                changes.push(self::aside(&cx.app, &run.record, why));
+                changes.push(failed(run, turn.now, why));
             } else {
-                changes.push(aside("automation_note", note.contact_id.to_string()));
+                // What happened is not kept here, because it may be personal; without it the contact cannot enter by it.
+                let fits = || turn.plan.trigger.fits(&note.cause, None, &turn.zone);
+                let enters = note.may_enter && happened.is_none() && fits();
+                let again = enters.then(|| entry(note.contact_id));
+                changes.push(aside("automation_note", note.contact_id, again));
                 changes.push(Write::TakeNotes(TakeNotes { workspace_id: workspace, automation_id: id, shard, up_to }));
             }
         } else if let Some(fire) = store.due_dates(workspace, id, shard, turn.now, 1).await?.pop() {
-            changes.push(aside("automation_date", fire.contact_id.to_string()));
+            changes.push(aside("automation_date", fire.contact_id, Some(entry(fire.contact_id))));
             changes.push(Write::TakeDateFire(workspace, id, fire));
         } else if let Some(run) = store.due_runs(workspace, id, shard, turn.now, 1).await?.pop() {
-            changes.push(aside("automation_run", run.record.id.to_string()));
-            changes.push(failed(&run, turn, why));
+            changes.push(self::aside(&cx.app, &run.record, why));
+            changes.push(failed(&run, turn.now, why));
         } else {
             return Ok(());
         }
@@ -39,10 +50,16 @@ impl RunAutomation {
     }
 }
 
+/// The write that records a run as put aside.
+pub(in crate::work) fn aside(app: &App, run: &Run, why: &CommitError) -> Write {
+    let again = Again::Run { automation_id: run.automation_id, run_id: run.id, held: run.held.clone() };
+    app.quarantine(Some(run.workspace_id), ("automation_run", &run.id), why, Some(again))
+}
+
 /// The write that ends a run where it stands.
-fn failed(stored: &Stored<Run>, turn: &Turn, why: &CommitError) -> Write {
+pub(in crate::work) fn failed(stored: &Stored<Run>, now: Timestamp, why: &CommitError) -> Write {
     let mut run = stored.record.clone();
-    let steps = fail(&mut run, &why.to_string(), turn.now);
+    let steps = fail(&mut run, &why.to_string(), now);
     let expect = Expect::Revision(stored.revision);
     Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() }))
 }

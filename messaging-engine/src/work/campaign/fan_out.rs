@@ -17,6 +17,7 @@ use super::UnderWay;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
 use crate::services::campaigns::terms;
+use crate::services::page_size::PageSize;
 use crate::work::job::{JobContext, JobError};
 
 /// Recipients of one commit.
@@ -35,12 +36,12 @@ impl RunCampaign {
     /// Makes the messages of the next recipients; answers whether there was anything to do.
     pub(super) async fn fan_out(&self, cx: &JobContext, under_way: &UnderWay) -> Result<bool, JobError> {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = under_way;
-        let (mut size, mut refused) = (PAGE, None);
+        let mut size = PageSize::new(PAGE);
         loop {
             let mut reached = progress.record.clone();
             let wave = reached.wave();
             let page = match wave {
-                Some(wave) => self.page(cx, campaign, &mut reached, wave, size).await?,
+                Some(wave) => self.page(cx, campaign, &mut reached, wave, size.size()).await?,
                 None => Page::default(),
             };
             if page.numbers.is_empty() {
@@ -50,21 +51,13 @@ impl RunCampaign {
                 return Ok(false);
             }
             let at = (wave.unwrap_or(*now), *now);
-            let mut changes = self.messages(cx, campaign, &reached, &page, at, refused.is_some()).await?;
-            if let Some(why) = &refused {
-                let (workspace, subject) = (Some(self.workspace_id), &self.campaign_id);
-                changes.push(cx.app.quarantine(workspace, "campaign_recipient", subject, why));
-            }
+            let mut changes = self.messages(cx, campaign, &reached, &page, at, size.refused()).await?;
             changes.push(Write::ExpectCampaign(self.workspace_id, self.campaign_id, CampaignStatus::Sending));
             changes.push(Write::PutCampaignProgress(Box::new(reached), Expect::Revision(progress.revision)));
             match cx.commit(changes).await {
-                Err(CommitError::Refused(_)) if size > 1 => size /= 2,
+                Ok(()) => return Ok(true),
                 // The one recipient gets a message that is withdrawn, and the others do not wait.
-                Err(why @ CommitError::Refused(_)) if refused.is_none() => refused = Some(why),
-                outcome => {
-                    outcome?;
-                    return Ok(true);
-                }
+                Err(error) => size.failed(error, page.numbers.len())?,
             }
         }
     }
@@ -110,8 +103,8 @@ impl RunCampaign {
         Ok(rows.into_iter().find(|row| row.piece == piece).map(|row| row.bits).unwrap_or_default())
     }
 
-    /// The messages of a page. Whoever was erased since, or has no address any more, or is to be passed by, gets a message
-    /// that is withdrawn, as if that had happened a moment later: so everybody of the audience is somewhere.
+    /// The messages of a page. Whoever was erased since, or has no address any more, or is refused, gets a message that is
+    /// withdrawn, as if that had happened a moment later: so everybody of the audience is somewhere.
     async fn messages(
         &self,
         cx: &JobContext,
@@ -119,7 +112,7 @@ impl RunCampaign {
         progress: &CampaignProgress,
         page: &Page,
         (due_at, now): (Timestamp, Timestamp),
-        are_passed_by: bool,
+        refused: Option<&CommitError>,
     ) -> Result<Changes, JobError> {
         let mut changes = Changes::default();
         if page.numbers.is_empty() {
@@ -136,7 +129,12 @@ impl RunCampaign {
         let mut found = found.into_iter().peekable();
         let (mut waiting, mut gone) = (Vec::with_capacity(page.numbers.len()), Vec::new());
         for (number, variant) in page.numbers.iter().zip(&page.variants) {
-            let recipient = found.next_if(|recipient| recipient.number == *number).filter(|_| !are_passed_by);
+            let mut recipient = found.next_if(|recipient| recipient.number == *number);
+            if let Some(why) = refused {
+                let subject =
+                    recipient.take().map_or_else(|| self.campaign_id.to_string(), |one| one.contact_id.to_string());
+                changes.push(cx.app.quarantine(Some(self.workspace_id), ("campaign_recipient", &subject), why, None));
+            }
             let message = self.message(cx, campaign, progress, recipient.as_ref(), *variant, now);
             if message.to.is_empty() {
                 let key = WaitingKey { track: 0, due_at: now, message_id: message.id };

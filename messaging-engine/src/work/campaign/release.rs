@@ -9,12 +9,15 @@ use messaging_core::changes::{Changes, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::ports::store::CommitError;
 use messaging_core::time::Timestamp;
 
+use super::withdraw::withdrawal;
 use super::{LOOK_AGAIN, Turn, read_messages};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
+use crate::services::page_size::PageSize;
 use crate::work::job::{JobContext, JobError};
 
 /// Messages of a track that are in delivery at the same time, to begin with and at least.
@@ -95,8 +98,17 @@ impl RunCampaign {
             keys.extend(due);
         }
         let mut count = 0;
-        for page in keys.chunks(PAGE) {
-            count += self.release_page(cx, page, now).await?;
+        let (mut size, mut rest) = (PageSize::new(PAGE), &keys[..]);
+        while !rest.is_empty() {
+            let (page, others) = rest.split_at(rest.len().min(size.size()));
+            match self.release_page(cx, page, size.refused(), now).await {
+                Ok(released) => {
+                    (count, rest) = (count + released, others);
+                    size.kept();
+                }
+                Err(JobError::Commit(error)) => size.failed(error, page.len())?,
+                Err(error) => return Err(error),
+            }
         }
         if let Some(limit) = campaign.plan.settings.rate_limit {
             cx.app.campaign_pace().release(id, limit, count, now);
@@ -137,14 +149,23 @@ impl RunCampaign {
         Ok(true)
     }
 
-    /// Makes the jobs of a page; answers how many.
-    async fn release_page(&self, cx: &JobContext, keys: &[WaitingKey], now: Timestamp) -> Result<usize, JobError> {
+    /// Makes the jobs of a page; answers how many. Messages that the store refuses are withdrawn instead.
+    async fn release_page(
+        &self,
+        cx: &JobContext,
+        keys: &[WaitingKey],
+        refused: Option<&CommitError>,
+        now: Timestamp,
+    ) -> Result<usize, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         let mut changes = Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
         changes.push(Write::TakeWaiting(workspace, id, keys.to_vec()));
         let mut count = 0;
         for (_, message) in read_messages(cx, workspace, keys).await? {
-            if is_to_be_sent(&message) {
+            if let Some(why) = refused {
+                changes.push(cx.app.quarantine(Some(workspace), ("campaign_message", &message.id), why, None));
+                changes.extend(withdrawal(cx, &message, now).await?);
+            } else if is_to_be_sent(&message) {
                 let job = DeliverMessage::released(&message, now).enqueue(cx.app.new_id(now), now);
                 changes.push(Write::Enqueue(job));
                 count += 1;

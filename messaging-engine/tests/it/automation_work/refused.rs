@@ -1,12 +1,12 @@
 //! A contact whose outcome the store refuses for good is put aside, and keeps nobody else waiting.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::automation::run::RunStatus;
+use messaging_core::domain::automation::run::{Held, RunStatus};
 use messaging_core::domain::message::EventKind;
-use messaging_engine::Caller;
+use messaging_engine::{Caller, admin};
 use serde_json::{Value, json};
 
-use super::{HOUR, Journeys, on_event, waits};
+use super::{HOUR, Journeys, ends, on_event, waits};
 use crate::mortal::MortalStore;
 
 const POISON: &str = "poison@example.com";
@@ -24,6 +24,14 @@ fn is_poison(write: &Write) -> bool {
 }
 
 impl Journeys {
+    /// Has everything tried again that can be; nothing stays.
+    async fn release_all(&self) {
+        let count = admin::list_quarantined(&self.app).await.unwrap().data.len();
+        let report = admin::release_quarantined(&self.app, None).await.unwrap();
+        assert_eq!((report.done.len(), report.left), (count, Vec::new()));
+        assert_eq!(self.quarantined().await["count"], 0);
+    }
+
     async fn quarantined(&self) -> Value {
         self.get(&Caller::Operator(None), "/system").await["quarantined"].clone()
     }
@@ -69,6 +77,19 @@ async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
     // Every outcome was kept after all: nothing is left to do.
     app.run_until_idle().await.unwrap();
     assert_eq!(journeys.quarantined().await["count"], 2);
+    // The run goes on where it stood; whoever could not enter by an event has nothing to enter by any more.
+    let all = admin::list_quarantined(&journeys.app).await.unwrap().data;
+    assert_eq!(all.iter().map(|one| one.can_be_released).collect::<Vec<_>>(), [true, false]);
+    let ids: Vec<_> = all.iter().map(|one| one.id).collect();
+    let report = admin::release_quarantined(&journeys.app, Some(&ids)).await.unwrap();
+    assert_eq!((report.done, report.left.len(), report.left[0].id), (vec![ids[0]], 1, ids[1]));
+    journeys.work().await;
+    assert_eq!(journeys.told_of(&id, &poison).await, "completed s");
+    let report = admin::drop_quarantined(&journeys.app, None).await.unwrap();
+    assert_eq!((report.done, report.left), (vec![ids[1]], Vec::new()));
+    let report = admin::drop_quarantined(&journeys.app, Some(&ids)).await.unwrap();
+    assert_eq!((report.done.len(), report.left.len()), (0, 2));
+    assert_eq!(journeys.quarantined().await["count"], 0);
 }
 
 /// What follows from a bounce cannot be kept: the message has its end all the same, and its lane goes on.
@@ -104,4 +125,66 @@ async fn a_job_whose_outcome_the_store_refuses_altogether_is_put_aside() {
     let found = journeys.quarantined().await;
     assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("deliver_message")));
     assert_eq!(found["newest"][0]["subject"], refused.to_string());
+    journeys.release_all().await;
+    journeys.work().await;
+    assert!(journeys.story(refused).await.contains("delivered"), "{}", journeys.story(refused).await);
+}
+
+/// The moment of one contact's date cannot be written down: the others of its page enter at theirs.
+#[tokio::test]
+async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
+    let journeys = Journeys::start().await;
+    let date = |day: &str| json!({"attributes": {"born": day}});
+    for n in 0..OTHERS {
+        journeys.contact(&format!("p{n}"), date("1990-02-01")).await;
+    }
+    // The one whose moment is an hour before all others.
+    let poison = json!({"attributes": {"born": "1990-02-01"}, "timezone": "Europe/Berlin"});
+    let poison = journeys.contact("poison", poison).await;
+    let trigger = json!({"kind": "date", "config": {"attribute": "born"}});
+    let id = journeys.draft(trigger, ends(), json!({})).await;
+    journeys.act(&id, "activate").await;
+    let is_poison = |write: &Write| match write {
+        Write::PutDateFires(put) => put.fires.iter().any(|fire| fire.due_at.to_string().contains("T08:00")),
+        _ => false,
+    };
+    let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_poison));
+    for _ in 0..48 {
+        app.run_until_idle().await.unwrap();
+        journeys.clock.advance(HOUR);
+    }
+    app.run_until_idle().await.unwrap();
+    assert_eq!(journeys.runs(&id).await.len(), OTHERS);
+    let found = journeys.quarantined().await;
+    assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("automation_moments")));
+    assert_eq!(found["newest"][0]["subject"], poison);
+    journeys.release_all().await;
+}
+
+/// Nobody learns what a call came to: the run that waits for it fails, and does not wait for ever.
+#[tokio::test]
+async fn a_run_whose_call_the_store_refuses_fails() {
+    let journeys = Journeys::start().await;
+    let config = json!({"url": "https://acme.com/hook", "method": "POST"});
+    let graph = json!({"nodes": [{"id": "c", "kind": "webhook", "config": config}], "edges": []});
+    let id = journeys.active(on_event("signup"), graph, json!({})).await;
+    let ann = journeys.contact("ann", json!({})).await;
+    journeys.event("signup", "ann", json!({})).await;
+    let is_end = |write: &Write| match write {
+        Write::PutRun(put) => matches!(put.run.held, Some(Held::Called(_))),
+        _ => false,
+    };
+    let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_end));
+    for _ in 0..4 {
+        app.run_until_idle().await.unwrap();
+        journeys.clock.advance(HOUR);
+    }
+    assert_eq!(journeys.told_of(&id, &ann).await, "failed c node_error");
+    let found = journeys.quarantined().await;
+    assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("automation_run")));
+    assert_eq!(found["newest"][0]["subject"], journeys.runs(&id).await[0]["id"]);
+    // On a store that keeps it, the call is made once more, and the run goes on.
+    journeys.release_all().await;
+    journeys.work().await;
+    assert_eq!(journeys.told_of(&id, &ann).await, "completed c");
 }

@@ -13,6 +13,7 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
 use super::super::row::number;
+use super::super::suppressions::digest;
 
 /// So many addresses are looked up before the list is read.
 const FEW: usize = 1000;
@@ -42,7 +43,7 @@ type Hashing = BuildHasherDefault<DefaultHasher>;
 
 impl<'c> Suppressed<'c> {
     pub(super) fn new(connection: &'c Connection, workspace: WorkspaceId, channel: Channel) -> Result<Self, Fault> {
-        let sql = "SELECT 1 FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND address = ?3";
+        let sql = "SELECT 1 FROM suppressions WHERE workspace = ?1 AND channel = ?2 AND digest = ?3";
         Ok(Self {
             connection,
             workspace: workspace.to_bytes(),
@@ -63,7 +64,7 @@ impl<'c> Suppressed<'c> {
         }
         match &self.known {
             Known::Hashes(hashes) if !hashes.contains(&hash(address)) => Ok(false),
-            _ => Ok(self.look_up.exists(params![self.workspace, self.channel, address])?),
+            _ => Ok(self.look_up.exists(params![self.workspace, self.channel, digest(address)])?),
         }
     }
 
@@ -96,15 +97,15 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .execute_batch(
-                "CREATE TABLE suppressions (workspace BLOB, channel INTEGER, address TEXT,
-                     PRIMARY KEY (workspace, channel, address)) WITHOUT ROWID",
+                "CREATE TABLE suppressions (workspace BLOB, channel INTEGER, digest BLOB, address TEXT,
+                     PRIMARY KEY (workspace, channel, digest)) WITHOUT ROWID",
             )
             .unwrap();
         let [home, away] = [1, 2].map(|byte| WorkspaceId::from_bytes([byte; 16]));
         let address = |n: usize| format!("{n}@example.org");
         let put = |workspace: WorkspaceId, channel: i64, address: String| {
-            let sql = "INSERT INTO suppressions VALUES (?1, ?2, ?3)";
-            connection.execute(sql, params![workspace.to_bytes(), channel, address]).unwrap();
+            let sql = "INSERT INTO suppressions VALUES (?1, ?2, ?3, ?4)";
+            connection.execute(sql, params![workspace.to_bytes(), channel, digest(&address), address]).unwrap();
         };
         for n in (0..3 * FEW).step_by(7) {
             put(home, 0, address(n));

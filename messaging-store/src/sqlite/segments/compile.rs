@@ -281,9 +281,9 @@ impl Compiler<'_> {
         self.workspace();
         self.sql.push(" AND s.channel = ");
         self.sql.bind(number(&Channel::ALL, &channel));
-        self.sql.push(" AND s.address = ");
+        self.sql.push(" AND s.digest = address_digest(");
         self.sql.push(address);
-        self.sql.push(")");
+        self.sql.push("))");
     }
 
     fn workspace(&mut self) {

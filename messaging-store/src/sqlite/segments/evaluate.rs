@@ -13,6 +13,7 @@ use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
 use super::super::fault::Fault;
 use super::super::row::numbered;
+use super::super::suppressions::define_digest;
 use super::compile::Compiled;
 use super::probe;
 
@@ -161,6 +162,7 @@ impl<'c> Evaluation<'c> {
 fn define_functions(connection: &Connection, probes: probe::Probes) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     let probes = Arc::new(probes);
+    define_digest(connection)?;
     connection.create_scalar_function("passes", 2, flags, move |call| {
         let index = usize::try_from(call.get_raw(0).as_i64()?).unwrap_or(usize::MAX);
         probes.pass(index, call.get_raw(1)).map_err(|fault| rusqlite::Error::UserFunctionError(Box::new(fault)))

@@ -1,0 +1,196 @@
+//! What was put aside, for whoever decides what becomes of it.
+
+use messaging_core::changes::{Changes, DateFire, Expect, NewJob, PutDateFires, PutRun, Write};
+use messaging_core::domain::automation::AutomationStatus;
+use messaging_core::domain::automation::run::{Held, Run, RunStatus};
+use messaging_core::domain::quarantine::{Again, KEPT, Quarantined};
+use messaging_core::ids::{AutomationId, ContactId, JobId, WorkspaceId};
+use messaging_core::ports::store::Stored;
+use messaging_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::call_node::CallNode;
+use crate::ops::Page;
+use crate::services::entering::ByHand;
+
+/// Something that was put aside, as the `admin` commands show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct QuarantinedReport {
+    /// The id of the record.
+    pub id: JobId,
+    /// The kind of the work: the kind of the job, or `automation_run`, `automation_note` and the like.
+    pub kind: String,
+    /// The id of the item.
+    pub subject: String,
+    /// The workspace, where one owns it.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Whether it can be taken up again. Otherwise the rest of its work was done, and nothing is left to do.
+    pub can_be_released: bool,
+    /// Why the database refused it.
+    pub reason: String,
+    /// When it was put aside.
+    pub at: Timestamp,
+}
+
+/// What became of records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ReleaseReport {
+    /// Those that are gone: their items are tried again, or given up.
+    pub done: Vec<JobId>,
+    /// Those that stay.
+    pub left: Vec<LeftReport>,
+}
+
+/// A record that stays, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LeftReport {
+    /// The id of the record.
+    pub id: JobId,
+    /// Why, and what to do.
+    pub reason: String,
+}
+
+/// Everything that was put aside and is not released or dropped, newest first.
+pub async fn list_quarantined(app: &App) -> Result<Page<QuarantinedReport>, Error> {
+    let report = |one: Quarantined| QuarantinedReport {
+        id: one.id,
+        can_be_released: one.again.is_some(),
+        kind: one.kind,
+        subject: one.subject,
+        workspace_id: one.workspace_id,
+        reason: one.reason,
+        at: one.at,
+    };
+    let (_, all) = app.store().quarantined(KEPT).await?;
+    Ok(Page::only(all.into_iter().map(report).collect()))
+}
+
+/// Has items tried again at once; all that can be where `ids` is `None`.
+pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
+    let chosen = |one: &Quarantined| ids.is_some() || one.again.is_some();
+    let mut report = ReleaseReport::default();
+    for id in selected(app, ids, chosen).await? {
+        match app.until_committed(|| release(app, id)).await? {
+            Ok(()) => report.done.push(id),
+            Err(why) => report.left.push(LeftReport { id, reason: why.to_owned() }),
+        }
+    }
+    Ok(report)
+}
+
+/// Gives items up: forgets their records; all where `ids` is `None`.
+pub async fn drop_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
+    let mut report = ReleaseReport::default();
+    for id in selected(app, ids, |_| true).await? {
+        let forget = || async {
+            let is_known = find(app, id).await?.is_some();
+            let forget = is_known.then_some(Write::ForgetQuarantined(id));
+            Ok((forget.into_iter().collect(), is_known))
+        };
+        if app.until_committed(forget).await? {
+            report.done.push(id);
+        } else {
+            report.left.push(LeftReport { id, reason: UNKNOWN.to_owned() });
+        }
+    }
+    Ok(report)
+}
+
+const UNKNOWN: &str = "there is no such record; `messaging admin quarantine list` shows those that there are";
+
+/// The ids that were asked for, or those of all records that are `wanted`, oldest first.
+async fn selected(
+    app: &App,
+    ids: Option<&[JobId]>,
+    wanted: impl Fn(&Quarantined) -> bool,
+) -> Result<Vec<JobId>, Error> {
+    if let Some(ids) = ids {
+        return Ok(ids.to_vec());
+    }
+    let (_, all) = app.store().quarantined(KEPT).await?;
+    Ok(all.iter().rev().filter(|one| wanted(one)).map(|one| one.id).collect())
+}
+
+async fn find(app: &App, id: JobId) -> Result<Option<Quarantined>, Error> {
+    let (_, all) = app.store().quarantined(KEPT).await?;
+    Ok(all.into_iter().find(|one| one.id == id))
+}
+
+/// What it takes to try an item again; or why that cannot be.
+type Decided = Result<Vec<Write>, &'static str>;
+
+async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static str>), Error> {
+    let Some(record) = find(app, id).await? else { return Ok((Changes::default(), Err(UNKNOWN))) };
+    let decided = match (record.again, record.workspace_id) {
+        (Some(Again::Job { kind, lane, payload }), _) => {
+            let now = app.now();
+            let known = crate::work::all().iter().find(|one| one.kind == kind);
+            known.ok_or("its job is of a kind that this version does not know").map(|job_type| {
+                let (id, payload) = (app.new_id(now), payload.into());
+                vec![Write::Enqueue(NewJob { id, kind: job_type.kind, lane, due_at: now, payload })]
+            })
+        }
+        (Some(Again::Run { automation_id, run_id, held }), Some(workspace)) => {
+            let stored = app.store().run(workspace, automation_id, run_id).await?;
+            stored.ok_or("its run is gone").and_then(|stored| go_on(app, stored, held))
+        }
+        (Some(Again::Moments { automation_id, contact_id, due_at }), Some(workspace_id)) => {
+            let fires = due_at.into_iter().map(|due_at| DateFire { contact_id, due_at }).collect();
+            Ok(vec![Write::PutDateFires(Box::new(PutDateFires { workspace_id, automation_id, fires }))])
+        }
+        (Some(Again::Entry { automation_id, contact_id }), Some(workspace)) => {
+            enter(app, (workspace, automation_id), contact_id).await?
+        }
+        _ => Err("nothing of it is left to be tried again; `messaging admin quarantine drop` forgets it"),
+    };
+    Ok(match decided {
+        Ok(writes) => (writes.into_iter().chain([Write::ForgetQuarantined(id)]).collect(), Ok(())),
+        Err(why) => (Changes::default(), Err(why)),
+    })
+}
+
+/// The writes that put a run that failed back to where it stood.
+fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>) -> Decided {
+    if record.status != RunStatus::Failed {
+        return Err("its run has ended in another way meanwhile");
+    }
+    let now = app.now();
+    let is_calling = held == Some(Held::Calling);
+    let due_at = (!is_calling).then_some(now);
+    let run = Run { status: RunStatus::Waiting, due_at, held, ended_at: None, exit_reason: None, ..record };
+    let call = run.node_id.as_deref().filter(|_| is_calling).map(|node| CallNode::of(&run, node));
+    let enqueue = call.map(|call| Write::Enqueue(call.enqueue(app.new_id(now), now)));
+    let expect = Expect::Revision(revision);
+    let put = Write::PutRun(Box::new(PutRun { run, expect, steps: Vec::new(), messages: Vec::new() }));
+    Ok([put].into_iter().chain(enqueue).collect())
+}
+
+/// The writes that let a contact in, as if somebody did so by hand.
+async fn enter(app: &App, of: (WorkspaceId, AutomationId), contact: ContactId) -> Result<Decided, Error> {
+    const NOT_ACTIVE: &str = "its automation is not active; activate it first";
+    let Some(Stored { record: automation, .. }) = app.store().automation(of.0, of.1).await? else {
+        return Ok(Err("its automation is gone"));
+    };
+    if automation.status != AutomationStatus::Active {
+        return Ok(Err(NOT_ACTIVE));
+    }
+    if app.store().contact(of.0, contact).await?.is_none() {
+        return Ok(Err("its contact is gone"));
+    }
+    Ok(match app.enter_by_hand(&automation, contact, Map::new(), app.now()).await? {
+        Some(ByHand::Listed(_, mut writes)) => {
+            writes.push(Write::ExpectAutomation(of.0, of.1, AutomationStatus::Active));
+            Ok(writes)
+        }
+        Some(ByHand::NotAllowed) => Err("its contact does not match the filter of the trigger any more"),
+        Some(ByHand::ReEntry) => Err("its contact has entered meanwhile and may not do so again"),
+        None => Err(NOT_ACTIVE),
+    })
+}
