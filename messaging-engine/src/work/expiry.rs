@@ -1,7 +1,8 @@
 //! How long a message is tried, and what becomes of it when its time is over.
 //!
-//! Contract section 4.2. Off email a message ends at that moment: nothing that a run of its job meets puts it off for longer, and
-//! what ends within a day has a lane that is claimed whatever becomes of its account ([`DeliverMessage::living`]).
+//! Contract section 4.2. Off email a message ends at that moment: nothing that a run of its job meets puts it off for
+//! longer, and what ends within a day has a lane that is claimed whatever becomes of its account
+//! ([`DeliverMessage::living`]).
 
 use std::time::Duration;
 
@@ -46,8 +47,8 @@ impl DeliverMessage {
         asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
     }
 
-    /// Whether a message that has expired is not attempted any more, as far as is known before it is read. Email is; what has
-    /// no time at all has its one attempt.
+    /// Whether a message that has expired is not attempted any more, as far as is known before it is read. Email is;
+    /// what has no time at all has its one attempt.
     pub(super) fn is_over(&self, message: &Message, expiry: Duration) -> bool {
         message.channel != Channel::Email && (self.attempt > 1 || !expiry.is_zero())
     }
