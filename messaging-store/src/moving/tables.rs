@@ -357,6 +357,7 @@ mod tests {
         ("captures", "n", "captures are found by their message"),
         ("replies", "n", "replies are found by their key"),
         ("template_versions", "n", "versions are found by their template"),
+        ("suppressions", "digest", "PostgreSQL computes it"),
     ];
 
     /// Tables of PostgreSQL that no table of SQLite fills, and why; with columns that have a default.
