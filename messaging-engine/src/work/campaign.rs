@@ -39,6 +39,8 @@ const LOOK_AGAIN: Duration = Duration::from_mins(1);
 const REST: Duration = Duration::from_hours(1);
 /// Longer than anything takes.
 const FOR_EVER: Duration = Duration::from_hours(24 * 3650);
+/// Later than anything waits for.
+const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 /// Pages of messages that are made before the next piece of the audience is judged.
 const PAGES: u32 = 4;
 

@@ -13,7 +13,7 @@ use messaging_core::ports::store::CommitError;
 use messaging_core::time::Timestamp;
 
 use super::withdraw::withdrawal;
-use super::{LOOK_AGAIN, Turn, read_messages};
+use super::{EVER, LOOK_AGAIN, Turn, read_messages};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
@@ -24,8 +24,6 @@ use crate::work::job::{JobContext, JobError};
 const SMALLEST: u16 = 24;
 /// Messages of a campaign that are in delivery at the same time, all tracks together.
 const TOGETHER: u16 = 4096;
-/// Later than anything waits for.
-pub(super) const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 /// Messages of one commit.
 const PAGE: usize = 256;
 

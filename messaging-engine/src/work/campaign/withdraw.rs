@@ -8,8 +8,7 @@ use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ports::store::{CommitError, PageRequest, Wanted};
 use messaging_core::time::Timestamp;
 
-use super::release::EVER;
-use super::{Step, read_messages};
+use super::{EVER, Step, read_messages};
 use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{JobContext, JobError};
 
