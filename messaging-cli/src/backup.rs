@@ -135,7 +135,7 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
         ));
     }
     if let (Some(directory), Some(keep)) = (directory, matches.get_one::<u16>(KEEP)) {
-        remove_older(directory, usize::from(*keep))?;
+        remove_older(directory, usize::from(*keep), &report.file)?;
     }
     output.resource(&report)
 }
@@ -154,16 +154,17 @@ fn is_dated(name: &str) -> bool {
     form == "0000-00-00T000000Z"
 }
 
-/// Removes all but the newest so many backups that were named after their time.
-fn remove_older(directory: &Path, keep: usize) -> Result<(), Failure> {
+/// Removes all but the newest so many backups that were named after their time. The one just made is among those that
+/// stay, also when the clock was set back.
+fn remove_older(directory: &Path, keep: usize, made: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::Failed(format!("the backup is made, but {} cannot be removed: {error}", path.display()))
     };
     let read = std::fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
     let names = read.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<_> = names.filter(|name| is_dated(name)).collect();
+    let mut names: Vec<_> = names.filter(|name| is_dated(name) && *made != directory.join(name)).collect();
     names.sort();
-    names.truncate(names.len().saturating_sub(keep));
+    names.truncate(names.len().saturating_sub(keep - 1));
     for name in names {
         let path = directory.join(name);
         std::fs::remove_file(&path).map_err(|error| failed(&path, &error))?;

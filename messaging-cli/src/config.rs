@@ -15,8 +15,8 @@ pub(crate) const WORD: &str = "config";
 
 const EXAMPLES: &str = "\
 Reads flags, environment and file as `serve` does, and says of every setting what is in force and where it is from: flag,
-environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when a server
-would not start with them.
+environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when one of
+them makes no sense, with the line of the file.
 
 Examples:
   messaging config check --config /etc/messaging/messaging.toml
@@ -26,7 +26,7 @@ Examples:
 pub(crate) fn command() -> Command {
     let check = serve::with_settings(
         Command::new("check").after_help(EXAMPLES),
-        "Show every setting in force and where it is from, and whether a server would start with them",
+        "Show every setting in force and where it is from, and whether they make sense",
     );
     Command::new(WORD)
         .about("Look at the settings of a server")

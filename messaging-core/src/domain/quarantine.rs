@@ -13,7 +13,8 @@ pub const KEPT: usize = 1000;
 /// Characters of a reason; more are cut.
 const MAX_REASON: usize = 500;
 
-/// Something that was put aside. It names ids only, so nothing of it has to be erased.
+/// Something that was put aside. The data of a job may repeat words of a peer, and these an address: erasing a person
+/// forgets the records that name them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// The id of the record.

@@ -4,6 +4,7 @@ use messaging_core::changes::{Changes, DateFire, Expect, NewJob, PutDateFires, P
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::quarantine::{Again, KEPT, Quarantined};
+use messaging_core::error::Chain;
 use messaging_core::ids::{AutomationId, ContactId, JobId, WorkspaceId};
 use messaging_core::ports::store::Stored;
 use messaging_core::time::Timestamp;
@@ -29,7 +30,8 @@ pub struct QuarantinedReport {
     pub subject: String,
     /// The workspace, where one owns it.
     pub workspace_id: Option<WorkspaceId>,
-    /// Whether it can be taken up again. Otherwise the rest of its work was done, and nothing is left to do.
+    /// Whether it can be taken up again. Otherwise the rest of its work was done, or the record does not hold what it
+    /// takes.
     pub can_be_released: bool,
     /// Why the database refused it.
     pub reason: String,
@@ -77,10 +79,17 @@ pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Rel
     let chosen = |one: &Quarantined| ids.is_some() || one.again.is_some();
     let mut report = ReleaseReport::default();
     for id in selected(app, ids, chosen).await? {
-        match app.until_committed(|| release(app, id)).await? {
-            Ok(()) => report.done.push(id),
-            Err(why) => report.left.push(LeftReport { id, reason: why.to_owned() }),
-        }
+        let left = match app.until_committed(|| release(app, id)).await {
+            Ok(Ok(())) => {
+                report.done.push(id);
+                continue;
+            }
+            Ok(Err(why)) => why.to_owned(),
+            // One that is refused again keeps none of the others.
+            Err(error) if app.store().health().is_healthy() => format!("it is refused again: {}", Chain(&error)),
+            Err(error) => return Err(error),
+        };
+        report.left.push(LeftReport { id, reason: left });
     }
     Ok(report)
 }
@@ -139,9 +148,15 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
         }
         (Some(Again::Run { automation_id, run_id, held }), Some(workspace)) => {
             let stored = app.store().run(workspace, automation_id, run_id).await?;
-            stored.ok_or("its run is gone").and_then(|stored| go_on(app, stored, held))
+            match stored {
+                Some(stored) => go_on(app, stored, held).await?,
+                None => Err("its run is gone"),
+            }
         }
         (Some(Again::Moments { automation_id, contact_id, due_at }), Some(workspace_id)) => {
+            if app.store().automation(workspace_id, automation_id).await?.is_none() {
+                return Ok((Changes::default(), Err(GONE)));
+            }
             let fires = due_at.into_iter().map(|due_at| DateFire { contact_id, due_at }).collect();
             Ok(vec![Write::PutDateFires(Box::new(PutDateFires { workspace_id, automation_id, fires }))])
         }
@@ -157,9 +172,18 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
 }
 
 /// The writes that put a run that failed back to where it stood.
-fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>) -> Decided {
+async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>) -> Result<Decided, Error> {
     if record.status != RunStatus::Failed {
-        return Err("its run has ended in another way meanwhile");
+        return Ok(Err("its run has ended in another way meanwhile"));
+    }
+    let (workspace, automation, contact) = (record.workspace_id, record.automation_id, record.contact_id);
+    let Some(found) = app.store().automation(workspace, automation).await? else { return Ok(Err(GONE)) };
+    if found.record.status != AutomationStatus::Active {
+        return Ok(Err(NOT_ACTIVE));
+    }
+    let open = app.store().open_runs(workspace, automation, &[contact]).await?;
+    if open.iter().any(|other| other.record.key == record.key) {
+        return Ok(Err("its contact has entered again meanwhile"));
     }
     let now = app.now();
     let is_calling = held == Some(Held::Calling);
@@ -169,14 +193,17 @@ fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>
     let enqueue = call.map(|call| Write::Enqueue(call.enqueue(app.new_id(now), now)));
     let expect = Expect::Revision(revision);
     let put = Write::PutRun(Box::new(PutRun { run, expect, steps: Vec::new(), messages: Vec::new() }));
-    Ok([put].into_iter().chain(enqueue).collect())
+    let expected = Write::ExpectAutomation(workspace, automation, AutomationStatus::Active);
+    Ok(Ok([put, expected].into_iter().chain(enqueue).collect()))
 }
+
+const NOT_ACTIVE: &str = "its automation is not active; activate it first";
+const GONE: &str = "its automation is gone";
 
 /// The writes that let a contact in, as if somebody did so by hand.
 async fn enter(app: &App, of: (WorkspaceId, AutomationId), contact: ContactId) -> Result<Decided, Error> {
-    const NOT_ACTIVE: &str = "its automation is not active; activate it first";
     let Some(Stored { record: automation, .. }) = app.store().automation(of.0, of.1).await? else {
-        return Ok(Err("its automation is gone"));
+        return Ok(Err(GONE));
     };
     if automation.status != AutomationStatus::Active {
         return Ok(Err(NOT_ACTIVE));

@@ -156,8 +156,7 @@ impl DeliverMessage {
             workspace_id: WorkspaceId,
             chat: Option<RecipientKey>,
         }
-        let resource = job.handle.lane.resource();
-        let channel = Channel::ALL.into_iter().find(|channel| channel.as_str() == resource)?;
+        let channel = lanes::channel_of(job.handle.lane.resource())?;
         if job.kind != Self::KIND || !keeps_order(channel) {
             return None;
         }

@@ -107,7 +107,11 @@ async fn run_until_committed(
 ) -> Result<Option<Answer>, Error> {
     let Invocation { app, endpoint, caller, workspace, request, typed } = *invocation;
     let mut turn = None;
-    let mut is_split = false;
+    // What an earlier request began to do in parts goes on in parts.
+    let mut is_split = match key {
+        Some((key, _)) if endpoint.in_parts => app.store().reply(&key.of_part(0), app.now()).await?.is_some(),
+        _ => false,
+    };
     for _ in 0..MAX_RUNS {
         if let Some(read) = runnable.body_reader().filter(|_| !is_short(&request.body)) {
             let (body, lenient) = (request.body.clone(), request.lenient);
@@ -151,6 +155,7 @@ async fn run_until_committed(
             outcome => outcome?,
         }
         let session_cookie = cx.session_cookie.take();
+        let is_divisible = cx.progress.is_divisible;
         let answer = if typed && key.is_none() { None } else { Some(runnable.answer()?) };
         let answer = answer.map(|answer| Answer { session_cookie, ..answer });
         // Not when the operation began: the clock may have been set back since, and a reply of after that would look old.
@@ -186,7 +191,7 @@ async fn run_until_committed(
                 }
             }
             // One item of many is at fault, and the others shall not be refused for it.
-            Err(CommitError::Refused(_)) if endpoint.in_parts && !is_split => is_split = true,
+            Err(CommitError::Refused(_)) if is_divisible && !is_split => is_split = true,
             Err(error) => return Err(error.into_store_error().into()),
         }
     }

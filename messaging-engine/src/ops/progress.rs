@@ -25,6 +25,8 @@ pub(super) struct Progress<'a> {
     pub(super) is_repetition: bool,
     /// Whether the request is done in parts even if it fits into one commit, because the store refused that one.
     pub(super) is_split: bool,
+    /// Whether it would be done in parts then.
+    pub(super) is_divisible: bool,
     /// How many items the next part has.
     pub(super) page: PageSize,
 }
@@ -33,6 +35,12 @@ impl<'a> Progress<'a> {
     /// No part is done by this request yet.
     pub(super) fn new(key: Option<(&'a ReplyKey, u128)>, is_split: bool) -> Self {
         let page = PageSize::new(usize::try_from(MAX_BULK).unwrap_or(usize::MAX));
-        Self { key, done: 0, is_repetition: key.is_some(), is_split, page }
+        Self { key, done: 0, is_repetition: key.is_some(), is_split, is_divisible: false, page }
+    }
+
+    /// Whether a request whose items fit into one commit is done in one: not after the store refused that one.
+    pub(super) fn is_whole(&mut self, fits: bool) -> bool {
+        self.is_divisible = true;
+        fits && !self.is_split
     }
 }

@@ -18,8 +18,9 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::MessageFilter;
+use messaging_core::domain::quarantine::{KEPT, Quarantined};
 use messaging_core::ids::MessageId;
-use messaging_core::ports::store::{PageRequest, StoreCursor};
+use messaging_core::ports::store::{PageRequest, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
 
 use crate::jobs::erase_contact::{EraseContact, Progress};
@@ -174,15 +175,24 @@ impl EraseContact {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let page = PageRequest { after, limit: URLS };
         let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;
-        let changes = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
+        let changes: Vec<_> = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
         let now = cx.app.now();
         if let Some(next) = slice.next {
             self.progress = Progress::Linked(Some(next));
-            return Ok(Step::NextAt(now, changes));
+            return Ok(Step::NextAt(now, changes.into_iter().collect()));
         }
+        let put_aside = self.put_aside(cx, &names).await?;
         self.progress = Progress::Again;
         self.addresses.clear();
         self.names.clear();
-        Ok(Step::NextAt(now + LOOK_AGAIN, changes))
+        Ok(Step::NextAt(now + LOOK_AGAIN, changes.into_iter().chain(put_aside).collect()))
+    }
+
+    /// The writes that forget records of the workspace about what was put aside, where they name the person.
+    async fn put_aside(&self, cx: &JobContext, names: &Names) -> Result<Vec<Write>, StoreError> {
+        let (_, records) = cx.app.store().quarantined(KEPT).await?;
+        let own = records.into_iter().filter(|record| record.workspace_id == Some(self.workspace_id));
+        let is_about = |record: &Quarantined| serde_json::to_string(record).is_ok_and(|text| names.are_in(&text));
+        Ok(own.filter(is_about).map(|record| Write::ForgetQuarantined(record.id)).collect())
     }
 }

@@ -118,7 +118,7 @@ fn property(channel: Channel, member: &Member, side: Side) -> Value {
             only => vec![only.clone()],
         };
         schema["type"] = types.into_iter().chain([json!("null")]).collect();
-        if let Some(words) = schema["enum"].as_array_mut() {
+        if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             words.push(Value::Null);
         }
     }
@@ -159,9 +159,22 @@ fn form(channel: Channel, form: Form, side: Side) -> Value {
 mod tests {
     use super::*;
 
+    /// Where something in a document is null that a schema has a list for.
+    fn null_lists(value: &Value) -> usize {
+        match value {
+            Value::Object(members) => {
+                let own = ["enum", "anyOf", "required"].iter().filter(|name| members.get(**name) == Some(&Value::Null));
+                own.count() + members.values().map(null_lists).sum::<usize>()
+            }
+            Value::Array(items) => items.iter().map(null_lists).sum(),
+            _ => 0,
+        }
+    }
+
     #[test]
     fn every_setting_of_every_provider_is_described_for_both_sides() {
         let document = crate::openapi::document();
+        assert_eq!(null_lists(&document["components"]), 0);
         let schemas = &document["components"]["schemas"];
         for kind in described() {
             for side in [Side::Given, Side::Shown] {

@@ -118,7 +118,7 @@ impl Operation for SendEvents {
         while start < items.len() {
             let part = judge_part(&items, start);
             let turn = cx.app.part().await;
-            let done = if part.len() == items.len() && !cx.progress.is_split {
+            let done = if cx.progress.is_whole(part.len() == items.len()) {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
                 let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;

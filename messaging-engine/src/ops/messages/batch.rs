@@ -151,7 +151,7 @@ impl Operation for SendMessages {
         while start < items.len() {
             let end = end_of_part(&items, start);
             let turn = cx.app.part().await;
-            let done = if end - start == items.len() && !cx.progress.is_split {
+            let done = if cx.progress.is_whole(end - start == items.len()) {
                 // Others wait until the caller has committed.
                 cx.turn = Some(turn);
                 let part = accept(cx.app, reader, &items, start..end, cx.now).await?;

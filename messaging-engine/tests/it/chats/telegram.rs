@@ -81,8 +81,10 @@ async fn messages_to_one_chat_leave_in_the_order_in_which_they_were_accepted() {
     let (chat, _) = telegram().await;
     let mut others = Vec::new();
     for number in 0..12 {
-        for to in ["1001", "2001"] {
-            chat.send(&json!({"channel": "telegram", "to": to, "text": number.to_string()})).await;
+        // Those that are to end soon have a lane of their own.
+        for (to, options) in [("1001", json!({})), ("2001", json!({"ttl": 3600}))] {
+            let message = json!({"channel": "telegram", "to": to, "text": number.to_string(), "options": options});
+            chat.send(&message).await;
         }
         others.push(chat.message(&format!("30{number:02}01")).await);
     }
