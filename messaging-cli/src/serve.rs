@@ -1,7 +1,6 @@
 //! `serve`: the server with its workers.
 
 use std::future::Future;
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
@@ -83,17 +82,8 @@ where
         .build()
         .map_err(|error| Failure::unreachable("cannot start the server's threads", &error))?;
     let reload = Arc::new(Reload::new(given.clone().with_file().map_err(unusable)?, log));
-    let reloading = Arc::downgrade(&reload);
     let ended = runtime.block_on(async {
-        // Whoever closes a terminal ends what runs in it.
-        if std::io::stdin().is_terminal() {
-            return Ok(work.await?);
-        }
-        standalone::on_hangup(move || {
-            if let Some(reload) = reloading.upgrade() {
-                reload.apply(given.clone().with_file());
-            }
-        })?;
+        standalone::reload_on_hangup(&reload, given)?;
         Ok(work.await?)
     });
     runtime.shutdown_background();

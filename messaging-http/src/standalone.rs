@@ -30,7 +30,7 @@ pub use self::background::THREAD_STACK;
 use self::data_directory::{LISTEN, METRICS_LISTEN};
 use self::mail::MailListeners;
 pub use self::open::{Role, open};
-pub use self::process::{on_hangup, stop_signal};
+pub use self::process::{reload_on_hangup, stop_signal};
 pub use self::start_error::StartError;
 pub use self::worker::work;
 use crate::console::{self, Console};

@@ -8,6 +8,7 @@
 //! as the implementation of the port.
 
 mod accounts;
+mod address_digest;
 mod apply;
 mod attempts;
 mod audiences;

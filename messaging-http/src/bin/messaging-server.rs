@@ -50,13 +50,8 @@ fn main() -> ExitCode {
         Err(error) => return fail(CANNOT_START, &error),
     };
     let reload = Arc::new(Reload::new(whole, log));
-    let reloading = Arc::downgrade(&reload);
     let served = runtime.block_on(async {
-        standalone::on_hangup(move || {
-            if let Some(reload) = reloading.upgrade() {
-                reload.apply(given.clone().with_file());
-            }
-        })?;
+        standalone::reload_on_hangup(&reload, given)?;
         standalone::serve(&settings).await
     });
     runtime.shutdown_background();

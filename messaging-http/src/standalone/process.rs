@@ -1,8 +1,12 @@
 //! What the operating system tells the process, and gives to it.
 
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::start_error::StartError;
+use crate::settings::{Reload, SettingsArgs};
 
 /// What a process ends with that a signal ended, besides the signal's number: as shells show it.
 const ENDED_BY_SIGNAL: i32 = 128;
@@ -21,12 +25,18 @@ pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartErr
     })
 }
 
-/// Calls `reload` whenever the process gets SIGHUP, which would end it otherwise. Needs a runtime.
-pub fn on_hangup(reload: impl Fn() + Send + 'static) -> Result<(), StartError> {
+/// Has the settings read again whenever the process gets SIGHUP, by whoever reads them as `given`. In a terminal that ends
+/// the process, as it ends whatever else runs there. Needs a runtime.
+pub fn reload_on_hangup(reload: &Arc<Reload>, given: SettingsArgs) -> Result<(), StartError> {
+    if io::stdin().is_terminal() {
+        return Ok(());
+    }
     let mut hangup = listen(SignalKind::hangup())?;
+    let reload = Arc::downgrade(reload);
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            reload();
+            let Some(reload) = reload.upgrade() else { return };
+            reload.apply(given.clone().with_file());
         }
     });
     Ok(())

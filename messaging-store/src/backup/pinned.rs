@@ -201,7 +201,7 @@ impl UnfinishedFile {
             let mut parts = rest.rsplit('.');
             let (kind, random) = (parts.next(), parts.next().unwrap_or_default());
             matches!(kind, Some("db" | "tar"))
-                && random.len() == 16
+                && !random.is_empty()
                 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         for found in names(directory).unwrap_or_default().iter().filter(is_ours) {

@@ -135,13 +135,12 @@ impl Epochs {
 
 /// Fences the database if it is a copy, and raises the numbers. The caller is its only worker.
 pub(super) fn begin(connection: &Connection, file: &Path, is_new: bool) -> Result<(), Fault> {
-    let name = match get(connection, EPOCH_OF)? {
-        Some(name) => name,
-        None => {
-            let name = random_name();
-            set(connection, EPOCH_OF, &name)?;
-            name
-        }
+    let name = if let Some(name) = get(connection, EPOCH_OF)? {
+        name
+    } else {
+        let name = random_name();
+        set(connection, EPOCH_OF, &name)?;
+        name
     };
     let locked = Locked::open(file)?;
     let epochs = Epochs::read(connection, &locked.file, &name)?;

@@ -4,7 +4,7 @@ use messaging_core::domain::address::normalize_email;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::suppressions::define_digest;
+use super::address_digest::define_digest;
 use crate::open_error::{OpenError, failed};
 
 mod embedded {

@@ -3,34 +3,20 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::digest::Digest;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Stored, Suppressions};
 use messaging_core::time::Timestamp;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
+use super::address_digest::digest;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
 use super::query::one;
 use super::row::{below, document, number, record, slice, sql_limit, stored};
 use super::segments::tell_of_address;
-
-/// What an address is found by.
-pub(super) fn digest(address: &str) -> [u8; 32] {
-    *Digest::of(address).as_bytes()
-}
-
-/// Gives a connection `address_digest`, for statements that look up addresses that they read themselves.
-pub(super) fn define_digest(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
-    connection.create_scalar_function("address_digest", 1, flags, |call| {
-        Ok(call.get_raw(0).as_str_or_null()?.map(|address| digest(address).to_vec()))
-    })
-}
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: usize = 20_000;

@@ -22,7 +22,7 @@ pub(super) struct PduCodec;
 #[derive(Debug)]
 pub(super) enum Received {
     /// One that was decoded.
-    Whole(Command),
+    Whole(Box<Command>),
     /// One whose body does not have the form of its command.
     Malformed(Header),
 }
@@ -70,7 +70,7 @@ impl Decoder for PduCodec {
         let mut pdu = source.split_to(length);
         let decoded = CommandCodec::new().with_max_length(MAX_PDU).decode(&mut pdu);
         Ok(Some(match decoded {
-            Ok(Some(command)) => Received::Whole(command),
+            Ok(Some(command)) => Received::Whole(Box::new(command)),
             Ok(None) | Err(_) => Received::Malformed(Header { id: CommandId::from(id), status, sequence }),
         }))
     }

@@ -11,9 +11,9 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use rusqlite::{CachedStatement, Connection, params};
 
+use super::super::address_digest::digest;
 use super::super::fault::Fault;
 use super::super::row::number;
-use super::super::suppressions::digest;
 
 /// So many addresses are looked up before the list is read.
 const FEW: usize = 1000;

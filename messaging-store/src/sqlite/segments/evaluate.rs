@@ -11,9 +11,9 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
+use super::super::address_digest::define_digest;
 use super::super::fault::Fault;
 use super::super::row::numbered;
-use super::super::suppressions::define_digest;
 use super::compile::Compiled;
 use super::probe;
 

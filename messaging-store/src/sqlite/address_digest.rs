@@ -1,0 +1,18 @@
+//! Digests that suppressed addresses are found by: an address may be longer than a key should be.
+
+use messaging_core::domain::digest::Digest;
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+/// What an address is found by.
+pub(super) fn digest(address: &str) -> [u8; 32] {
+    *Digest::of(address).as_bytes()
+}
+
+/// Gives a connection `address_digest`, for statements that look up addresses that they read themselves.
+pub(super) fn define_digest(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    connection.create_scalar_function("address_digest", 1, flags, |call| {
+        Ok(call.get_raw(0).as_str_or_null()?.map(|address| digest(address).to_vec()))
+    })
+}
