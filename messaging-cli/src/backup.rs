@@ -147,7 +147,7 @@ fn dated(now: Timestamp) -> String {
     format!("{}{time}Z{}", DATED.0, DATED.1)
 }
 
-/// Whether a file has such a name.
+/// Whether [`dated`] could have made a name.
 fn is_dated(name: &str) -> bool {
     let time = name.strip_prefix(DATED.0).and_then(|rest| rest.strip_suffix(DATED.1)).unwrap_or_default();
     let form: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();

@@ -27,7 +27,7 @@ pub struct Quarantined {
     pub subject: String,
     /// Why the store refused it.
     pub reason: String,
-    /// When it was put aside.
+    /// Time at which it was put aside.
     pub at: Timestamp,
     /// How it is taken up again; `None` where the rest of its work was done without what was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub enum Again {
         automation_id: AutomationId,
         /// The run.
         run_id: RunId,
-        /// What it kept of its node.
+        /// State of its node at which it goes on.
         held: Option<Held>,
     },
     /// The moments that follow from a date of a contact are written down.

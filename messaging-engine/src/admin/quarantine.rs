@@ -33,13 +33,13 @@ pub struct QuarantinedReport {
     /// Whether it can be taken up again. Otherwise the rest of its work was done, or the record does not hold what it
     /// takes.
     pub can_be_released: bool,
-    /// Why the database refused it.
+    /// The database's words of refusal.
     pub reason: String,
-    /// When it was put aside.
+    /// Time at which it was put aside.
     pub at: Timestamp,
 }
 
-/// What became of records.
+/// Outcome of a release or a drop, by record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReleaseReport {
@@ -55,7 +55,7 @@ pub struct ReleaseReport {
 pub struct LeftReport {
     /// The id of the record.
     pub id: JobId,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub reason: String,
 }
 

@@ -23,7 +23,7 @@ use crate::services::acceptance::NewFile;
 
 /// What became of the items of a part.
 pub(super) trait PartReport: Serialize + DeserializeOwned + Send {
-    /// How many items it was about.
+    /// Number of items of the request that it covers.
     fn items(&self) -> usize;
 }
 

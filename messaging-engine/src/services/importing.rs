@@ -45,14 +45,14 @@ struct Decided {
     known: Arc<Known>,
     /// Whether any of the contacts was there before.
     found_any: bool,
-    /// How many rows it is about.
+    /// Number of rows of the file that it covers.
     rows: usize,
 }
 
-/// What the next slice is to be.
+/// Bounds of the next slice of the file.
 #[derive(Clone, Copy)]
 struct Slice {
-    /// How many rows it may have.
+    /// Rows of it, at most.
     most: usize,
     /// Whether its one row is refused, because the store does not take it.
     is_refused: bool,
