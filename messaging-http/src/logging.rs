@@ -48,7 +48,7 @@ pub enum LogFormat {
 /// Starts logging to standard error, for the whole process. Lines are written until the guard is dropped. Lines of
 /// libraries are left out at every level, and so are the texts of panics that were put together.
 pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
-    let filter = EnvFilter::try_new(filter).map_err(LogError::Filter)?;
+    let filter = parse(filter)?;
     let (out, mut guard) = writer(io::stderr()).map_err(LogError::Thread)?;
     let is_colored = format == LogFormat::Text && io::stderr().is_terminal();
     #[cfg(feature = "otlp")]
@@ -73,7 +73,11 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
 
 /// Finds out whether a filter can be used.
 pub fn check(filter: &str) -> Result<(), LogError> {
-    EnvFilter::try_new(filter).map(drop).map_err(LogError::Filter)
+    parse(filter).map(drop)
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+    EnvFilter::try_new(filter).map_err(LogError::Filter)
 }
 
 /// Whether the variables of OpenTelemetry name a collector.
@@ -129,7 +133,7 @@ pub struct LogGuard {
 impl LogGuard {
     /// Logs by another filter from now on.
     pub fn set_filter(&self, filter: &str) -> Result<(), LogError> {
-        let filter = EnvFilter::try_new(filter).map_err(LogError::Filter)?;
+        let filter = parse(filter)?;
         // An error means that the subscriber is gone, and with it the log.
         self.filter.as_ref().map_or(Ok(()), |handle| handle.reload(filter).or(Ok(())))
     }
