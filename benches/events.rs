@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p messaging-benches --bench events`. The floor writes rows of events and their index by
 //! contact, a thousand to a commit, without reading a request or looking anybody up. Events are of a hundred
-//! thousand contacts in no order, under twenty names.
+//! thousand contacts in no order, under twenty names. At last what automations cost that none of the events starts.
 
 use std::error::Error;
 use std::path::Path;
@@ -14,7 +14,10 @@ use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::requests::{self, BATCH, EVENT_CONTACTS as CONTACTS, EVENT_NAMES as NAMES, EventsOf};
 use messaging_benches::{Plan, floor, report};
+use messaging_engine::ops::automations::CreateAutomation;
+use messaging_engine::ops::automations::actions::ActivateAutomation;
 use rusqlite::{Connection, params};
+use serde_json::json;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -41,6 +44,32 @@ async fn main() -> Result<(), Box<dyn Error>> {
         report(what, floors, ours);
     }
     beside(&product, plan.turn, &numbers).await;
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..plan.rounds {
+        without.push(bulk(&product, EventsOf::OneName, 4, plan.turn, &numbers).await);
+    }
+    watch(&product).await?;
+    for _ in 0..plan.rounds {
+        with.push(bulk(&product, EventsOf::OneName, 4, plan.turn, &numbers).await);
+    }
+    report(&format!("events of a name with {AUTOMATIONS} automations, floor without"), without, with);
+    Ok(())
+}
+
+/// Automations that the name of an event may start.
+const AUTOMATIONS: u32 = 50;
+
+/// Activates automations for orders of a size that none of the events is about.
+async fn watch(product: &Product) -> Result<(), Box<dyn Error>> {
+    let large = json!([{"property": "total", "op": "gt", "value": 50}]);
+    let nodes = json!([{"id": "x", "kind": "exit", "config": {}}]);
+    for number in 0..AUTOMATIONS {
+        let body = json!({"name": format!("Large orders {number}"),
+            "trigger": {"kind": "event", "config": {"name": "event_0", "where": large}},
+            "graph": {"entry": "x", "nodes": nodes, "edges": []}});
+        let automation = product.call::<CreateAutomation>(None, &body).await?;
+        product.call::<ActivateAutomation>(automation["id"].as_str(), &json!({})).await?;
+    }
     Ok(())
 }
 

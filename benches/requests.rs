@@ -29,6 +29,8 @@ pub const EVENT_NAMES: u64 = 20;
 pub enum EventsOf {
     /// Of contacts that are there.
     Known,
+    /// The same, all under one name.
+    OneName,
     /// The same with a unique id each.
     Unique,
     /// Each of a contact that is created for it.
@@ -49,11 +51,12 @@ pub fn properties(n: u64) -> String {
 pub fn events(kind: EventsOf, n: u64, at: Timestamp) -> Bytes {
     let item = |n: u64| {
         let (contact, unique_id) = match kind {
-            EventsOf::Known => (format!("ext-{:012}", somebody(n)), String::new()),
+            EventsOf::Known | EventsOf::OneName => (format!("ext-{:012}", somebody(n)), String::new()),
             EventsOf::Unique => (format!("ext-{:012}", somebody(n)), format!(r#","unique_id":"order-{n:012}""#)),
             EventsOf::Strangers => (format!("new-{n:012}"), String::new()),
         };
-        let (name, properties) = (n % EVENT_NAMES, properties(n));
+        let name = if matches!(kind, EventsOf::OneName) { 0 } else { n % EVENT_NAMES };
+        let properties = properties(n);
         format!(
             r#"{{"name":"event_{name}","contact":{{"external_id":"{contact}"}},"occurred_at":"{at}","properties":{properties}{unique_id}}}"#
         )

@@ -230,6 +230,8 @@ pub trait Store:
 pub enum Priority {
     /// A request: served first.
     Foreground,
+    /// The record that an attempt begins: served with requests, but background work need not keep out of its way.
+    Attempt,
     /// Background work: shares commits with requests, never delays them by more than a slice.
     Background,
 }

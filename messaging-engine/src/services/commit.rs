@@ -18,6 +18,11 @@ impl App {
         self.commit_as(changes, Priority::Foreground).await
     }
 
+    /// Commits the record that an attempt begins, for which a connection is open.
+    pub(crate) async fn commit_attempt(&self, changes: Changes) -> Result<(), CommitError> {
+        self.commit_as(changes, Priority::Attempt).await
+    }
+
     /// Commits the changes of background work.
     pub(crate) async fn commit_in_background(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Background).await

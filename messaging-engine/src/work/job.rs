@@ -77,12 +77,12 @@ impl JobContext {
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
     /// later run gets `job` as its payload.
     ///
-    /// Requests do not wait for each other's commits, and somebody waits for this one with a connection open, so
-    /// it is not held back to gather company as the commits of background work are.
+    /// Somebody waits for this commit with a connection open, so it is not held back to gather company as the commits
+    /// of other background work are.
     pub(crate) async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
-        Ok(self.app.commit(changes).await?)
+        Ok(self.app.commit_attempt(changes).await?)
     }
 
     /// Returns so long before a turn.

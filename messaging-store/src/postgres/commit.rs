@@ -155,7 +155,7 @@ impl Commits {
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
         let waiting = match priority {
-            Priority::Foreground => &self.foreground,
+            Priority::Foreground | Priority::Attempt => &self.foreground,
             Priority::Background => &self.background,
         };
         waiting.put(Commit { changes, since: Instant::now(), reply }, self.capacity)?;

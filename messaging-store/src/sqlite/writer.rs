@@ -26,7 +26,7 @@ const MAX_BATCH: usize = 512;
 
 /// While requests come, background work rides along with their commits instead of making them wait for
 /// one of its own, but not with every one: what gathers over this time costs little more than one alone.
-/// This long after the last request it goes alone.
+/// This long after the last request it goes alone, or with the records of attempts, which nobody hurries for.
 const RIDE_EVERY: Duration = Duration::from_millis(40);
 
 /// Without requests, batches of background work follow one another at this distance, or as soon as
@@ -41,6 +41,8 @@ type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 /// Changes, and who waits for them.
 pub(super) struct Commit {
     pub(super) changes: Changes,
+    /// Whether it is a request's, which background work keeps out of the way of.
+    is_request: bool,
     /// When it was handed over.
     since: Instant,
     reply: oneshot::Sender<Result<(), Fault>>,
@@ -137,10 +139,11 @@ impl Writer {
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
         let queue: fn(&mut Waiting) -> &mut VecDeque<Commit> = match priority {
-            Priority::Foreground => |waiting| &mut waiting.foreground,
+            Priority::Foreground | Priority::Attempt => |waiting| &mut waiting.foreground,
             Priority::Background => |waiting| &mut waiting.background,
         };
-        self.queue.put(Commit { changes, since: Instant::now(), reply }, queue, self.capacity)?;
+        let is_request = priority == Priority::Foreground;
+        self.queue.put(Commit { changes, is_request, since: Instant::now(), reply }, queue, self.capacity)?;
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
@@ -267,9 +270,13 @@ impl Taken {
             take(&mut waiting.foreground, &mut self.foreground);
             take(&mut waiting.background, &mut self.background);
             let now = Instant::now();
-            if !self.foreground.is_empty() {
+            if self.foreground.iter().any(|commit| commit.is_request) {
                 self.last_request = Some(now);
-                self.background_waits = !self.alone && !left_of(RIDE_EVERY, self.last_ride, now).is_zero();
+            }
+            let riding = left_of(RIDE_EVERY, self.last_request, now);
+            if !self.foreground.is_empty() {
+                let has_requests = !self.alone && !riding.is_zero();
+                self.background_waits = has_requests && !left_of(RIDE_EVERY, self.last_ride, now).is_zero();
                 if !self.background_waits {
                     self.last_ride = Some(now);
                 }
@@ -277,7 +284,6 @@ impl Taken {
             }
             let is_crowd = is_left || self.background.len() >= CROWD;
             let gathering = if is_crowd { Duration::ZERO } else { left_of(ALONE_EVERY, self.last_alone, now) };
-            let riding = left_of(RIDE_EVERY, self.last_request, now);
             let alone_in = if waiting.closed || self.alone { Duration::ZERO } else { riding.max(gathering) };
             self.background_waits = !alone_in.is_zero();
             if !(self.background.is_empty() || self.background_waits) {
