@@ -10,7 +10,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --locked --profile dist --bin messaging --features messaging-cli/s3 \
+    cargo build --locked --profile dist -p messaging-cli --features s3 \
     && install -D -m 0755 target/dist/messaging /out/usr/bin/messaging \
     && install -d -m 0700 /out/data
 
