@@ -114,7 +114,10 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
         return Ok((input, violations));
     }
     match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => explain(object, Place::Body, unknown),
+        Ok(Value::Object(object)) => {
+            let again = || serde_json::from_slice(bytes).unwrap_or_default();
+            explain(object, &again, Place::Body, unknown)
+        }
         Ok(_) => Err(DomainError::NotAnObject(None)),
         Err(error) => Err(DomainError::NotAnObject(JsonFault::of(&error))),
     }
@@ -140,7 +143,7 @@ fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError
         return Ok((input, if place == Place::Query { violations.of_parameters() } else { violations }));
     }
     match serde_json::to_value(&input) {
-        Ok(Value::Object(object)) => explain(object, place, UnknownMembers::default()),
+        Ok(Value::Object(object)) => explain(object.clone(), &|| object.clone(), place, UnknownMembers::default()),
         _ => Err(DomainError::NotAnObject(None)),
     }
 }
@@ -194,7 +197,8 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
         violations.of_parameters().into_result()?;
         return Ok(input);
     }
-    let (input, violations) = explain(object, Place::Query, UnknownMembers::default())?;
+    let unknown = UnknownMembers::default();
+    let (input, violations) = explain(object.clone(), &|| object.clone(), Place::Query, unknown)?;
     violations.into_result()?;
     Ok(input)
 }
@@ -206,20 +210,24 @@ fn is_cursor(name: &str) -> bool {
 
 /// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
 /// derived code is stricter than the contract in two points, members that are given twice and unknown ones
-/// that are ignored.
+/// that are ignored. `again` makes the object once more.
 fn explain<T: Input>(
     object: Map<String, Value>,
+    again: &dyn Fn() -> Map<String, Value>,
     place: Place,
     unknown: UnknownMembers,
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
     let check = || SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
-    let reads = |members: &Map<String, Value>| read::<T>(members).is_some();
-    let (mut rest, mut violations) = readable(&schema, &check, object, &reads);
-    let mut input = read::<T>(&rest);
-    if input.is_none() && !violations.is_full() {
-        name_unreadable(&schema, &mut rest, place, &mut violations, &reads);
-        input = read(&rest);
+    let mut input = None::<T>;
+    let mut reads = |members: &Map<String, Value>| {
+        input = read(members);
+        input.is_some()
+    };
+    let (mut rest, mut violations, is_read) = readable(&schema, &check, (object, again), &mut reads);
+    if !is_read && !violations.is_full() {
+        name_unreadable(&schema, &mut rest, place, &mut violations, &mut reads);
+        reads(&rest);
     }
     let Some(input) = input else {
         if violations.is_empty() {
@@ -240,24 +248,26 @@ fn explain<T: Input>(
     Ok((input, violations))
 }
 
-/// What is left of an input without its broken members, and what is broken. Not generic: there are some hundred inputs.
+/// What is left of an input without its broken members, what is broken, and whether that can be read. Not generic: there
+/// are some hundred inputs.
 fn readable<'a>(
     schema: &Value,
     walk: &dyn Fn() -> SchemaCheck<'a>,
-    object: Map<String, Value>,
-    reads: &dyn Fn(&Map<String, Value>) -> bool,
-) -> (Map<String, Value>, Violations) {
+    (object, again): (Map<String, Value>, &dyn Fn() -> Map<String, Value>),
+    reads: &mut dyn FnMut(&Map<String, Value>) -> bool,
+) -> (Map<String, Value>, Violations, bool) {
     let mut check = walk().standing_in();
-    let mut rest = check.object(object.clone());
+    let mut rest = check.object(object);
     stand_in(schema, &mut rest);
     if reads(&rest) {
-        return (rest, check.finish());
+        return (rest, check.finish(), true);
     }
     // A type that takes none of the empty values.
     let mut check = walk();
-    let mut rest = check.object(object);
+    let mut rest = check.object(again());
     stand_in(schema, &mut rest);
-    (rest, check.finish())
+    let is_read = reads(&rest);
+    (rest, check.finish(), is_read)
 }
 
 /// Takes out the members that their type refuses although the schema has nothing against them, and names them.
@@ -266,7 +276,7 @@ fn name_unreadable(
     rest: &mut Map<String, Value>,
     place: Place,
     violations: &mut Violations,
-    reads: &dyn Fn(&Map<String, Value>) -> bool,
+    reads: &mut dyn FnMut(&Map<String, Value>) -> bool,
 ) {
     let is_required =
         |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));

@@ -366,6 +366,9 @@ impl<'a> SchemaCheck<'a> {
             self.fault(spot, FieldCode::TooManyItems, &format!("at most {} members", schema["maxProperties"]));
             return None;
         }
+        if is_data(schema) && !holds_nul(&members, depth) {
+            return Some(Value::Object(members));
+        }
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for name in &required {
             if members.get(*name).is_none_or(is_missing) {
@@ -425,6 +428,25 @@ impl<'a> SchemaCheck<'a> {
         let complete = required.iter().all(|name| kept.contains_key(*name));
         (complete || spot.is_body()).then_some(Value::Object(kept))
     }
+}
+
+/// Whether objects of a schema are data: it says nothing of their members.
+fn is_data(schema: &Value) -> bool {
+    let is_free = schema.get("additionalProperties").is_none_or(|rule| *rule == Value::Bool(true));
+    is_free && ["properties", "required"].iter().all(|word| schema.get(*word).is_none())
+}
+
+/// Whether a name or text of an object holds U+0000, or may hold it: nesting that is too deep is not looked through.
+fn holds_nul(members: &Map<String, Value>, depth: usize) -> bool {
+    fn of_value(value: &Value, depth: usize) -> bool {
+        match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => depth > MAX_DEPTH || items.iter().any(|item| of_value(item, depth + 1)),
+            Value::Object(members) => holds_nul(members, depth + 1),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    depth > MAX_DEPTH || members.iter().any(|(name, member)| name.contains('\0') || of_value(member, depth))
 }
 
 /// Follows references, and of an optional value's alternatives picks the one that is not `null`.
