@@ -87,7 +87,7 @@ async fn what_could_not_be_read_at_the_beginning_of_an_outage_leaves_soon_after_
     store.cut_off_after_claim();
     // The next claim may fail, too.
     let _ = app.run_until_idle().await;
-    assert_eq!((product.transport.sent().len(), store.health()), (0, StoreHealth::Healthy));
+    assert_eq!((product.transport.sent().len(), product.store.health()), (0, StoreHealth::Healthy));
     store.connect_again();
     product.clock.advance(Duration::from_secs(2));
     app.run_until_idle().await.unwrap();
