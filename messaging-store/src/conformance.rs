@@ -55,6 +55,8 @@ pub mod messages;
 pub mod news;
 pub mod product_events;
 pub mod provider_links;
+#[cfg(feature = "postgres")]
+pub mod proxy;
 pub mod races;
 pub mod redaction;
 pub mod replies;
@@ -318,6 +320,7 @@ macro_rules! conformance_tests {
 macro_rules! race_tests {
     ($open:path) => {
         $crate::race_tests! { $open; races: one_of_two_commits_conflicts, a_reply_is_remembered_once,
+            an_outcome_and_an_erasure_do_not_pass_each_other,
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
             the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,

@@ -36,6 +36,7 @@ mod installation_values;
 mod jobs;
 mod keys;
 mod limits;
+mod line;
 mod listeners;
 mod lists;
 mod messages;
@@ -170,6 +171,10 @@ impl Store for PostgresStore {
 
     fn news(&self) -> watch::Receiver<News> {
         self.teller.subscribe()
+    }
+
+    fn hears_all(&self) -> bool {
+        self.teller.hears_all()
     }
 
     fn clock_offset_ms(&self) -> i64 {

@@ -605,9 +605,11 @@ impl Run {
             let kinds = judgment.events.iter().map(|(kind, _)| *kind);
             changes.extend(moves(message, &message.after(Some(status), kinds, now), None, now));
         }
-        if changes.is_empty() && !self.copies.is_empty() {
-            // Somebody who is copied may have been erased since the message was read.
-            changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+        if changes.is_empty() {
+            // Somebody may have been erased since the message was read. Whoever erases meanwhile, and has looked at what was
+            // said on the wire already, is to look again.
+            let looked_at = Message { revision: message.revision + 1, ..message.clone() };
+            changes.extend(moves(message, &looked_at, None, cx.app.now()));
         }
         let subject = EventSubject { attempt: Some(attempt), ..message.into() };
         changes.extend(cx.app.append_events(subject, judgment.events.clone()).await?);

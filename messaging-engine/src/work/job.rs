@@ -218,8 +218,17 @@ where
         }
         tries = tries.saturating_add(1);
         // The store's own state, not the product's time, decides when to go on.
-        tokio::time::sleep(jittered(app, wait)).await;
+        let _ = tokio::time::timeout(jittered(app, wait), recovery(app)).await;
         wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Returns when a store that does not take writes takes them again, and never where it takes them.
+async fn recovery(app: &App) {
+    let mut health = app.store().watch_health();
+    let takes_work = health.borrow_and_update().takes_work();
+    if takes_work || health.wait_for(|health| health.takes_work()).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

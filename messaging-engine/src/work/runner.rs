@@ -283,10 +283,8 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
                 tracing::warn!(error = %Chain(&error), "a job was not put aside and waits for its lease to end");
             }
         }
-        // Not the job's fault, and it will not be kept waiting for it.
-        Ok(Err(
-            JobError::Store(StoreError::Unavailable) | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
-        )) if !app.store().health().is_healthy() || app.fence().is_some() => {
+        // Not the job's fault, and it will not be kept waiting for it. The store itself may know a while later.
+        Ok(Err(JobError::Store(error) | JobError::Commit(CommitError::Store(error)))) if is_outage(&error) => {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
             put_back(cx, &job, STORE_RETRY, false).await;
         }
@@ -305,6 +303,11 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
             put_back(cx, &job, back_off(job.failures), true).await;
         }
     }
+}
+
+/// Whether a store could not be asked, or did not say what became of a commit.
+const fn is_outage(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable | StoreError::OutcomeUnknown)
 }
 
 /// The kinds of jobs that are about one item each: without them nothing else stands still.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+use messaging_core::changes::Write;
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::MessageId;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::bed::{self, Call};
 use crate::contact_messages::kept_bytes;
+use crate::mortal::MortalStore;
 use crate::support::Product;
 use crate::webhook_deliveries::{Hooks, URL, body};
 
@@ -248,4 +250,40 @@ async fn deliveries_and_the_log_of_webhooks_lose_the_copy() {
     assert!(!told.is_empty());
     assert!(told.iter().all(|told| !told.to_string().contains(ADDRESS)), "{told:?}");
     assert_gone(product, &[message]).await;
+}
+
+/// An attempt that ends after the erasure has looked at what was said on the wire, and before it commits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_that_ends_while_its_message_is_rewritten_keeps_no_address() {
+    let product = Product::start().await;
+    let ann = person(&product).await;
+    // The copy waits for another attempt of its own, which changes nothing of the message.
+    product.transport.answer_next(ADDRESS, "451 4.7.1 later");
+    let id = product.send(&copied("bob@elsewhere.example", &[ADDRESS], &[])).await;
+    product.work().await;
+    product.transport.speak_next(Dialog {
+        mx: None,
+        remote_addr: None,
+        tls: None,
+        outcome: AttemptOutcome::Delivered,
+        transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), "< 250 ok".to_owned()],
+    });
+    product.transport.hold();
+    product.clock.advance(product.app.settings().message_retry[0] * 2);
+    let attempts = product.transport.sent().len();
+    let app = product.app.clone();
+    let sending = tokio::spawn(async move { app.run_until_idle().await });
+    product.transport.attempts(attempts + 1).await;
+
+    erase(&product, &ann).await;
+    let store = MortalStore::pausing_at(product.store.clone(), |write| matches!(write, Write::EraseCopy(_)));
+    let app = product.another_process_on(store.clone());
+    let erasing = tokio::spawn(async move { app.run_until_idle().await });
+    store.died().await;
+    product.transport.release();
+    sending.await.unwrap().unwrap();
+    store.go_on();
+    erasing.await.unwrap().unwrap();
+    product.pass(Duration::from_hours(2)).await;
+    assert_eq!(answers(&product, &[id]).await.matches(ADDRESS).count(), 0);
 }

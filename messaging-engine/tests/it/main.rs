@@ -25,6 +25,7 @@ mod erased_copies;
 mod events;
 mod exchangers;
 mod fallbacks;
+mod far_database;
 mod fence;
 mod idempotency;
 mod imports;

@@ -2,7 +2,7 @@
 //! commits for good.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,21 +32,50 @@ struct Life {
     is_dead: watch::Sender<bool>,
     /// Commits with such a write are refused for good.
     refused: fn(&Write) -> bool,
+    /// Before the first commit with such a write the store hangs.
+    pauses_at: fn(&Write) -> bool,
+    has_paused: AtomicBool,
+    /// Whether nothing can be read.
+    is_cut_off: AtomicBool,
+    /// Whether that begins once jobs are claimed.
+    cuts_off: AtomicBool,
 }
 
 impl MortalStore {
     pub(crate) fn new(inner: Arc<dyn Store>, last: usize, is_kept: bool) -> Self {
-        Self::build(inner, last, is_kept, |_| false)
+        Self::build(inner, last, is_kept, |_| false, |_| false)
     }
 
     /// A store that refuses commits with such a write for good.
     pub(crate) fn refusing(inner: Arc<dyn Store>, refused: fn(&Write) -> bool) -> Self {
-        Self::build(inner, usize::MAX, false, refused)
+        Self::build(inner, usize::MAX, false, refused, |_| false)
     }
 
-    fn build(inner: Arc<dyn Store>, last: usize, is_kept: bool, refused: fn(&Write) -> bool) -> Self {
+    /// A store that hangs before the first commit with such a write, until [`Self::go_on`].
+    pub(crate) fn pausing_at(inner: Arc<dyn Store>, pauses_at: fn(&Write) -> bool) -> Self {
+        Self::build(inner, usize::MAX, false, |_| false, pauses_at)
+    }
+
+    fn build(
+        inner: Arc<dyn Store>,
+        last: usize,
+        is_kept: bool,
+        refused: fn(&Write) -> bool,
+        pauses_at: fn(&Write) -> bool,
+    ) -> Self {
         let (commits, is_dead) = (AtomicUsize::new(0), watch::Sender::new(false));
-        Self(Arc::new(Life { inner, commits, last, is_kept, is_dead, refused }))
+        Self(Arc::new(Life {
+            inner,
+            commits,
+            last,
+            is_kept,
+            is_dead,
+            refused,
+            pauses_at,
+            has_paused: AtomicBool::new(false),
+            is_cut_off: AtomicBool::new(false),
+            cuts_off: AtomicBool::new(false),
+        }))
     }
 
     /// Returns when the process is over.
@@ -73,6 +102,22 @@ impl MortalStore {
         self.0.is_dead.send_replace(false);
     }
 
+    /// Once jobs are claimed nothing can be read, and the store does not know yet that something is wrong with it.
+    pub(crate) fn cut_off_after_claim(&self) {
+        self.0.cuts_off.store(true, Ordering::Relaxed);
+    }
+
+    /// Everything can be read again.
+    pub(crate) fn connect_again(&self) {
+        self.0.is_cut_off.store(false, Ordering::Relaxed);
+    }
+
+    /// The real store, for those who read.
+    async fn readable(&self) -> Result<&dyn Store, StoreError> {
+        let inner = self.inner().await;
+        if self.0.is_cut_off.load(Ordering::Relaxed) { Err(StoreError::Unavailable) } else { Ok(inner) }
+    }
+
     /// The real store, for those who live.
     async fn inner(&self) -> &dyn Store {
         let _ = self.0.is_dead.subscribe().wait_for(|is_dead| !is_dead).await;
@@ -86,7 +131,7 @@ macro_rules! hand_on {
         impl $trait for MortalStore {
             $(
                 async fn $name(&self, $($argument: $type),*) -> Result<$answer, failure_of_call!($($error)?)> {
-                    $trait::$name(self.inner().await, $($argument),*).await
+                    $trait::$name(self.readable().await?, $($argument),*).await
                 }
             )*
         }
@@ -98,7 +143,11 @@ for_every_read!(hand_on);
 #[async_trait]
 impl Jobs for MortalStore {
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
-        self.inner().await.claim(claim).await
+        let claimed = self.inner().await.claim(claim).await?;
+        if !claimed.is_empty() && self.0.cuts_off.swap(false, Ordering::Relaxed) {
+            self.0.is_cut_off.store(true, Ordering::Relaxed);
+        }
+        Ok(claimed)
     }
 
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError> {
@@ -125,6 +174,10 @@ impl Jobs for MortalStore {
 #[async_trait]
 impl Store for MortalStore {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        let pauses = changes.writes().iter().any(self.0.pauses_at);
+        if pauses && !self.0.has_paused.swap(true, Ordering::Relaxed) {
+            self.hang();
+        }
         let inner = self.inner().await;
         if changes.writes().iter().any(self.0.refused) {
             return Err(CommitError::Refused("a value is too large".into()));

@@ -10,6 +10,7 @@ use messaging_engine::{Caller, Error};
 use rusqlite::Connection;
 use serde_json::json;
 
+use crate::mortal::MortalStore;
 use crate::support::Product;
 
 /// Keeps everybody else from writing until it is dropped.
@@ -73,5 +74,22 @@ async fn workers_claim_nothing_meanwhile_and_go_on_by_themselves() {
     drop(foreign);
     tokio::time::timeout(Duration::from_secs(20), product.transport.attempts(1)).await.expect("work goes on");
     workers.stop().await;
+    assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+}
+
+/// A store does not know at once that its database is cut off, and jobs find out before it does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_could_not_be_read_at_the_beginning_of_an_outage_leaves_soon_after_it() {
+    let product = Product::start().await;
+    let id = product.send_to("ann@example.com").await;
+    let store = MortalStore::immortal(product.store.clone());
+    let app = product.another_process_on(store.clone());
+    store.cut_off_after_claim();
+    // The next claim may fail, too.
+    let _ = app.run_until_idle().await;
+    assert_eq!((product.transport.sent().len(), product.store.health()), (0, StoreHealth::Healthy));
+    store.connect_again();
+    product.clock.advance(Duration::from_secs(2));
+    app.run_until_idle().await.unwrap();
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }

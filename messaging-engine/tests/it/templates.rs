@@ -136,6 +136,8 @@ async fn what_cannot_be_saved_is_refused_with_its_place() {
         (email("from_name", json!("x".repeat(129))), "422 /from_name too_long"),
         (email("from_email", json!("nobody")), "422 /from_email invalid_format"),
         (email("reply_to", json!("nobody")), "422 /reply_to invalid_format"),
+        (email("from_email", json!("")), "422 /from_email invalid_format"),
+        (email("reply_to", json!("")), "422 /reply_to invalid_format"),
         (email("html", json!("x".repeat((2 << 20) + 1))), "422 /html too_long"),
         (email("mjml", json!("x".repeat((512 << 10) + 1))), "422 /mjml too_long"),
         (email("html", json!(5)), "422 /html invalid_type"),

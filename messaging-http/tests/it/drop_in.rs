@@ -156,6 +156,8 @@ async fn what_resend_knows_and_we_do_not_is_refused_by_name() {
         (with("reply_to", json!(["a@acme.com", "b@acme.com"])), "validation_error", "reply_to.1"),
         (with("from", Value::Null), "missing_required_field", "from"),
         (with("from", json!("Acme")), "invalid_from_address", "from"),
+        (with("from", json!("")), "invalid_from_address", "from"),
+        (with("reply_to", json!("")), "validation_error", "reply_to"),
         (with("to", json!([])), "missing_required_field", "to"),
         (with("to", json!(["a@example.com", 7])), "validation_error", "to.1"),
         (with("to", json!(["a@example.com", "nobody"])), "validation_error", "to.1"),
@@ -342,6 +344,8 @@ async fn what_sendgrid_knows_and_we_do_not_is_refused_by_name() {
             "personalizations.1.to.1.email",
         ),
         (with("from", json!({"email": "nobody"})), "from.email"),
+        (with("from", json!({"email": ""})), "from.email"),
+        (with("reply_to", json!({"email": ""})), "reply_to"),
         (with("reply_to_list", json!([{"email": "a@b.co"}, {"email": "b@b.co"}])), "reply_to_list.1.email"),
         (with("template_id", json!("d-123")), "template_id"),
         (

@@ -131,8 +131,12 @@ async fn a_body_has_a_bounded_number_of_values_and_levels() {
         assert_eq!(response.code(), expected, "{}", &body[..40]);
     }
     // The calls of other services and those of providers are read by the same rule.
-    let response = server.post("/emails", &key, &levels(129)).await;
-    assert_eq!(response.status, 413);
+    let small_objects = format!("[{}]", vec![r#"{"":0}"#; (10 << 20) / 7].join(","));
+    for path in ["/emails", "/emails/batch", "/v3/mail/send"] {
+        for body in [levels(129), values(100_001), small_objects.clone()] {
+            assert_eq!(server.post(path, &key, &body).await.status, 413, "{path} {}", &body[..40]);
+        }
+    }
 }
 
 #[tokio::test]

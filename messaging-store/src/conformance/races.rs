@@ -5,14 +5,14 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{ContactSends, Expect, TakeNotes, Write};
+use messaging_core::changes::{ContactSends, EraseCopy, Expect, TakeNotes, Write, moves};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::automation::note::{Cause, EntryInterest};
 use messaging_core::domain::campaign::{CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
-use messaging_core::domain::message::EventKind;
+use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::ids::{ContactId, EventId};
 use messaging_core::ports::Store;
 use messaging_core::ports::settle_blobs;
@@ -20,14 +20,16 @@ use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{CommitError, StoreCursor};
 use serde_json::json;
 
+use super::attempts::attempt;
 use super::campaigns::Named;
+use super::redaction::redaction;
 use super::sample::{
     at, automation, bare_message, claim, contact, contact_list, enqueue, event, finish, handles, id, id_at, insert,
     job, product_event, reply, workspace,
 };
 use super::segments::{add_contact, follow_all, members, query, stored};
 use super::{
-    Twice, all_pages, automation_samples, campaign_messages, campaigns, commit, events, put, refuse, segments,
+    Twice, all_pages, automation_samples, campaign_messages, campaigns, commit, events, first, put, refuse, segments,
 };
 
 /// How often a race is run.
@@ -94,6 +96,39 @@ pub async fn a_reply_is_remembered_once(twice: &Twice) {
                 assert_eq!(found.is_some(), of == kept);
             }
         }
+    }
+}
+
+/// Of an attempt's outcome and an erasure that has read what was said on the wire before it, one is decided again.
+pub async fn an_outcome_and_an_erasure_do_not_pass_each_other(twice: &Twice) {
+    let [one, other] = twice.both();
+    for round in 0..ROUNDS {
+        let message = bare_message(id());
+        put(one, [insert(&message)]).await;
+        let (workspace_id, message_id) = (message.workspace_id, message.id);
+        let attempt = Write::AppendAttempt(Box::new(attempt(workspace_id, message_id, 1, 0)));
+        let looked_at = Message { revision: message.revision + 1, ..message.clone() };
+        let outcome = moves(&message, &looked_at, None, at(1)).into_iter().chain([attempt]);
+        let erasure = if round % 2 == 0 {
+            Write::RedactMessage(Box::new(redaction(&message)))
+        } else {
+            Write::EraseCopy(Box::new(EraseCopy {
+                workspace_id,
+                message_id,
+                revision: message.revision,
+                tags: Vec::new(),
+                metadata: serde_json::Map::new(),
+                content: None,
+                events: Vec::new(),
+                attempts: Vec::new(),
+                capture: None,
+            }))
+        };
+        let (ended, erased) = tokio::join!(commit(one, outcome), commit(other, [erasure]));
+        let done = [is_done(ended), is_done(erased)];
+        assert_ne!(done[0], done[1], "round {round}");
+        let kept = other.attempts(workspace_id, message_id, first(9)).await.unwrap().items.len();
+        assert_eq!(kept, usize::from(done[0]));
     }
 }
 

@@ -10,7 +10,7 @@ use super::attempts::attempt;
 use super::sample::{at, bare_message, capture, content, event, id, insert, message, object};
 use super::{all_pages, first, put, refuse};
 
-fn redaction(message: &Message) -> RedactMessage {
+pub(super) fn redaction(message: &Message) -> RedactMessage {
     RedactMessage {
         workspace_id: message.workspace_id,
         message_id: message.id,

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use super::fault::Fault;
+use super::line::Line;
 use super::nodes::Membership;
 use super::transaction::Transaction;
 use super::writes::Writes;
@@ -59,6 +60,7 @@ pub(super) struct Commits {
     foreground: Arc<Waiting>,
     background: Arc<Waiting>,
     capacity: usize,
+    line: Arc<Line>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -148,7 +150,8 @@ impl Commits {
             waiting
         };
         let (foreground, background) = (start(), start());
-        Self { foreground, background, capacity: capacity.max(1), tasks: Mutex::new(tasks) }
+        let line = Arc::clone(&writes.0.line);
+        Self { foreground, background, capacity: capacity.max(1), line, tasks: Mutex::new(tasks) }
     }
 
     /// Commits, and waits. A caller that goes away does not take back what it handed over.
@@ -159,7 +162,12 @@ impl Commits {
             Priority::Background => &self.background,
         };
         waiting.put(Commit { changes, since: Instant::now(), reply }, self.capacity)?;
-        Ok(answer.await.map_err(|_| Fault::Panicked)??)
+        let answer = async { answer.await.map_err(|_| Fault::Panicked)? };
+        if priority == Priority::Background {
+            return Ok(answer.await?);
+        }
+        // A request waits for it. What was handed over may be done later all the same.
+        Ok(self.line.commit(answer).await?)
     }
 
     /// Takes no more, and waits until what was handed over is done.

@@ -73,6 +73,11 @@ impl Fault {
         error.code().is_none_or(is_lost)
     }
 
+    /// Whether nothing was heard of the database: there was no connection, or it was lost.
+    pub(super) fn is_of_connection(&self) -> bool {
+        matches!(self, Self::NoConnection(_) | Self::OutcomeUnknown | Self::Unhealthy) || self.lost_connection()
+    }
+
     /// Whether the same changes will fail again: what was asked for cannot be kept, and nothing is wrong with the database.
     fn is_refusal(&self) -> bool {
         match self {

@@ -3,20 +3,21 @@
 //! A `NOTIFY` in a transaction would have all commits of the server wait for one another, so one connection tells of what
 //! was committed, every [`GATHER`] at most. News may be lost: what is remembered expires, and due work is looked for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use futures_util::future::poll_fn;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{News, Topic, Topics};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Socket};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio::time::{Instant, timeout};
+use tokio_postgres::{AsyncMessage, Client};
 
+use super::connecting::{Driver, OnRuntime};
 use super::fault::Fault;
+use super::line::Line;
 
 /// The channel on which processes of one database tell each other.
 const CHANNEL: &str = "messaging";
@@ -24,8 +25,17 @@ const CHANNEL: &str = "messaging";
 /// What is committed meanwhile is told of at once.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long is waited before a lost connection is made again.
+/// How long is waited before a lost connection is made again, and before others are told again.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// How often it is asked whether the other end of the connection is there, on which there may be nothing to hear.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long it may take to say so.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whoever asked so lately, and was answered, has heard all that was told before.
+const HEARS_ALL_FOR: Duration = Duration::from_secs(1);
 
 /// The bit after those of the topics: places are free, or have another owner.
 const PLACES: u32 = 1 << 31;
@@ -40,6 +50,9 @@ pub(super) struct Teller {
     wake: Notify,
     /// What this process is called, so that it does not listen to itself.
     name: String,
+    line: Arc<Line>,
+    /// What was told before this has been heard.
+    heard_up_to: Mutex<Option<Instant>>,
     /// Somebody else says that places are free.
     pub(super) places: Notify,
 }
@@ -58,18 +71,26 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
 }
 
 impl Teller {
-    pub(super) fn new(name: String) -> Self {
+    pub(super) fn new(name: String, line: Arc<Line>) -> Self {
         Self {
             here: watch::Sender::default(),
             pending: AtomicU32::new(0),
             wake: Notify::new(),
             name,
+            line,
+            heard_up_to: Mutex::default(),
             places: Notify::new(),
         }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<News> {
         self.here.subscribe()
+    }
+
+    /// Whether everything was heard that was told a while ago.
+    pub(super) fn hears_all(&self) -> bool {
+        let heard_up_to = *self.heard_up_to.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_up_to.is_some_and(|at| at.elapsed() < HEARS_ALL_FOR)
     }
 
     /// Tells those who listen in this process.
@@ -102,9 +123,10 @@ impl Teller {
             let mask = self.pending.swap(0, Ordering::AcqRel);
             if mask != 0 {
                 let text = format!("{} {mask:x}", self.name);
-                // What cannot be told is found by those who look.
-                if let Err(error) = notify(&pool, &text).await {
-                    tracing::debug!(%error, "other processes were not told of changes");
+                if let Err(error) = self.line.answer(Instant::now(), PATIENCE, notify(&pool, &text)).await {
+                    tracing::debug!(%error, "other processes are told of changes later");
+                    self.send(mask);
+                    tokio::time::sleep(AGAIN).await;
                 }
             }
             tokio::time::sleep(GATHER).await;
@@ -112,11 +134,11 @@ impl Teller {
     }
 
     /// Listens to other processes, for as long as this one runs.
-    pub(super) async fn listen(self: Arc<Self>, config: Config, tls: MakeRustlsConnect) {
+    pub(super) async fn listen(self: Arc<Self>, connect: OnRuntime) {
         let mut is_again = false;
         loop {
-            if let Ok((client, connection)) = config.connect(tls.clone()).await {
-                self.hear(&client, connection, is_again).await;
+            if let Ok(Ok((client, driver))) = timeout(PATIENCE, connect.connect()).await {
+                self.hear(&client, driver, is_again).await;
             }
             is_again = true;
             tokio::time::sleep(AGAIN).await;
@@ -124,26 +146,28 @@ impl Teller {
     }
 
     /// Listens until the connection is lost.
-    async fn hear(
-        &self,
-        client: &Client,
-        mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin + Send>,
-        is_again: bool,
-    ) {
+    async fn hear(&self, client: &Client, mut driver: Driver, is_again: bool) {
         let receiving = async {
-            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            while let Some(Ok(message)) = poll_fn(|cx| driver.poll_message(cx)).await {
                 if let AsyncMessage::Notification(heard) = message {
                     self.heard(heard.payload());
                 }
             }
         };
         let listening = async {
-            if client.batch_execute(&format!("LISTEN {CHANNEL}")).await.is_ok() {
+            let mut sql = format!("LISTEN {CHANNEL}");
+            let mut has_missed = is_again;
+            let mut asked_at = Instant::now();
+            while let Ok(Ok(())) = timeout(PATIENCE, client.batch_execute(&sql)).await {
                 // Whatever was told while nobody listened.
-                if is_again {
+                if std::mem::take(&mut has_missed) {
                     self.tell_here(Topics::ALL);
                 }
-                std::future::pending::<()>().await;
+                // What was told before it was asked has arrived before the answer.
+                *self.heard_up_to.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at);
+                tokio::time::sleep(ASK_EVERY).await;
+                sql.clear();
+                asked_at = Instant::now();
             }
         };
         tokio::select! {

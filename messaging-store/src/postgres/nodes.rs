@@ -7,13 +7,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, Timeouts};
+use deadpool_postgres::{Object, Pool};
 use messaging_core::error::Chain;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::StoreHealth;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::desk::Desk;
 use super::fault::Fault;
@@ -28,6 +29,9 @@ const CLOCK_TOLERANCE: i64 = 1_000;
 
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long another term may take to begin.
+const RENEWAL: Duration = Duration::from_secs(15);
 
 /// How long the open transactions of a process that is dead are waited for before they are ended.
 const GRACE: &str = "SET LOCAL lock_timeout = '2s'";
@@ -72,6 +76,11 @@ pub(super) enum NodeState {
 }
 
 impl NodeState {
+    /// Whether a process in this state claims jobs.
+    const fn claims(self) -> bool {
+        matches!(self, Self::Working | Self::Idle)
+    }
+
     const fn number(self) -> i16 {
         match self {
             Self::Working => 0,
@@ -188,8 +197,9 @@ impl Membership {
 
     /// Says that this process is there, and looks after the others, for as long as it runs.
     pub(super) async fn keep(self: Arc<Self>) {
+        let mut has_missed = false;
         loop {
-            let wait = if self.leaving().is_empty() {
+            let wait = if self.leaving().is_empty() && !has_missed {
                 self.options.heartbeats.every
             } else {
                 self.options.heartbeats.every / 8
@@ -198,12 +208,31 @@ impl Membership {
                 () = tokio::time::sleep(wait) => {}
                 () = self.teller.places.notified() => {}
             }
-            let looked = tokio::time::timeout(PATIENCE, self.look()).await;
-            if let Ok(Err(error)) = &looked {
-                tracing::warn!(error = %Chain(error), "the other processes cannot be seen");
-            }
+            has_missed = !self.try_to_look(has_missed).await;
             self.tell_health();
         }
+    }
+
+    /// One look that takes no longer than it may; answers whether it was answered. Of several in a row that were not, one
+    /// is told of.
+    async fn try_to_look(&self, has_missed: bool) -> bool {
+        let began = Instant::now();
+        match tokio::time::timeout(PATIENCE, self.look()).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) if has_missed => {
+                tracing::debug!(error = %Chain(&error), "the other processes cannot be seen");
+            }
+            Ok(Err(error)) => tracing::warn!(error = %Chain(&error), "the other processes cannot be seen"),
+            Err(_) => {
+                if !has_missed {
+                    tracing::warn!("the database does not answer, so the other processes cannot be seen");
+                }
+                self.writes.0.line.unanswered(began);
+                // Whatever others hear, this one is not asked over the same connection again.
+                drop(self.pool.retain(|_, _| false));
+            }
+        }
+        false
     }
 
     /// Tells whether the database was heard of lately.
@@ -220,6 +249,10 @@ impl Membership {
 
     /// The term of this process was ended, if it was this one: goes on under another.
     pub(super) async fn renew(&self, ended: i64) -> Result<(), Fault> {
+        self.writes.0.line.answer(Instant::now(), RENEWAL, self.begin_anew(ended)).await
+    }
+
+    async fn begin_anew(&self, ended: i64) -> Result<(), Fault> {
         let _turn = self.renewing.lock().await;
         if self.writes.term() != ended {
             return Ok(());
@@ -239,7 +272,12 @@ impl Membership {
     /// One look: says that this process is there, declares dead who is not, and settles who owns which place.
     pub(super) async fn look(&self) -> Result<(), Fault> {
         let term = self.writes.term();
+        let said = self.state();
         if !self.say(term).await? {
+            return self.renew(term).await;
+        }
+        // What the answer tells of the clock is not to wait for the next look.
+        if self.state() != said && !self.say(term).await? {
             return self.renew(term).await;
         }
         let seen = self.others().await?;
@@ -283,6 +321,7 @@ impl Membership {
             self.offset.store(offset, Ordering::Relaxed);
         }
         *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
+        self.writes.0.line.heard();
         self.tell_health();
         Ok(true)
     }
@@ -371,7 +410,7 @@ impl Membership {
         for (place, to) in mine {
             let Some(to) = to else { continue };
             let since = leaving.entry(*place).or_insert_with(Instant::now).elapsed();
-            if since > self.options.heartbeats.hand_over {
+            if since > self.options.heartbeats.hand_over && self.state().claims() {
                 // What runs takes long: it goes on, and so does the rest of the place, until another try.
                 self.desk.lock().leaving.remove(place);
                 if since > self.options.heartbeats.hand_over * 2 {
@@ -412,7 +451,10 @@ impl Membership {
         for _ in 1..TRIES {
             match self.try_to_end(term, unseen_for).await {
                 Err(Fault::Postgres(error))
-                    if error.code() == Some(&tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE) => {}
+                    if error.code() == Some(&tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE) =>
+                {
+                    self.writes.0.line.heard();
+                }
                 outcome => return outcome,
             }
             // A transaction of it that is still open, on a connection that perhaps nobody has any more.
@@ -457,8 +499,7 @@ impl Membership {
     }
 
     async fn connection(&self) -> Result<Object, Fault> {
-        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
-        Ok(self.pool.timeout_get(&timeouts).await?)
+        Ok(self.pool.get().await?)
     }
 }
 

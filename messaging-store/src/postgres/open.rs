@@ -1,8 +1,11 @@
 //! Opening a database: its connections, its schema, its tasks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use deadpool_postgres::{ClientWrapper, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Metrics, Pool, RecyclingMethod, Timeouts,
+};
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -13,6 +16,7 @@ use super::commit::{Commits, LANES};
 use super::connecting::OnRuntime;
 use super::desk::Desk;
 use super::limits::Limits;
+use super::line::Line;
 use super::news::Teller;
 use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
@@ -24,6 +28,12 @@ use crate::open_error::{OpenError, failed};
 
 /// What every connection is told: no statement of ours takes longer, and none of our transactions waits for us.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
+
+/// How long a connection is waited for, and made.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same for those by which a process looks after the others.
+const LOOKING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Transactions that write at a time: those of commits, and of upkeep.
 const WRITERS: usize = 2 * LANES + 4;
@@ -90,41 +100,60 @@ impl PostgresStore {
         // What is written after a failover, or to a database that came from elsewhere, is another era of the log.
         let begin_era = || {
             Hook::async_fn(|connection: &mut ClientWrapper, _| {
-                Box::pin(async move { events::begin_era(connection).await.map_err(HookError::Backend) })
+                Box::pin(async move {
+                    let begun = tokio::time::timeout(PATIENCE, events::begin_era(connection)).await;
+                    begun.map_err(|_| HookError::message("the database does not answer"))?.map_err(HookError::Backend)
+                })
             })
         };
-        let pool = |size: usize| {
+        let line = Arc::<Line>::default();
+        let may_use = || {
+            let line = Arc::clone(&line);
+            Hook::sync_fn(move |_: &mut ClientWrapper, metrics: &Metrics| {
+                let taken_at = metrics.recycled.unwrap_or(metrics.created);
+                if line.may_use(taken_at) {
+                    Ok(())
+                } else {
+                    Err(HookError::message("it leads to where nobody answers"))
+                }
+            })
+        };
+        let connect = OnRuntime::present(&config, tls);
+        let pool = |size: usize, patience: Duration| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            let connect = OnRuntime::present(tls.clone());
-            let manager = Manager::from_connect(config.clone(), connect, recycling);
+            let manager = Manager::from_connect(config.clone(), connect.clone(), recycling);
+            let timeouts = Timeouts { wait: Some(patience), create: Some(patience), recycle: Some(patience) };
             Pool::builder(manager)
                 .max_size(size)
+                .timeouts(timeouts)
                 .post_create(begin_era())
+                .pre_recycle(may_use())
                 .runtime(deadpool_postgres::Runtime::Tokio1)
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
-        let (reads, writes, looking) = (pool(readers.max(2))?, pool(WRITERS)?, pool(LOOKING)?);
+        let reads = pool(readers.max(2), PATIENCE)?;
+        let (writes, looking) = (pool(WRITERS, PATIENCE)?, pool(LOOKING, LOOKING_PATIENCE)?);
         schema::bring_up_to_date(&writes, create).await?;
         // The connection that made the schema was there before it.
         let first = writes.get().await.map_err(failed("connect to the database"))?;
         events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
         drop(first);
         let observed = Arc::<Observed>::default();
-        let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone())));
-        let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller));
+        let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone(), Arc::clone(&line))));
+        let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller), Arc::clone(&line));
         let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats, follows_clock };
         let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
         membership.join().await.map_err(failed("take part in the installation"))?;
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&membership).keep());
         tasks.spawn(Arc::clone(&teller).tell(looking));
-        tasks.spawn(Arc::clone(&teller).listen(config, tls));
+        tasks.spawn(Arc::clone(&teller).listen(connect));
         let commits = Commits::start(&writes, &membership, queue_capacity, &observed, |transaction, all| {
             Box::pin(apply(transaction, all))
         });
         let tasks = std::sync::Mutex::new(tasks);
-        let reads = Reads::new(reads);
+        let reads = Reads::new(reads, line);
         let limits = Arc::new(Limits::new(reads.clone()));
         Ok(Self { reads, writes, commits, observed, limits, desk, membership, teller, objects, tasks })
     }

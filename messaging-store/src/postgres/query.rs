@@ -1,7 +1,11 @@
 //! Running prepared queries.
 
-use tokio_postgres::Row;
+use std::collections::{HashMap, HashSet};
+
+use deadpool_postgres::ClientWrapper;
+use futures_util::future::try_join_all;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, Statement};
 
 use super::fault::Fault;
 
@@ -23,6 +27,19 @@ pub(super) use params;
 /// The parameters as the library takes them.
 pub(super) fn as_refs(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
     params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect()
+}
+
+/// Statements as they are prepared on a connection. Those that are not are in one go.
+pub(super) async fn prepared(
+    connection: &ClientWrapper,
+    all: impl Iterator<Item = &'static str>,
+) -> Result<HashMap<&'static str, Statement>, Error> {
+    let wanted: HashSet<&'static str> = all.collect();
+    let each = wanted.into_iter().map(|sql| async move {
+        let statement = connection.prepare_cached(sql).await?;
+        Ok::<_, Error>((sql, statement))
+    });
+    Ok(try_join_all(each).await?.into_iter().collect())
 }
 
 /// Something that answers queries: an open transaction, a snapshot, or the connections for reads.

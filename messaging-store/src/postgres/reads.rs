@@ -4,34 +4,40 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, Timeouts};
+use deadpool_postgres::{Object, Pool};
 use futures_util::TryStreamExt as _;
 use futures_util::future::join_all;
 use messaging_core::ports::store::StoreError;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::fault::Fault;
-use super::query::{Params, Queries, as_refs};
+use super::line::Line;
+use super::query::{Params, Queries, as_refs, prepared};
 use super::shared_reads::SharedReads;
 
-/// How long a read waits for a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a read may take with all its waits: a statement of ours ends within five seconds.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What was asked over a connection, given up after so long, has not reached anybody.
+const SUSPICIOUS: Duration = Duration::from_secs(1);
 
 /// Answers reads. Each takes a connection for as long as it lasts.
 #[derive(Debug, Clone)]
 pub(super) struct Reads {
     pool: Pool,
+    line: Arc<Line>,
     shared: Arc<SharedReads<Arc<Vec<Row>>>>,
 }
 
 impl Reads {
-    pub(super) fn new(pool: Pool) -> Self {
-        Self { pool, shared: Arc::default() }
+    pub(super) fn new(pool: Pool, line: Arc<Line>) -> Self {
+        Self { pool, line, shared: Arc::default() }
     }
 
-    pub(super) async fn connection(&self) -> Result<Object, Fault> {
-        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
-        Ok(self.pool.timeout_get(&timeouts).await?)
+    async fn connection(&self, since: Instant) -> Result<Asked, Fault> {
+        let connection = async { Ok(self.pool.get().await?) };
+        Ok(Asked::over(self.line.wait(since, LONGEST, connection).await?))
     }
 
     /// The first row of a query, if there is one.
@@ -76,21 +82,22 @@ impl Reads {
 
     async fn shared_rows(&self, sql: &'static str, params: Params) -> Result<Arc<Vec<Row>>, StoreError> {
         let question = (sql, format!("{params:?}"));
-        let send = |connection: Object| async move {
-            let statement = connection.prepare_cached(sql).await?;
-            Ok(Arc::new(connection.query(&statement, &as_refs(&params)).await?))
+        let since = Instant::now();
+        let send = |connection: Asked| async move {
+            let rows = async { Ok(Arc::new(query(connection.connection.as_ref(), sql, &params).await?)) };
+            let rows = self.line.answer(since, LONGEST, rows).await;
+            connection.answered(rows)
         };
-        self.shared.answer(question, self.connection(), send).await
+        self.shared.answer(question, self.connection(since), send).await
     }
 
     /// Several reads of one moment.
     pub(super) async fn snapshot(&self) -> Result<Snapshot, Fault> {
-        let connection = self.connection().await?;
-        let begin = connection.prepare_cached("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let snapshot = Snapshot(Some(connection));
-        if let Some(connection) = &snapshot.0 {
-            connection.execute(&begin, &[]).await?;
-        }
+        const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let since = Instant::now();
+        let connection = self.connection(since).await?;
+        let mut snapshot = Snapshot { connection: connection.take(), line: Some(Arc::clone(&self.line)) };
+        snapshot.rows(BEGIN, Params::new()).await?;
         Ok(snapshot)
     }
 
@@ -100,6 +107,7 @@ impl Reads {
         for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"] {
             snapshot.rows(sql, Params::new()).await?;
         }
+        snapshot.line = None;
         Ok(snapshot)
     }
 
@@ -110,17 +118,69 @@ impl Reads {
 
 impl Queries for Reads {
     async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
-        let connection = self.connection().await?;
-        let statement = connection.prepare_cached(sql).await?;
-        Ok(connection.query(&statement, &as_refs(&params)).await?)
+        let since = Instant::now();
+        let connection = self.connection(since).await?;
+        let rows = self.line.answer(since, LONGEST, query(connection.connection.as_ref(), sql, &params)).await;
+        connection.answered(rows)
+    }
+}
+
+async fn query(connection: Option<&Object>, sql: &'static str, params: &Params) -> Result<Vec<Row>, Fault> {
+    let connection = connection.ok_or(Fault::Unhealthy)?;
+    let statement = connection.prepare_cached(sql).await?;
+    Ok(connection.query(&statement, &as_refs(params)).await?)
+}
+
+/// A connection over which something is asked. Where no answer has come for long, nobody uses it again.
+#[derive(Debug)]
+struct Asked {
+    connection: Option<Object>,
+    since: Instant,
+}
+
+impl Asked {
+    fn over(connection: Object) -> Self {
+        Self { connection: Some(connection), since: Instant::now() }
+    }
+
+    /// The connection for somebody who sees to it.
+    fn take(mut self) -> Option<Object> {
+        self.connection.take()
+    }
+
+    /// The answer; the connection is free for others, unless none came.
+    fn answered<T>(mut self, answer: Result<T, Fault>) -> Result<T, Fault> {
+        if !matches!(answer, Err(Fault::NoAnswer)) {
+            drop(self.connection.take());
+        }
+        answer
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.since.elapsed() >= SUSPICIOUS {
+            drop(self.connection.take().map(Object::take));
+        }
     }
 }
 
 /// The database at one moment. One that is dropped before [`Snapshot::end`] takes its connection with it.
 #[derive(Debug)]
-pub(super) struct Snapshot(Option<Object>);
+pub(super) struct Snapshot {
+    connection: Option<Object>,
+    /// `None` where answers take as long as they take.
+    line: Option<Arc<Line>>,
+}
 
 impl Snapshot {
+    async fn answer<T>(&self, answer: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        match &self.line {
+            Some(line) => line.answer(Instant::now(), LONGEST, answer).await,
+            None => answer.await,
+        }
+    }
+
     /// Does something with each row of a query, however many they are: they are not held in memory.
     pub(super) async fn each(
         &self,
@@ -128,7 +188,7 @@ impl Snapshot {
         params: Params,
         mut work: impl FnMut(&Row) -> Result<(), Fault> + Send,
     ) -> Result<(), Fault> {
-        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
+        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let statement = connection.prepare_cached(sql).await?;
         let mut rows = pin!(connection.query_raw(&statement, as_refs(&params)).await?);
         while let Some(row) = rows.try_next().await? {
@@ -139,26 +199,23 @@ impl Snapshot {
 
     /// Gives the connection back.
     pub(super) async fn end(mut self) -> Result<(), Fault> {
-        if let Some(connection) = &self.0 {
-            let commit = connection.prepare_cached("COMMIT").await?;
-            connection.execute(&commit, &[]).await?;
-        }
-        drop(self.0.take());
+        self.rows("COMMIT", Params::new()).await?;
+        drop(self.connection.take());
         Ok(())
     }
 
     /// The rows of several queries, which are sent together.
     pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
-        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
-        let mut prepared = Vec::with_capacity(queries.len());
-        for (sql, params) in queries {
-            prepared.push((connection.prepare_cached(sql).await?, params));
-        }
-        let sent = prepared.iter().map(|(statement, params)| async move {
-            let params = as_refs(params);
-            connection.query(statement, &params).await
-        });
-        Ok(join_all(sent).await.into_iter().collect::<Result<_, _>>()?)
+        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
+        let rows = async {
+            let prepared = &prepared(connection, queries.iter().map(|(sql, _)| *sql)).await?;
+            let sent = queries.iter().map(|(sql, params)| async move {
+                let statement = prepared.get(sql).ok_or(Fault::Unhealthy)?;
+                Ok::<_, Fault>(connection.query(statement, &as_refs(params)).await?)
+            });
+            join_all(sent).await.into_iter().collect::<Result<Vec<_>, Fault>>()
+        };
+        self.answer(rows).await
     }
 
     /// Looks at the rows of a query one by one, however many there are.
@@ -168,7 +225,7 @@ impl Snapshot {
         params: Params,
         mut visit: impl FnMut(&Row) -> Result<(), Fault> + Send,
     ) -> Result<(), Fault> {
-        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
+        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let statement = connection.prepare_cached(sql).await?;
         let rows = connection.query_raw(&statement, as_refs(&params)).await?;
         let mut rows = std::pin::pin!(rows);
@@ -181,15 +238,13 @@ impl Snapshot {
 
 impl Queries for Snapshot {
     async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
-        let Some(connection) = &self.0 else { return Err(Fault::Unhealthy) };
-        let statement = connection.prepare_cached(sql).await?;
-        Ok(connection.query(&statement, &as_refs(&params)).await?)
+        self.answer(query(self.connection.as_ref(), sql, &params)).await
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
+        if let Some(connection) = self.connection.take() {
             drop(Object::take(connection));
         }
     }

@@ -8,7 +8,7 @@
 use std::error::Error as _;
 use std::io;
 
-use deadpool_postgres::{Pool, PoolError};
+use deadpool_postgres::{HookError, Pool, PoolError};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -71,7 +71,7 @@ fn not_connected(error: PoolError) -> OpenError {
             });
             says_so || error.code().is_none() && (error.is_closed() || cause.is_some())
         }
-        PoolError::Timeout(_) => true,
+        PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_)) => true,
         _ => false,
     };
     if is_away { OpenError::NoAnswer { source: error.into() } } else { failed("connect to the database")(error) }

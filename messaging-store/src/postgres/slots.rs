@@ -5,17 +5,22 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, Timeouts};
+use deadpool_postgres::{Object, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::desk::Desk;
 use super::fault::Fault;
+use super::line::Line;
 use super::news::Teller;
 
-/// How long a commit waits for a connection, and how long the outcome of one is asked for.
+/// How long a commit waits for its slot, and how long the outcome of one is asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a commit waits for a slot and a connection in all.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// How long is waited between two attempts to ask.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
@@ -26,6 +31,7 @@ pub(super) struct Slots {
     pool: Pool,
     pub(super) desk: Arc<Desk>,
     pub(super) teller: Arc<Teller>,
+    pub(super) line: Arc<Line>,
     term: AtomicI64,
     /// How many transactions there may be at a time, and the slots that none has.
     room: Arc<Semaphore>,
@@ -66,11 +72,12 @@ pub(super) enum Outcome {
 }
 
 impl Slots {
-    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>) -> Self {
+    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>, line: Arc<Line>) -> Self {
         Self {
             pool,
             desk,
             teller,
+            line,
             term: AtomicI64::new(0),
             room: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
@@ -92,18 +99,15 @@ impl Slots {
 
     /// A connection and a slot that no other transaction has, under the present term. Waits for both.
     pub(super) async fn take(self: &Arc<Self>) -> Result<(Object, Slot), Fault> {
+        let began = Instant::now();
         let room = Arc::clone(&self.room).acquire_owned();
         let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
         let room = room.map_err(|_| Fault::Unhealthy)?;
-        let connection = self.connection().await?;
+        let connection = async { Ok(self.pool.get().await?) };
+        let connection = self.line.wait(began, LONGEST, connection).await?;
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
         let n = self.next();
         Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, n, _room: room }))
-    }
-
-    async fn connection(&self) -> Result<Object, Fault> {
-        let timeouts = Timeouts { wait: Some(PATIENCE), create: Some(PATIENCE), recycle: Some(PATIENCE) };
-        Ok(self.pool.timeout_get(&timeouts).await?)
     }
 
     fn next(&self) -> i64 {
@@ -124,12 +128,15 @@ impl Slot {
         &self.slots.teller
     }
 
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.slots.line
+    }
+
     /// Finds out whether the transaction was committed whose answer was lost, and sees to it that it is not if it was not.
     pub(super) async fn outcome(&self) -> Outcome {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
-            let asked = tokio::time::timeout(PATIENCE.saturating_sub(began.elapsed()), self.ask()).await;
-            if let Ok(Ok(outcome)) = asked {
+            if let Ok(outcome) = self.line().answer(began, PATIENCE, self.ask()).await {
                 return outcome;
             }
             tokio::time::sleep(ASK_AGAIN).await;
@@ -139,7 +146,7 @@ impl Slot {
     }
 
     async fn ask(&self) -> Result<Outcome, Fault> {
-        let mut connection = self.slots.connection().await?;
+        let mut connection = self.slots.pool.get().await?;
         let transaction = connection.transaction().await?;
         // Waits for the transaction if it is still open; one that has not begun finds a number that is not below its own.
         let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";

@@ -21,6 +21,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Topic, Topics};
+use tokio::time::Instant;
 use tokio_postgres::{Row, Statement};
 
 use super::automations::LookedUp;
@@ -29,9 +30,10 @@ use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
+use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
-use super::query::{Param, Params, Queries, as_refs, params};
+use super::query::{Param, Params, Queries, as_refs, params, prepared};
 use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
 
@@ -119,6 +121,11 @@ impl Transaction {
             uses: Uses::new(Arc::clone(slot.desk())),
             slot,
         }
+    }
+
+    /// The way to the database.
+    pub(super) fn line(&self) -> Arc<Line> {
+        Arc::clone(self.slot.line())
     }
 
     /// The term under which it writes.
@@ -235,9 +242,9 @@ impl Transaction {
 
     /// Ends it, as if it had not been.
     pub(super) async fn roll_back(mut self) {
-        if let Some(connection) = &self.connection
-            && connection.batch_execute("ROLLBACK").await.is_ok()
-        {
+        let Some(connection) = &self.connection else { return };
+        let ended = async { Ok(connection.batch_execute("ROLLBACK").await?) };
+        if self.slot.line().answer(Instant::now(), ANSWER, ended).await.is_ok() {
             drop(self.connection.take());
         }
     }
@@ -245,17 +252,18 @@ impl Transaction {
     /// The same for as long as an answer may take. Where none comes, the connection is given up.
     async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
         self.slot.counted().round_trips.fetch_add(1, Ordering::Relaxed);
-        if let Ok(outcome) = tokio::time::timeout(ANSWER, self.try_to_send(queue, last)).await {
-            return outcome;
+        let answer = self.try_to_send(queue, last);
+        let outcome = self.slot.line().answer(Instant::now(), ANSWER, answer).await;
+        if matches!(outcome, Err(Fault::NoAnswer)) {
+            drop(self.connection.take().map(Object::take));
         }
-        drop(self.connection.take().map(Object::take));
-        Err(Fault::NoAnswer)
+        outcome
     }
 
     /// Sends statements in one go and waits for all answers; those of the last one are the answer.
     async fn try_to_send(&self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
-        let mut statements: Vec<(Statement, Params, bool)> = Vec::with_capacity(queue.len() + 1);
+        let mut all: Vec<(&'static str, Params, bool)> = Vec::with_capacity(queue.len() + 1);
         for queued in queue {
             let Queued { sql, mut params, gathered, rows } = queued;
             let gathered_rows = super::row::sql_limit(column::rows(&gathered));
@@ -266,19 +274,21 @@ impl Transaction {
                 Rows::Gathered => expected::expecting(sql, &mut params, gathered_rows),
                 Rows::OneOr(raises) => expected::expecting_one(sql, raises),
             };
-            statements.push((connection.prepare_cached(sql).await?, params, false));
+            all.push((sql, params, false));
         }
-        if let Some(last) = last {
-            let statement = connection.prepare_cached(last.sql).await?;
-            statements.push((statement, last.params, true));
+        all.extend(last.map(|last| (last.sql, last.params, true)));
+        let prepared = prepared(connection, all.iter().map(|(sql, ..)| *sql)).await?;
+        let mut statements: Vec<(&Statement, Params, bool)> = Vec::with_capacity(all.len());
+        for (sql, params, is_last) in all {
+            statements.push((prepared.get(sql).ok_or(Fault::Unhealthy)?, params, is_last));
         }
         let sent = statements.iter().map(|(statement, params, is_last)| async move {
             let params = as_refs(params);
             if *is_last && !statement.columns().is_empty() {
-                let rows = connection.query(statement, &params).await?;
+                let rows = connection.query(*statement, &params).await?;
                 Ok::<_, tokio_postgres::Error>(Answer { touched: 0, rows })
             } else {
-                Ok(Answer { touched: connection.execute(statement, &params).await?, rows: Vec::new() })
+                Ok(Answer { touched: connection.execute(*statement, &params).await?, rows: Vec::new() })
             }
         });
         let mut answer = Answer::default();

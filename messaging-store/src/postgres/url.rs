@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 /// The URL of a PostgreSQL database, as libpq takes it. It is shown without its password.
 #[derive(Clone)]
@@ -71,6 +71,10 @@ impl PostgresUrl {
             return Err(malformed("it names no host".to_owned()));
         }
         config.ssl_mode(ssl);
+        // Of several hosts the one that takes writes is meant: a standby takes none.
+        if config.get_hosts().len() > 1 && !rest.iter().any(|pair| pair.starts_with("target_session_attrs=")) {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         let (shown, text) = (without_password(text), text.to_owned());
         Ok(Self(Arc::new(Parts { config, verification, roots, shown, text })))
     }

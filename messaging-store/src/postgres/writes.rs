@@ -9,6 +9,7 @@ use deadpool_postgres::Pool;
 
 use super::desk::Desk;
 use super::fault::Fault;
+use super::line::Line;
 use super::news::Teller;
 use super::slots::Slots;
 use super::transaction::Transaction;
@@ -18,8 +19,8 @@ use super::transaction::Transaction;
 pub(super) struct Writes(pub(super) Arc<Slots>);
 
 impl Writes {
-    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>) -> Self {
-        Self(Arc::new(Slots::new(pool, slots, desk, teller)))
+    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>, line: Arc<Line>) -> Self {
+        Self(Arc::new(Slots::new(pool, slots, desk, teller, line)))
     }
 
     /// The present term.

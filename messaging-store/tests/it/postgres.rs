@@ -11,6 +11,7 @@ mod copies;
 mod fencing;
 mod log;
 mod readers;
+mod silence;
 mod unanswered;
 
 use std::sync::Arc;

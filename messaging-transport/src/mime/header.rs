@@ -96,7 +96,7 @@ impl Headers<'_> {
             Disposition::Inline => "inline",
         });
         let filename = without_controls(filename, '_');
-        if is_printable(&filename) && filename.len() <= MAX_QUOTED {
+        if is_printable(&filename) && filename.len() <= MAX_QUOTED && !may_be_decoded(&filename) {
             self.text(";\r\n filename=");
             self.quoted(&filename);
         } else {
@@ -169,6 +169,12 @@ fn without_controls(text: &str, replacement: char) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Whether some program would show something else than a quoted file name says: many read encoded words in it, some
+/// percent signs.
+fn may_be_decoded(filename: &str) -> bool {
+    filename.contains("=?") || filename.contains('%')
 }
 
 fn is_printable(text: &str) -> bool {
@@ -261,5 +267,20 @@ mod tests {
             &format!("{start};\r\n filename*=utf-8''%C3%A9.pdf\r\n"),
         );
         check(|h| h.disposition(Disposition::Attachment, "a\r\nb\0"), &format!("{start};\r\n filename=\"a__b_\"\r\n"));
+    }
+
+    /// Many programs read encoded words, and some percent signs, in a quoted file name; in an extended one nobody does.
+    #[test]
+    fn file_names_that_look_encoded_arrive_as_written() {
+        for (name, extended) in [
+            ("a%20b.pdf", "a%2520b.pdf"),
+            ("100%.pdf", "100%25.pdf"),
+            ("=?utf-8?Q?a?=.pdf", "%3D%3Futf-8%3FQ%3Fa%3F%3D.pdf"),
+        ] {
+            check(
+                |h| h.disposition(Disposition::Attachment, name),
+                &format!("Content-Disposition: attachment;\r\n filename*=utf-8''{extended}\r\n"),
+            );
+        }
     }
 }

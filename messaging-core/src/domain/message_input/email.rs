@@ -43,7 +43,7 @@ fn check_copies(input: &MessageInput, violations: &mut Violations) {
 
 fn check_sender(input: &MessageInput, violations: &mut Violations) {
     for (pointer, given) in [("/from_email", &input.from_email), ("/reply_to", &input.reply_to)] {
-        if let Some(text) = given.as_ref().filter(|text| !text.is_empty()) {
+        if let Some(text) = given {
             address::check_sent(Channel::Email, text, pointer, "not an email address", violations);
         }
     }

@@ -160,6 +160,8 @@ fn fields_by_channel() {
 #[test]
 fn sender_fields() {
     check(email(json!({"from_email": "nobody"})), "/from_email invalid_format");
+    let empty = json!({"from_email": "", "reply_to": ""});
+    check(email(empty), "/from_email invalid_format, /reply_to invalid_format");
     check(email(json!({"reply_to": "nobody"})), "/reply_to invalid_format");
     check(email(json!({"from_name": "n".repeat(128)})), "ok");
     check(email(json!({"from_name": "n".repeat(129)})), "/from_name too_long");

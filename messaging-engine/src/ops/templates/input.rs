@@ -1,6 +1,6 @@
 //! What is sent to make or change a template.
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
 use messaging_core::domain::template::{Design, MAX_DECLARED, MAX_PREHEADER, gate, mjml};
@@ -85,8 +85,8 @@ impl Input for TemplateInput {
         if channel != Channel::Email {
             deny(is_given(&self.preheader), "/preheader");
             deny(is_given(&self.from_name), "/from_name");
-            deny(is_given(&self.from_email), "/from_email");
-            deny(is_given(&self.reply_to), "/reply_to");
+            deny(self.from_email.as_value().is_some(), "/from_email");
+            deny(self.reply_to.as_value().is_some(), "/reply_to");
             deny(is_given(&self.mjml), "/mjml");
         }
         deny(is_given(&self.subject) && !matches!(channel, Channel::Email | Channel::Push), "/subject");
@@ -99,8 +99,8 @@ impl Input for TemplateInput {
             }
         }
         for (pointer, member) in [("/from_email", &self.from_email), ("/reply_to", &self.reply_to)] {
-            if member.as_value().is_some_and(|text| !text.is_empty() && EmailAddress::parse(text).is_err()) {
-                violations.add(pointer, FieldCode::InvalidFormat, "not an email address");
+            if let Some(text) = member.as_value().filter(|_| channel == Channel::Email) {
+                address::check_sent(Channel::Email, text, pointer, "not an email address", violations);
             }
         }
         for (pointer, member, most, rule) in [

@@ -200,6 +200,34 @@ async fn lanes_change_hands_when_nothing_of_them_runs() {
     first.close().await;
 }
 
+/// A process whose clock is wrong claims nothing, so its lanes go to others as soon as nothing of them is in work, however
+/// long that took.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lanes_of_a_wrong_clock_do_not_wait_for_another_try() {
+    const HAND_OVER: Duration = Duration::from_secs(3);
+    const AHEAD: &str = "CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+        $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3600000 $$";
+    let Some(database) = Database::create().await else { return };
+    let heartbeats = Heartbeats { hand_over: HAND_OVER, ..QUICK };
+    let first = open(&database, heartbeats).await;
+    commit(&first, [enqueue("lane", 0), enqueue("lane", 0)]).await.unwrap();
+    let lease = Duration::from_hours(1);
+    let in_work = first.claim(Claim { per_lane: 1, lease, ..claim(0) }).await.unwrap();
+    execute(&database, AHEAD).await;
+    // One whose clock is right, whatever the database's says.
+    let mut options = database.options();
+    (options.heartbeats, options.follows_clock) = (heartbeats, false);
+    let second = PostgresStore::open(options).await.unwrap();
+    wait_for(async || (places(&second).await == 255).then_some(())).await;
+    tokio::time::sleep(HAND_OVER + HAND_OVER / 10).await;
+    commit(&first, finish(&in_work)).await.unwrap();
+    let ended = std::time::Instant::now();
+    claimed(&second).await;
+    assert!(ended.elapsed() < HAND_OVER / 2, "{:?}", ended.elapsed());
+    second.close().await;
+    first.close().await;
+}
+
 /// A process that hears nothing of the database starts nothing; when others have declared it dead, its claims count no
 /// more, and it goes on under another term.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

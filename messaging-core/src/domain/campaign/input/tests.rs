@@ -166,6 +166,7 @@ fn channels_have_their_members() {
     );
     check(json!({"channel": "push", "subject_override": "{{ contact.first_name }}"}), "");
     check(json!({"from_name": "{{ workspace.name }}", "from_email": "a***@example.com"}), "/from_email not_allowed");
+    check(json!({"from_email": "", "reply_to": ""}), "/from_email invalid_format, /reply_to invalid_format");
 }
 
 #[test]

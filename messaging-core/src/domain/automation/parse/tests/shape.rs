@@ -166,6 +166,7 @@ fn faults_of_sends_are_found_at_their_places() {
         json!({"from_email": "x", "reply_to": "a***@example.com"}),
         "./from_email invalid_format, ./reply_to not_allowed",
     );
+    config("send", json!({"from_email": "", "reply_to": ""}), "./from_email invalid_format, ./reply_to invalid_format");
     config(
         "send",
         json!({"from_name": "a\nb", "subject_override": ""}),

@@ -1,0 +1,164 @@
+//! Whether the database answers.
+//!
+//! A server that is cut off says nothing: no packet tells that it is gone, and what was sent waits for as long as TCP tries.
+//! So every answer is waited for for a while, and longer only while others arrive. Where none does, the connections that
+//! were taken before are not used again, because they lead to where nobody answers.
+
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::fault::Fault;
+
+/// So long an answer is waited for while nothing is heard of the database: whoever asks for something hears within five
+/// seconds that it cannot be had.
+pub(super) const SILENCE: Duration = Duration::from_millis(4_500);
+
+/// How long a commit is waited for while the database answers others.
+const LONGEST_COMMIT: Duration = Duration::from_mins(1);
+
+/// What is known of the way to the database.
+#[derive(Debug, Default)]
+pub(super) struct Line(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// When the last answer came.
+    heard_at: Option<Instant>,
+    /// When an answer was given up.
+    silent_at: Option<Instant>,
+}
+
+impl Line {
+    /// Waits for an answer to what is asked since a moment, at most for so long.
+    pub(super) async fn answer<T>(
+        &self,
+        since: Instant,
+        longest: Duration,
+        answer: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let outcome = self.wait(since, longest, answer).await;
+        let is_heard = outcome.as_ref().err().is_none_or(|fault| !fault.is_of_connection());
+        if is_heard {
+            self.heard();
+        }
+        outcome
+    }
+
+    /// The same for what may come without the database, such as a connection that is free.
+    pub(super) async fn wait<T>(
+        &self,
+        since: Instant,
+        longest: Duration,
+        awaited: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let mut awaited = pin!(awaited);
+        loop {
+            let until = (self.heard_since(since).unwrap_or(since) + SILENCE).min(since + longest);
+            if until <= Instant::now() {
+                self.unanswered(since);
+                return Err(Fault::NoAnswer);
+            }
+            if let Ok(outcome) = timeout_at(until, &mut awaited).await {
+                return outcome;
+            }
+        }
+    }
+
+    /// Waits for a commit on behalf of somebody who waits for it. Where no answer comes, it may be done all the same.
+    pub(super) async fn commit(&self, commit: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+        let committed = self.wait(Instant::now(), LONGEST_COMMIT, commit).await;
+        committed.map_err(|fault| if matches!(fault, Fault::NoAnswer) { Fault::OutcomeUnknown } else { fault })
+    }
+
+    /// An answer has come.
+    pub(super) fn heard(&self) {
+        self.known().heard_at = Some(Instant::now());
+    }
+
+    /// What was asked at a moment was not answered. If nothing else was answered since, no connection of before is of use.
+    pub(super) fn unanswered(&self, since: Instant) {
+        if self.heard_since(since).is_none() {
+            self.known().silent_at = Some(Instant::now());
+        }
+    }
+
+    /// Whether a connection may be used that was taken last at a moment.
+    pub(super) fn may_use(&self, taken_at: std::time::Instant) -> bool {
+        self.known().silent_at.is_none_or(|silent_at| Instant::from_std(taken_at) > silent_at)
+    }
+
+    /// When the last answer came, if that was after a moment.
+    fn heard_since(&self, moment: Instant) -> Option<Instant> {
+        self.known().heard_at.filter(|heard_at| *heard_at > moment)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    const LONGEST: Duration = Duration::from_secs(15);
+
+    async fn ask(line: &Line) -> Duration {
+        let since = Instant::now();
+        let outcome = line.answer(since, LONGEST, pending::<Result<(), Fault>>()).await;
+        assert!(matches!(outcome, Err(Fault::NoAnswer)));
+        since.elapsed()
+    }
+
+    fn is_about(found: Duration, expected: Duration) -> bool {
+        found >= expected && found < expected + Duration::from_millis(20)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_while_others_come() {
+        let line = Line::default();
+        assert!(is_about(ask(&line).await, SILENCE), "nobody has answered yet");
+        let others = async {
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                line.answer(Instant::now(), LONGEST, ready(Ok(()))).await.unwrap();
+            }
+            pending::<()>().await;
+        };
+        tokio::select! {
+            waited = ask(&line) => assert!(is_about(waited, Duration::from_secs(6) + SILENCE), "{waited:?}"),
+            () = others => {}
+        }
+        let others = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                line.heard();
+            }
+        };
+        tokio::select! {
+            waited = ask(&line) => assert!(is_about(waited, LONGEST), "{waited:?}"),
+            () = others => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_of_before_a_silence_are_not_used() {
+        let line = Line::default();
+        let before = Instant::now().into_std();
+        assert!(line.may_use(before));
+        let asked = Instant::now();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        line.heard();
+        line.unanswered(asked);
+        assert!(line.may_use(before), "another was answered since");
+        ask(&line).await;
+        assert!(!line.may_use(before));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(line.may_use(Instant::now().into_std()));
+    }
+}
