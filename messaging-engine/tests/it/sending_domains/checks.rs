@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::checkup::{CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact};
+use messaging_core::domain::checkup::{
+    CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
+};
 use messaging_core::ports::HostProbe;
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_engine::{App, Settings};
@@ -38,6 +40,9 @@ impl HostProbe for FakeHost {
     }
     async fn certificate(&self, _: &str, _: &[SocketAddr]) -> CertificateFact {
         CertificateFact::Valid { ends_soon: false }
+    }
+    async fn smtp_certificate(&self, _: &str) -> SmtpCertificateFact {
+        SmtpCertificateFact::Off
     }
     async fn clock_ahead(&self, _: SocketAddr) -> Result<i64, String> {
         self.ahead.clone()
