@@ -114,7 +114,8 @@ class Unit:
     """Does what systemd does with the unit of the package, in a system of its own."""
 
     def __init__(self, chroot):
-        self.chroot, self.text, self.server = chroot, (ROOT / "packaging/messaging.service").read_text(), None
+        self.chroot, self.text = chroot, (ROOT / "packaging/messaging.service").read_text()
+        self.server = self.manager = None
 
     def value(self, name):
         return re.search(rf"^{name}=(.*)$", self.text, re.M).group(1)
@@ -127,25 +128,24 @@ class Unit:
         return found
 
     def launch(self):
-        """Makes the state directory and begins; answers the socket at which the server tells of its state."""
+        """Makes the state directory and begins, with a socket at which the server tells of its state."""
         user = run("chroot", self.chroot, "id", "-u", self.value("User")).strip()
         state = self.chroot / "var/lib" / self.value("StateDirectory")
         state.mkdir(mode=0o700, exist_ok=True)
         os.chown(state, int(user), int(user))
         path = self.chroot / "run/messaging-notify"
         path.unlink(missing_ok=True)
-        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        manager.bind(str(path))
-        manager.settimeout(DEADLINE)
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.bind(str(path))
+        self.manager.settimeout(DEADLINE)
         os.chmod(path, 0o666)
         inside = ["chroot", f"--userspec={self.value('User')}:{self.value('Group')}", self.chroot]
         environment = {"MESSAGING_LOG": "warn", "NOTIFY_SOCKET": "/run/messaging-notify", **PATH, **self.environment()}
         self.server = subprocess.Popen([*inside, *shlex.split(self.value("ExecStart"))], env=environment)
-        return manager
 
     def start(self):
-        with self.launch() as manager:
-            told = manager.recv(100)
+        self.launch()
+        told = self.manager.recv(100)
         if told != b"READY=1":
             raise SystemExit(f"the server tells of its start with {told}")
         after = shlex.split(self.value("ExecStartPost").removeprefix("+"))
@@ -153,11 +153,14 @@ class Unit:
 
     def is_refused(self):
         """Whether a start ends as one whose settings cannot be used, which systemd does not repeat."""
-        self.launch().close()
+        self.launch()
         return self.server.wait(DEADLINE) == int(self.value("RestartPreventExitStatus"))
 
     def stop(self):
         stop(self.server)
+        told = self.manager.recv(100)
+        if told != b"STOPPING=1":
+            raise SystemExit(f"the server tells of its end with {told}")
 
 
 def guide(text, marker):
