@@ -110,8 +110,102 @@ def debian(temporary):
     return chroot
 
 
+class Unit:
+    """Does what systemd does with the unit of the package, in a system of its own."""
+
+    def __init__(self, chroot):
+        self.chroot, self.text = chroot, (ROOT / "packaging/messaging.service").read_text()
+        self.server = self.manager = None
+
+    def value(self, name):
+        return re.search(rf"^{name}=(.*)$", self.text, re.M).group(1)
+
+    def environment(self):
+        found = dict([self.value("Environment").split("=", 1)])
+        file = self.chroot / self.value("EnvironmentFile").removeprefix("-/")
+        if file.exists():
+            found.update(line.split("=", 1) for line in file.read_text().split())
+        return found
+
+    def launch(self):
+        """Makes the state directory and begins, with a socket at which the server tells of its state."""
+        user = run("chroot", self.chroot, "id", "-u", self.value("User")).strip()
+        state = self.chroot / "var/lib" / self.value("StateDirectory")
+        state.mkdir(mode=0o700, exist_ok=True)
+        os.chown(state, int(user), int(user))
+        path = self.chroot / "run/messaging-notify"
+        path.unlink(missing_ok=True)
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.bind(str(path))
+        self.manager.settimeout(DEADLINE)
+        os.chmod(path, 0o666)
+        inside = ["chroot", f"--userspec={self.value('User')}:{self.value('Group')}", self.chroot]
+        environment = {"MESSAGING_LOG": "warn", "NOTIFY_SOCKET": "/run/messaging-notify", **PATH, **self.environment()}
+        self.server = subprocess.Popen([*inside, *shlex.split(self.value("ExecStart"))], env=environment)
+
+    def start(self):
+        self.launch()
+        told = self.manager.recv(100)
+        if told != b"READY=1":
+            raise SystemExit(f"the server tells of its start with {told}")
+        after = shlex.split(self.value("ExecStartPost").removeprefix("+"))
+        run("chroot", self.chroot, *after, env=PATH)
+
+    def is_refused(self):
+        """Whether a start ends as one whose settings cannot be used, which systemd does not repeat."""
+        self.launch()
+        return self.server.wait(DEADLINE) == int(self.value("RestartPreventExitStatus"))
+
+    def stop(self):
+        stop(self.server)
+        told = self.manager.recv(100)
+        if told != b"STOPPING=1":
+            raise SystemExit(f"the server tells of its end with {told}")
+
+
+def guide(text, marker):
+    """The lines of the shell block of the installation guide that has a text."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    (found,) = [block for block in blocks if marker in block]
+    return [line.strip() for line in found.strip().splitlines()]
+
+
+def follow(unit, lines):
+    """Carries out lines of the guide, as root and in the system of the unit."""
+    for line in lines:
+        if line.startswith("systemctl "):
+            getattr(unit, line.split()[1])()
+        elif line.startswith("apt install "):
+            run("chroot", unit.chroot, "dpkg", "--install", "/messaging.deb", env=PATH)
+        else:
+            run("chroot", unit.chroot, "sh", "-c", line, env=PATH)
+
+
+def way_back(unit, port):
+    """The guide to an upgrade and back from it, line by line: what was there before the backup is there after it."""
+    text = (ROOT / "docs/install.md").read_text()
+    follow(unit, guide(text, "messaging backup /"))
+    follow(unit, ["systemctl stop", "apt install ./messaging.deb", "systemctl start"])
+    lines = guide(text, "systemctl stop messaging")
+    moved = next(at for at, line in enumerate(lines) if line.startswith("mv ")) + 1
+    follow(unit, lines[:moved])
+    # Whoever starts it now has no installation, and gets no new one.
+    if not unit.is_refused() or (unit.chroot / "var/lib/messaging/messaging.db").exists():
+        raise SystemExit("without its database the service begins a new installation")
+    follow(unit, lines[moved:])
+    login = json.dumps({"email": "ann@example.com", "password": "a password for this test"}).encode()
+    status, said = fetch(f"http://127.0.0.1:{port}/v1/auth/login", method="POST", data=login,
+                         headers={"Content-Type": "application/json", "X-Forwarded-For": "192.0.2.200"})
+    if status != 200:
+        raise SystemExit(f"after the restore the user of before cannot sign in: {status} {said[:500]}")
+    owners = {path.stat().st_uid for path in (unit.chroot / "var/lib/messaging").rglob("*")}
+    if owners != {int(run("chroot", unit.chroot, "id", "-u", "messaging"))}:
+        raise SystemExit(f"files of the restored server belong to {owners}")
+    print("package: backup, upgrade, and the way back as the guide has it")
+
+
 def package(chroot, deb):
-    """Installs the package and starts what its unit starts; answers the running server, its port and an API key."""
+    """Installs the package and starts what its unit starts; answers its unit, its port and an API key."""
     shutil.copy(deb, chroot / "messaging.deb")
 
     def dpkg(*arguments):
@@ -137,12 +231,10 @@ def package(chroot, deb):
     if settings.read_text() != text:
         raise SystemExit("an upgrade changed the settings")
 
-    command = re.search(r"^ExecStart=(.*)$", (ROOT / "packaging/messaging.service").read_text(), re.M).group(1)
-    server = subprocess.Popen(
-        ["chroot", "--userspec=messaging:messaging", chroot, *shlex.split(command)],
-        env={"MESSAGING_DATA": "/var/lib/messaging", "MESSAGING_LOG": "warn", **PATH},
-    )
-    wait_until("the installed server", lambda: answers(f"http://127.0.0.1:{port}/health"), server)
+    unit = Unit(chroot)
+    unit.start()
+    if not answers(f"http://127.0.0.1:{port}/health"):
+        raise SystemExit("the server tells that it is ready, and does not answer")
     # The operator's commands, as the user of the server and while it runs.
     def admin(*command):
         return json.loads(run("chroot", "--userspec=messaging:messaging", chroot, "messaging", "admin", *command,
@@ -152,7 +244,7 @@ def package(chroot, deb):
     workspace = admin("create-workspace", "--name", "Acme", "--owner", "ann@example.com")["id"]
     key = admin("create-key", "--workspace", workspace, "--name", "backend", "--scopes", "messages:send")["key"]
     print("package: installed, upgraded, started")
-    return server, port, key
+    return unit, port, key
 
 
 def proxies(chroot, port, key):
@@ -205,6 +297,8 @@ def purge(chroot):
     run("chroot", chroot, "dpkg", "--purge", "messaging")
     if not (chroot / "var/lib/messaging/messaging.db").exists():
         raise SystemExit("purging the package removed the database")
+    if (chroot / "etc/messaging/installed.env").exists():
+        raise SystemExit("purging the package left what its unit wrote among the settings")
     print("package: removed; the database stays")
 
 
@@ -276,11 +370,12 @@ def main():
         temporary.chmod(0o755)
         unit(temporary)
         chroot = debian(temporary)
-        server, port, key = package(chroot, deb)
+        service, port, key = package(chroot, deb)
         try:
             proxies(chroot, port, key)
+            way_back(service, port)
         finally:
-            stop(server)
+            service.stop()
         program = temporary / "messaging"
         shutil.copy(chroot / "usr/bin/messaging", program)
         purge(chroot)

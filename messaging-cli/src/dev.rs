@@ -11,6 +11,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, Command};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::fence::MEANING;
 use messaging_core::domain::secret::Secret;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DevSetup};
@@ -49,6 +50,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let fakes = fake_providers::chosen(matches);
     // That is where fakes are.
     settings.allow_private_targets |= fakes.is_some();
+    settings.given.allow_private_targets = Some(settings.allow_private_targets);
     serve::run_server(matches, &settings, run_prepared(&settings, fakes.as_ref(), output))
 }
 
@@ -81,7 +83,9 @@ async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Outpu
     } else {
         let is_captured = captures(server.app(), &dev).await?;
         let console = console_link(server.app(), settings, &dev, &local).await?;
-        output::raw(welcome(&dev, &file, console.as_deref(), is_captured, fakes.as_ref()).as_bytes())?;
+        output::raw(
+            (fenced(server.app()) + &welcome(&dev, &file, console.as_deref(), is_captured, fakes.as_ref())).as_bytes(),
+        )?;
     }
     let entered = async {
         if let Some(fakes) = &fakes {
@@ -172,6 +176,11 @@ fn program() -> String {
     let called = std::env::args().next().unwrap_or_default();
     let is_plain = called.chars().all(|c| c.is_ascii_alphanumeric() || "-_./+@".contains(c));
     if is_plain && !called.is_empty() { called } else { "messaging".to_owned() }
+}
+
+/// The first line of what is printed, where the database is a copy.
+fn fenced(app: &App) -> String {
+    app.fence().map(|fence| format!("Fenced: {MEANING}.\nCure: {}.\n\n", fence.state.cure())).unwrap_or_default()
 }
 
 fn welcome(

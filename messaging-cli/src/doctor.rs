@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use messaging_core::domain::checkup::{CheckReport, CheckStatus};
+use messaging_http::Settings;
+use messaging_http::settings::running;
 use messaging_http::standalone::doctor::{Examination, MAX_BLOCKLISTS, examine};
 use serde_json::json;
 
@@ -17,8 +19,9 @@ const BLOCKLISTS: &str = "blocklists";
 
 const EXAMPLES: &str = "\
 Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the
-records of every sending domain. Changes nothing, and may run beside the server: give it the settings that the server has, by
-the same --config, environment or flags. Exit code 1 when something is a fault.
+records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is
+all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1
+when something is a fault.
 
 Examples:
   messaging doctor --data /var/lib/messaging --hostname mx.example.org --probe gmail.com
@@ -48,7 +51,7 @@ pub(crate) fn command() -> Command {
 
 /// Carries it out.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let settings = serve::settings(matches)?;
+    let settings = settings(matches)?;
     let zones = matches.get_many::<String>(BLOCKLISTS).into_iter().flatten();
     let examination = Examination {
         probe: arguments::text(matches, PROBE).map(|domain| name_of("--probe", domain)).transpose()?,
@@ -69,6 +72,31 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         1 => Err(Failure::Unsuccessful("1 fault".to_owned())),
         several => Err(Failure::Unsuccessful(format!("{several} faults"))),
     }
+}
+
+/// The settings of the server that runs on the data directory, where one does; else those that were given.
+fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let given = serve::given(matches)?.with_file().map_err(serve::unusable)?;
+    let Some(running) = running(given.data_directory()) else {
+        return given.complete().map_err(serve::unusable);
+    };
+    let data = given.data_directory().display().to_string();
+    let given = given.with_absolute_paths();
+    if running.hides_database && given.database.is_none() {
+        return Err(Failure::usage(
+            "the URL of the running server's database has a password, which is written nowhere: give the same --database or \
+             MESSAGING_DATABASE",
+        ));
+    }
+    let own: Vec<_> = given.given().into_iter().map(|(name, _)| name).collect();
+    let whole = running.settings.or(given.clone());
+    let differing = whole.differing(&given).into_iter().filter(|name| own.contains(name));
+    let differing: Vec<_> = differing.map(|name| format!("--{}", name.replace('_', "-"))).collect();
+    output::note(&format!(
+        "a server runs on {data}: what is looked at are its settings{}",
+        if differing.is_empty() { String::new() } else { format!(", not the {} given here", differing.join(", ")) }
+    ));
+    whole.complete().map_err(serve::unusable)
 }
 
 /// A name as the DNS has it.

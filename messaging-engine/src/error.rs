@@ -13,10 +13,13 @@ use messaging_core::domain::campaign::refusal::Refusal;
 use messaging_core::error::JsonFault;
 use messaging_core::ids::{ContactId, DomainId, WorkspaceId};
 use messaging_core::input::{MAX_LEVELS, MAX_VALUES};
-use messaging_core::ports::store::StoreError;
+use messaging_core::ports::store::{StoreError, StoreHealth};
 use messaging_core::scope::Scope;
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
+
+/// Seconds after which a request is tried again that a file stood in the way of: somebody has to put it right.
+const FILE_RETRY: u64 = 5;
 
 /// A refused or failed operation.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +170,21 @@ pub enum Error {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
+    /// The disk of the database has no room for more; nothing was done. Only [`Error::for_caller`] makes it.
+    #[error(
+        "the disk of the installation is full, so nothing is taken that adds to it: whoever runs the server makes room \
+         (`messaging doctor` tells how much is free)"
+    )]
+    DiskFull {
+        /// Whole seconds to wait, at least 1.
+        retry_after: u64,
+    },
+    /// A file beside the database cannot be read or written; nothing was done. The source is logged, never shown. Only
+    /// [`Error::for_caller`] makes it.
+    #[error(
+        "a file of the installation cannot be read or written; whoever runs the server finds in its log which and why"
+    )]
+    FileFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The disk failed during the commit: it may turn out to be done. Contract section 20.
     #[error("the disk failed; whether this was done is unknown, so repeat it with the same Idempotency-Key")]
     OutcomeUnknown {
@@ -348,7 +366,9 @@ impl Error {
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) | Self::NotStorable => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NotImplemented => StatusCode::NOT_IMPLEMENTED,
-            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable { .. } | Self::DiskFull { .. } | Self::FileFailed(_) | Self::OutcomeUnknown { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
@@ -385,7 +405,9 @@ impl Error {
             Self::RateLimited { .. } => "rate_limited",
             Self::Internal(_) | Self::NotStorable => "internal_error",
             Self::NotImplemented => "not_implemented",
-            Self::Unavailable { .. } | Self::OutcomeUnknown { .. } => "unavailable",
+            Self::Unavailable { .. } | Self::DiskFull { .. } | Self::FileFailed(_) | Self::OutcomeUnknown { .. } => {
+                "unavailable"
+            }
         }
     }
 
@@ -413,9 +435,28 @@ impl Error {
         match self {
             Self::RateLimited { retry_after }
             | Self::Unavailable { retry_after }
+            | Self::DiskFull { retry_after }
             | Self::OutcomeUnknown { retry_after } => Some(*retry_after),
             Self::IdempotencyInProgress => Some(1),
+            Self::FileFailed(_) => Some(FILE_RETRY),
             _ => None,
+        }
+    }
+
+    /// What is logged and never shown: why it failed here.
+    pub fn hidden_cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        match self {
+            Self::Internal(cause) | Self::FileFailed(cause) => Some(cause.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// What a caller is told: the same, or what stands behind it where the machine is the cause.
+    pub fn for_caller(self, health: StoreHealth) -> Self {
+        match self {
+            Self::Unavailable { retry_after } if health.lacks_space() => Self::DiskFull { retry_after },
+            Self::Internal(cause) if is_of_a_file(cause.as_ref()) => Self::FileFailed(cause),
+            error => error,
         }
     }
 
@@ -482,4 +523,24 @@ impl From<StoreError> for Error {
             StoreError::Failed(_) => Self::internal(error),
         }
     }
+}
+
+/// Whether the system refused a file, which says nothing about the database. What it says of connections is about another
+/// machine.
+fn is_of_a_file(first: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    let found = causes.find_map(|error| error.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
+    found.is_some_and(|kind| {
+        !matches!(
+            kind,
+            ErrorKind::BrokenPipe
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::ConnectionRefused
+                | ErrorKind::ConnectionReset
+                | ErrorKind::NotConnected
+                | ErrorKind::TimedOut
+                | ErrorKind::UnexpectedEof
+        )
+    })
 }

@@ -475,13 +475,13 @@ impl Pipeline {
 
     fn refuse(&self, refusal: Refusal, request_id: &HeaderValue, notes: &Notes) -> Reply {
         let error = match refusal {
-            Refusal::Answer(error) => error,
+            Refusal::Answer(error) => error.for_caller(self.app.store().health()),
             Refusal::NoBody => return reply::timed_out(request_id),
             Refusal::Malformed(status) => return reply::bare(status),
         };
-        if let Error::Internal(cause) = &error {
+        if let Some(cause) = error.hidden_cause() {
             let request_id = request_id.to_str().unwrap_or_default();
-            tracing::error!(route = notes.route, request_id, error = %Chain(cause.as_ref()), "a request failed");
+            tracing::error!(route = notes.route, request_id, error = %Chain(cause), "a request failed");
         }
         match notes.slot.map(|slot| self.router.targets()[slot].1) {
             Some(Target::Operation(endpoint)) if endpoint.id == HEALTH => reply::unhealthy(),

@@ -4,10 +4,11 @@
 mod args;
 mod database;
 mod error;
+mod in_force;
 mod reload;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -20,6 +21,8 @@ use messaging_transport::MxOverride;
 pub use self::args::SettingsArgs;
 pub use self::database::Database;
 pub use self::error::SettingsError;
+pub(crate) use self::in_force::{FILE as IN_FORCE, InForce};
+pub use self::in_force::{Running, running};
 pub use self::reload::Reload;
 use crate::console::Console;
 use crate::logging::LogFormat;
@@ -72,6 +75,10 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     /// Which console is served.
     pub console: Console,
+    /// Whether a server starts only where the database is there already.
+    pub require_database: bool,
+    /// What was given: all of the above without the defaults.
+    pub given: SettingsArgs,
 }
 
 /// The PEM files of a certificate.
@@ -101,8 +108,27 @@ impl SettingsArgs {
         Ok(self.or(file))
     }
 
+    /// The data directory.
+    pub fn data_directory(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA))
+    }
+
+    /// The same settings for whoever reads them in another directory. The data directory is named in any case.
+    pub fn with_absolute_paths(mut self) -> Self {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.data = Some(absolute(self.data_directory()));
+        for path in [&mut self.secret_key_file, &mut self.tls_cert, &mut self.tls_key, &mut self.console_dir] {
+            *path = path.as_deref().map(absolute);
+        }
+        if let Some(Ok(Database::Sqlite(path))) = self.database.as_deref().map(Database::parse) {
+            self.database = Some(absolute(&path).display().to_string());
+        }
+        self
+    }
+
     /// Adds the defaults, and checks that the whole makes sense.
     pub fn complete(self) -> Result<Settings, SettingsError> {
+        let given = self.clone();
         let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
@@ -199,6 +225,8 @@ impl SettingsArgs {
             log_format: self.log_format.unwrap_or_default(),
             metrics_listen: self.metrics_listen,
             console,
+            require_database: self.require_database.unwrap_or(false),
+            given,
         })
     }
 }
@@ -226,8 +254,6 @@ fn machine_name() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn from_toml(text: &str) -> Result<Settings, String> {
@@ -277,6 +303,7 @@ mod tests {
             metrics_listen = "127.0.0.1:9100"
             console_dir = "/srv/console"
             no_console = false
+            require_database = true
             "#,
         )
         .unwrap();
@@ -298,6 +325,8 @@ mod tests {
         assert!(settings.allow_private_targets);
         assert_eq!(settings.engine.segment_refresh, Duration::from_secs(5));
         assert_eq!(settings.console, Console::Directory("/srv/console".into()));
+        assert!(settings.require_database);
+        assert_eq!(settings.given.tls_cert.as_deref(), Some(Path::new("/etc/cert.pem")));
     }
 
     #[test]
@@ -319,6 +348,8 @@ mod tests {
         for (bad, word) in [
             ("database = \"mysql://localhost/x\"", "postgres://"),
             ("database = \"sqlite://\"", "sqlite://PATH"),
+            ("database = \"sqlite:/var/x.db\"", "sqlite:///var/lib"),
+            ("database = \"postgresql:db/x\"", "postgres://USER@HOST"),
             ("database = \"postgres:///x\"", "names no host"),
             ("blobs = \"s3://files\"", "--blobs"),
             ("database = \"postgres://u@h/x\"\nblobs = \"https://files\"", "s3://BUCKET"),

@@ -8,6 +8,7 @@ mod host_probe;
 mod mail;
 #[cfg(feature = "postgres")]
 pub mod moving;
+mod notify;
 mod open;
 mod process;
 pub mod rehearsal;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use messaging_core::domain::domain_name::is_fully_qualified;
+use messaging_core::domain::fence::Fence;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
 
@@ -35,7 +37,7 @@ pub use self::start_error::StartError;
 pub use self::worker::work;
 use crate::console::{self, Console};
 use crate::server::{Listener, Server, ServerOptions};
-use crate::settings::{Database, Settings};
+use crate::settings::{Database, InForce, Settings};
 
 /// How long requests wait for the installation to be prepared for work.
 const PREPARE_WITHIN: Duration = Duration::from_secs(10);
@@ -49,6 +51,7 @@ pub struct Standalone {
     mail: MailListeners,
     database: Database,
     data: PathBuf,
+    in_force: Option<InForce>,
 }
 
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
@@ -75,9 +78,9 @@ impl Standalone {
             let unusable = |source| StartError::Console { directory: directory.clone(), source };
             console::check(directory).map_err(unusable)?;
         }
-        let failed = |address| move |source| StartError::Listen { address, source };
-        let listener = Listener::bind(settings.listen).map_err(failed(settings.listen))?;
-        let address = listener.local_addr().map_err(failed(settings.listen))?;
+        let failed = |flag, address| move |source| StartError::Listen { flag, address, source };
+        let listener = Listener::bind(settings.listen).map_err(failed("--listen", settings.listen))?;
+        let address = listener.local_addr().map_err(failed("--listen", settings.listen))?;
         let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
         prepare(&app).await;
@@ -89,13 +92,14 @@ impl Standalone {
             ..ServerOptions::new(settings.listen)
         };
         let metrics_address = settings.metrics_listen.unwrap_or(settings.listen);
-        let server = Server::on(listener, app.clone(), options).map_err(failed(metrics_address))?;
+        let server = Server::on(listener, app.clone(), options).map_err(failed("--metrics-listen", metrics_address))?;
         let background = Background::start(&app)?;
-        tell_start(settings, &server, &mail);
+        tell_start(settings, &server, &mail, app.fence());
         tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
         mail.announce();
         let (database, data) = (settings.database.clone(), settings.data.clone());
-        Ok(Self { app, server, background, mail, database, data })
+        let in_force = tell_settings(settings);
+        Ok(Self { app, server, background, mail, database, data, in_force })
     }
 
     /// The application.
@@ -129,7 +133,7 @@ impl Standalone {
     }
 
     async fn answer_until(self, stop: BoxFuture<'_, ()>) -> Result<(), StartError> {
-        let Self { app, server, background, mail, database, data } = self;
+        let Self { app, server, background, mail, database, data, in_force } = self;
         let mut files = mail.files(&data);
         files.extend(server.metrics_addr().map(|address| (data.join(METRICS_LISTEN), address)));
         // Last, so that whoever finds it finds everything else as well.
@@ -137,6 +141,7 @@ impl Standalone {
         for (file, address) in &files {
             write_address(file, *address);
         }
+        notify::tell(notify::State::Ready);
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
         let mail = mail.run(&app, server.submission_sink(), stopping.subscribe());
         let mut health = app.store().watch_health();
@@ -151,6 +156,7 @@ impl Standalone {
                 () = broken => {}
             }
             tracing::info!("stopping");
+            notify::tell(notify::State::Stopping);
             app.end_waits();
             stopping.send_replace(true);
         };
@@ -166,6 +172,7 @@ impl Standalone {
         for (file, _) in files {
             let _ = fs::remove_file(file);
         }
+        drop(in_force);
         tracing::info!("stopped");
         match end {
             StoreHealth::Broken => Err(StartError::Broken),
@@ -175,8 +182,16 @@ impl Standalone {
     }
 }
 
+/// Leaves word of the settings in force for commands beside the server.
+fn tell_settings(settings: &Settings) -> Option<InForce> {
+    InForce::tell(settings).unwrap_or_else(|error| {
+        tracing::warn!(%error, "`messaging doctor` must be given the settings: they cannot be written to the data directory");
+        None
+    })
+}
+
 /// One line that says which program starts on what, and what of it is off.
-fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
+fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners, fence: Option<Fence>) {
     let (smtp, submission) = (mail.smtp_addr(), mail.submission_addr());
     let off = [
         ("smtp-listen", smtp.is_none()),
@@ -194,6 +209,7 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners) {
         submission_listen = submission.map(tracing::field::display),
         metrics_listen = server.metrics_addr().map(tracing::field::display),
         off = off.join(","),
+        fenced_since = fence.map(|fence| tracing::field::display(fence.since)),
         "starting"
     );
 }
@@ -211,7 +227,8 @@ async fn prepare(app: &App) {
 /// Says so when others cannot look up the names of this machine or of the installation.
 async fn warn_of_names(settings: &Settings, app: &App) -> Result<(), StartError> {
     let hostname = settings.engine.hostname.as_str();
-    if is_fully_qualified(hostname) {
+    // Whoever tries things out sends no mail.
+    if is_fully_qualified(hostname) || settings.engine.allow_unqualified_name {
         return Ok(());
     }
     tracing::warn!(
@@ -222,12 +239,8 @@ async fn warn_of_names(settings: &Settings, app: &App) -> Result<(), StartError>
     let name = app.store().installation_name().await.map_err(StartError::Name)?;
     if !name.is_some_and(|name| is_fully_qualified(&name)) {
         tracing::warn!(
-            "the installation has no fully qualified name for DNS records: {}",
-            if settings.engine.allow_unqualified_name {
-                "those of sending domains cannot be published"
-            } else {
-                "no sending domain can be added before it is started with such a --hostname"
-            }
+            "the installation has no fully qualified name for DNS records: no sending domain can be added before it is started \
+             with such a --hostname"
         );
     }
     Ok(())

@@ -18,8 +18,8 @@ mod parts;
 pub(crate) mod pinned;
 mod restore;
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use messaging_core::ports::clock::{Clock as _, SystemClock};
@@ -91,8 +91,12 @@ struct About {
 /// as long as it takes to read everything once and write it twice.
 pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> Result<BackupReport, BackupError> {
     let BackupOptions { database, secret_key, file, overwrite } = options;
-    if !database.is_file() {
-        return Err(BackupError::NoDatabase(database.clone()));
+    match fs::metadata(database) {
+        Ok(found) if found.is_file() => {}
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(FileError::of("read", database)(error).into());
+        }
+        _ => return Err(BackupError::NoDatabase(database.clone())),
     }
     if !overwrite && file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.clone()));

@@ -1,11 +1,12 @@
 //! A file or directory that cannot be used.
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// What was attempted on which file, and why it failed.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to {attempt} {}", path.display())]
+#[error("failed to {attempt} {}{}", path.display(), cure(path, source))]
 pub struct FileError {
     /// What was attempted: a verb and its object, which the path follows.
     pub attempt: &'static str,
@@ -21,5 +22,71 @@ impl FileError {
     pub fn of(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { attempt, path, source }
+    }
+}
+
+/// What to do, where the error tells.
+fn cure(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => owner_of(path).map_or_else(String::new, |(place, owner)| {
+            format!(
+                " ({} belongs to the user {owner}: run this as that user, or name another place with --data)",
+                place.display()
+            )
+        }),
+        ErrorKind::ReadOnlyFilesystem => {
+            " (its file system is mounted read-only: mount it for writing, or name another place with --data)"
+                .to_owned()
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (make room on its disk)".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Whom a path belongs to, or the nearest directory above it that can be looked at; `None` where that is us.
+#[cfg(unix)]
+fn owner_of(path: &Path) -> Option<(PathBuf, String)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let path = std::path::absolute(path).ok()?;
+    let (place, owner) = path.ancestors().find_map(|place| Some((place, fs::metadata(place).ok()?.uid())))?;
+    (owner != rustix::process::geteuid().as_raw()).then(|| (place.to_owned(), name_of(owner)))
+}
+
+/// Whom a path belongs to: nobody who is known.
+#[cfg(not(unix))]
+fn owner_of(_: &Path) -> Option<(PathBuf, String)> {
+    None
+}
+
+/// The name of a user in the system's own list, or else the number.
+#[cfg(unix)]
+fn name_of(user: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(user)).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| user.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_to_do() {
+        let of = |path: &str, kind: ErrorKind| FileError::of("open", Path::new(path))(kind.into()).to_string();
+        assert!(of("/data/x", ErrorKind::StorageFull).ends_with("(make room on its disk)"));
+        assert!(of("/data/x", ErrorKind::ReadOnlyFilesystem).contains("read-only"));
+        assert_eq!(of("/data/x", ErrorKind::NotFound), "failed to open /data/x");
+        #[cfg(unix)]
+        {
+            assert_eq!(name_of(0), "root");
+            assert_eq!(name_of(4_000_000_000), "4000000000");
+            let own = tempfile::tempdir().unwrap();
+            let told = of(own.path().join("x").to_str().unwrap(), ErrorKind::PermissionDenied);
+            assert!(!told.contains("belongs to"), "{told}");
+        }
     }
 }

@@ -20,6 +20,11 @@ pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
     database_directory(database).join(name)
 }
 
+/// What came of work on a file; an error names the file.
+pub(crate) fn naming<T>(path: &Path, outcome: io::Result<T>) -> io::Result<T> {
+    outcome.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
 /// A name that nobody else has.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0; 8];

@@ -1,5 +1,7 @@
 //! Looking whether connections come about, for the checks of the operator. Nothing is sent that anybody would keep.
 
+mod smtp_certificate;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::smtp::tls::{certificate_fault, config_of};
 
+pub use self::smtp_certificate::smtp_certificate;
 pub use crate::guard::is_public;
 
 /// How long one connection, greeting or answer may take.

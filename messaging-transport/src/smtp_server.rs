@@ -16,4 +16,5 @@ mod tls;
 mod x509;
 
 pub use options::SmtpServerOptions;
+pub(crate) use tls::read_chain;
 pub use tls::{ServerTls, ServerTlsError};

@@ -270,7 +270,9 @@ pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
 
 /// What an error of the application means for the command.
 pub(crate) fn refused(app: &App, error: Error) -> Failure {
-    match error {
+    match error.for_caller(app.store().health()) {
+        Error::FileFailed(cause) => Failure::unreachable("cannot use the files of the installation", cause.as_ref()),
+        full @ Error::DiskFull { .. } => Failure::Unreachable(full.to_string()),
         // Here nobody stands between us and the database: it is what failed.
         Error::Internal(cause) => Failure::unreachable("cannot use the database", cause.as_ref()),
         Error::Unavailable { .. } => Failure::Unreachable("the database is busy; try again".to_owned()),

@@ -18,6 +18,7 @@ use crate::request::{Raw, Request};
 /// A server and the credentials for it.
 pub(super) struct Server {
     client: Client,
+    url: String,
     /// For sessions, which may open several: what operations without a workspace in the path are about.
     workspace: Option<HeaderValue>,
 }
@@ -25,12 +26,12 @@ pub(super) struct Server {
 impl Server {
     /// A server by its address.
     pub(super) fn new(url: &str, token: Option<&str>, workspace: Option<&str>) -> Result<Self, Failure> {
-        let mut client = Client::new(url).map_err(failed)?;
+        let mut client = Client::new(url).map_err(|error| failed(url, &error))?;
         if let Some(token) = token {
-            client = client.token(token).map_err(failed)?;
+            client = client.token(token).map_err(|error| failed(url, &error))?;
         }
         let workspace = workspace.map(|id| header("--workspace", id)).transpose()?;
-        Ok(Self { client, workspace })
+        Ok(Self { client, url: url.to_owned(), workspace })
     }
 
     /// Carries out a request that is written down.
@@ -70,7 +71,7 @@ impl Server {
         match self.client.request(method, target, body, headers).await {
             Ok(success) => Ok(accepted(success)),
             Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(failed(&self.url, &error)),
         }
     }
 }
@@ -87,7 +88,7 @@ pub(super) async fn upload(
     match Client::upload(url, content_type, file, length, sent).await {
         Ok(success) => Ok(accepted(success)),
         Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed(url, &error)),
     }
 }
 
@@ -112,9 +113,27 @@ fn refused(refusal: Refusal) -> Reply {
     }
 }
 
-fn failed(error: ClientError) -> Failure {
-    let text = Chain(&error).to_string();
-    if error.is_unreachable() { Failure::Unreachable(text) } else { Failure::Usage(text) }
+fn failed(url: &str, error: &ClientError) -> Failure {
+    let text = Chain(error).to_string();
+    match error {
+        ClientError::Unreachable(_) => Failure::Unreachable(format!("{text}; {}", cure(url, &text))),
+        error if error.is_unreachable() => Failure::Unreachable(format!("{url}: {text}")),
+        ClientError::Url => Failure::Usage(format!("{url}: {text}")),
+        _ => Failure::Usage(text),
+    }
+}
+
+/// What to do about a server that is not reached.
+fn cure(url: &str, why: &str) -> String {
+    let other = |from, to| url.replacen(from, to, 1);
+    // What a library for TLS says when it hears HTTP, and one for HTTP when it hears TLS.
+    if url.starts_with("https:") && why.contains("InvalidContentType") {
+        return format!("at {url} is a server without TLS: try {}", other("https:", "http:"));
+    }
+    if url.starts_with("http:") && why.contains("invalid HTTP version") {
+        return format!("at {url} is no server that speaks HTTP without TLS: try {}", other("http:", "https:"));
+    }
+    format!("is a server running at {url}? The address is that of --url, MESSAGING_URL or `messaging login`")
 }
 
 fn header(flag: &str, text: &str) -> Result<HeaderValue, Failure> {

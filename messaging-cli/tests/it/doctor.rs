@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use messaging_core::domain::checkup::CheckId;
 use messaging_transport::testing::{DnsFailure, TestDns};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -195,4 +196,27 @@ async fn without_an_installation_the_host_is_looked_at_and_nothing_is_made() {
     let silent = doctor(Path::new(data), &dns, &[]).expect(1).json();
     expect(&silent, &[("resolver", "fault"), ("address", "fault"), ("spf", "fault"), ("disk", "ok")]);
     run(["doctor", "--probe", "http://x", "--data", data]).expect(2);
+}
+
+#[test]
+fn every_check_stands_in_the_table_with_its_cure() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/doctor.md")).unwrap();
+    for id in CheckId::OF_HOST.into_iter().chain(CheckId::OF_DOMAIN) {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", id.as_str())));
+        let row = row.unwrap_or_else(|| panic!("no row of {id:?}"));
+        let columns: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(columns.len() == 3 && columns.iter().all(|column| !column.is_empty()), "{row}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_that_cannot_be_used_is_a_fault() {
+    let (dns, place) = (sound_dns().await, directory());
+    let data = place.path().join("data");
+    let nowhere = data.join("nowhere.pem");
+    let nowhere = nowhere.to_str().unwrap();
+    let report = doctor(&data, &dns, &["--tls-cert", nowhere, "--tls-key", nowhere]).expect(1).json();
+    expect(&report, &[("certificate", "fault")]);
+    assert!(report.to_string().contains("nowhere.pem"), "{report:#}");
+    expect(&doctor(&data, &dns, &[]).expect(0).json(), &[("certificate", "skipped")]);
 }

@@ -383,6 +383,77 @@ fn fill_up(mib: u32, settings: &[&str]) {
 }
 
 #[test]
+fn a_start_whose_number_finds_no_room_goes_on_and_fences_nothing() {
+    let data = directory();
+    assert_eq!(Server::dev(data.path()).stop(), Some(0));
+    let before = fs::read(data.path().join("epoch")).unwrap();
+    // What the file is written to before it takes its name, on a device that is always full.
+    std::os::unix::fs::symlink("/dev/full", data.path().join("epoch.part")).unwrap();
+    let server = Server::dev(data.path());
+    assert_eq!(fs::read(data.path().join("epoch")).unwrap(), before);
+    server.command(&["message", "send", "--to", "ann@example.com", "--subject", "s", "--text", "t"]).expect(0);
+    server.kill();
+    for _ in 0..2 {
+        let server = Server::dev(data.path());
+        let report = run(["doctor", "--json", "--data", data.path().to_str().unwrap()]).json();
+        let fence = report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "fence").unwrap();
+        assert_eq!(fence["status"], "ok", "{fence}");
+        assert_eq!(server.stop(), Some(0));
+    }
+    assert_ne!(fs::read(data.path().join("epoch")).unwrap(), before);
+}
+
+#[test]
+fn a_request_that_a_full_disk_refuses_is_told_so() {
+    let bench = Bench::new();
+    let server = bench.start("serve", &[]);
+    let message = json!({"channel": "email", "to": "ann@d1.test", "subject": "s", "text": "t"});
+    let send = || server.request("POST", "/v1/messages", &bench.key, &message);
+    assert_eq!(send().0, 202);
+    bench.tell("full");
+    wait_for(|| {
+        let (status, refused) = send();
+        assert!(status == 202 || refused["error"]["code"] == "unavailable", "{status} {refused}");
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        (status == 503 && message.contains("disk of the installation is full")).then_some(())
+    });
+    bench.tell("fine");
+    wait_for(|| (send().0 == 202).then_some(()));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_503_and_named_in_the_log() {
+    let place = directory();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let server = Server::launch("dev", &data, &[], &[], fs::File::create(&log).unwrap().into());
+    let dev = server.dev_json();
+    let key = dev["api_key"].as_str().unwrap();
+    // What is in the way whoever runs the tests: a file where a directory is to be.
+    for name in ["attachments", "uploads"] {
+        let _ = fs::remove_dir_all(data.join(name));
+        fs::write(data.join(name), "").unwrap();
+    }
+    let attachment = json!([{"filename": "a.txt", "content_b64": "aGVsbG8=", "content_type": "text/plain"}]);
+    let message = json!({"channel": "email", "from_email": dev["from_email"], "to": "ann@example.com", "subject": "s",
+        "text": "t", "attachments": attachment});
+    let (status, refused) = server.request("POST", "/v1/messages", key, &message);
+    assert_eq!((status, &refused["error"]["code"]), (503, &json!("unavailable")), "{refused}");
+    let told = refused["error"]["message"].as_str().unwrap();
+    assert!(told.contains("a file of the installation") && !told.contains("attachments"), "{told}");
+    let file = place.path().join("people.csv");
+    fs::write(&file, "email\nann@example.com\n").unwrap();
+    let import = server.command(&["contact", "import", file.to_str().unwrap(), "--json"]).expect(1);
+    assert!(import.stdout.contains("unavailable"), "{import:?}");
+    for name in ["attachments", "uploads"] {
+        wait_for(|| fs::read_to_string(&log).unwrap().contains(data.join(name).to_str().unwrap()).then_some(()));
+        fs::remove_file(data.join(name)).unwrap();
+    }
+    assert_eq!(server.request("POST", "/v1/messages", key, &message).0, 202);
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn a_small_disk_fills_up_to_its_reserve() {
     fill_up(64, &["--disk-reserve", "8000000"]);
 }

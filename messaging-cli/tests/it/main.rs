@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it.
 
 mod admin;
+mod advice;
 mod automations;
 mod backup;
 mod campaigns;
@@ -29,6 +30,7 @@ mod secret_key;
 mod show_as;
 mod signals;
 mod simulate;
+mod starts;
 mod support;
 mod templates;
 mod webhooks;

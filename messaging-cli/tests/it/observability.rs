@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use messaging_transport::testing::{Answer, ScriptedHttpServer, ScriptedSmtpServer};
 use serde_json::{Value, json};
@@ -100,6 +101,32 @@ fn report_about(address: &str) -> String {
 /// The lines of a kind, without what every line has.
 fn lines<'a>(log: &'a [Value], message: &str) -> Vec<&'a Value> {
     log.iter().filter(|line| line["message"] == message).collect()
+}
+
+#[test]
+fn a_scrape_is_answered_whoever_holds_connections() {
+    let data = directory();
+    let server = Server::start("serve", data.path(), &["--metrics-listen", "127.0.0.1:0"]);
+    let address: SocketAddr =
+        wait_for(|| fs::read_to_string(data.path().join("metrics-listen")).ok()?.trim().parse().ok());
+    // Some say nothing, some half of a request.
+    let held: Vec<_> = (0..80)
+        .map(|number| {
+            let mut held = TcpStream::connect(address).unwrap();
+            if number % 2 == 0 {
+                write!(held, "GET /metrics HTTP/1.1\r\nHost: a").unwrap();
+            }
+            held
+        })
+        .collect();
+    let mut scrape = TcpStream::connect(address).unwrap();
+    scrape.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(scrape, "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    scrape.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("messaging_build_info"), "{page}");
+    drop(held);
+    assert_eq!(server.stop(), Some(0));
 }
 
 #[test]

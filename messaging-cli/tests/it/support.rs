@@ -137,7 +137,14 @@ impl Server {
         Self::launch("serve", data, &["--config", config.to_str().unwrap()], &[], log)
     }
 
-    fn launch(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)], log: Stdio) -> Self {
+    /// The same with standard error somewhere else.
+    pub(crate) fn launch(
+        command: &str,
+        data: &Path,
+        more: &[&str],
+        environment: &[(&str, &OsStr)],
+        log: Stdio,
+    ) -> Self {
         // A worker answers at the address of its metrics only.
         let listen = data.join(if command == "worker" { "metrics-listen" } else { "listen" });
         let at = if command == "worker" { "--metrics-listen" } else { "--listen" };

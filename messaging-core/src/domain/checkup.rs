@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 pub use dmarc::{DmarcAction, DmarcPolicy, dmarc_policy};
 pub use domain::{DomainFacts, exempt_domain, judge_domain};
 pub use machine::{
-    DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_files, judge_node_clock,
+    DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_fence, judge_files, judge_node_clock,
     judge_resolver, judge_secret_key,
 };
 pub use mail::{
-    CertificateFact, InboundFact, Outbound, judge_blocklist, judge_inbound, judge_port25_out, judge_tls,
-    skipped_blocklist,
+    CertificateFact, CertificateTrust, InboundFact, Outbound, SmtpCertificateFact, judge_blocklist, judge_inbound,
+    judge_port25_out, judge_smtp_certificate, judge_tls, skipped_blocklist,
 };
 pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, judge_ptr, skipped_ptr};
 
@@ -61,6 +61,10 @@ pub enum CheckId {
     Resolver,
     /// Blocklists of addresses.
     Blocklist,
+    /// Whether the database is a copy, so that nothing leaves (an extension of the contract's list).
+    Fence,
+    /// The certificate of the SMTP listeners (an extension of the contract's list).
+    Certificate,
     /// The keys of a sending domain.
     Dkim,
     /// The bounce domain of a sending domain.
@@ -75,7 +79,7 @@ pub enum CheckId {
 
 impl CheckId {
     /// Those of the host, in the order in which they are shown.
-    pub const OF_HOST: [Self; 13] = [
+    pub const OF_HOST: [Self; 15] = [
         Self::Name,
         Self::Address,
         Self::Ptr,
@@ -89,6 +93,8 @@ impl CheckId {
         Self::SecretKey,
         Self::Resolver,
         Self::Blocklist,
+        Self::Certificate,
+        Self::Fence,
     ];
 
     /// Those of each sending domain.
@@ -110,6 +116,8 @@ impl CheckId {
             Self::SecretKey => "secret_key",
             Self::Resolver => "resolver",
             Self::Blocklist => "blocklist",
+            Self::Fence => "fence",
+            Self::Certificate => "certificate",
             Self::Dkim => "dkim",
             Self::ReturnPath => "return_path",
             Self::Dmarc => "dmarc",

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
+/// What a fence means, for whoever reads a log, a terminal or a check.
+pub const MEANING: &str = "nothing is sent: the database is a copy (restored, copied, or an older one put back), and nobody knows what was sent \
+     since it was taken";
+
 /// Why nothing leaves, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence {
@@ -24,6 +28,19 @@ pub enum FenceState {
     Held,
     /// What waits is being cancelled; then it ends.
     Cancelling,
+}
+
+impl FenceState {
+    /// What ends it.
+    pub const fn cure(self) -> &'static str {
+        match self {
+            Self::Held => {
+                "nobody knows what was sent since the copy was taken: run `messaging admin resume --queued cancel` to \
+                 cancel what waits, or `--queued send` to send it"
+            }
+            Self::Cancelling => "what waits is being cancelled; then the server sends again by itself",
+        }
+    }
 }
 
 impl Fence {

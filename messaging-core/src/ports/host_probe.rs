@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use async_trait::async_trait;
 
-use crate::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact};
+use crate::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
 
 /// Looks at the machine.
 ///
@@ -25,6 +25,8 @@ pub trait HostProbe: Debug + Send + Sync {
     async fn smtp_greeting(&self, address: SocketAddr) -> Result<String, String>;
     /// What comes of a TLS handshake with a host of this name at these addresses; the first that answers counts.
     async fn certificate(&self, host: &str, addresses: &[SocketAddr]) -> CertificateFact;
+    /// The certificate of the SMTP listeners, as a client finds it that connects to a host of this name.
+    async fn smtp_certificate(&self, host: &str) -> SmtpCertificateFact;
     /// By how many milliseconds the clock is ahead of a time server (RFC 5905).
     async fn clock_ahead(&self, server: SocketAddr) -> Result<i64, String>;
     /// The permissions of the data directory and what is in it; empty when there is none.

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::fence::{Fence, MEANING};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::StoreError;
 
@@ -36,7 +36,7 @@ impl KnownFence {
         self.is_up.store(found.is_some(), Ordering::Release);
         match (before, found) {
             (None, Some(fence)) => {
-                tracing::warn!(since = %fence.since, "this is a copy: nothing leaves until `messaging admin resume`");
+                tracing::warn!(since = %fence.since, cure = fence.state.cure(), "{MEANING}");
             }
             (Some(_), None) => tracing::info!("the fence is down: what waits goes on"),
             _ => {}

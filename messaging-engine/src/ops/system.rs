@@ -7,7 +7,6 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::checkup::CheckReport;
-use messaging_core::domain::fence::FenceState;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::quarantine::Quarantined;
 use messaging_core::ids::WorkspaceId;
@@ -273,7 +272,7 @@ impl Operation for GetSystem {
             fenced: fenced.map(|fence| FencedView {
                 reason: "restored".to_owned(),
                 since: fence.since,
-                cure: cure(fence.state).to_owned(),
+                cure: fence.state.cure().to_owned(),
             }),
             held: held.into_iter().collect(),
             quarantined: QuarantineView { count, newest },
@@ -312,16 +311,6 @@ fn node(node: &store::NodeView) -> NodeView {
 
 fn millis(age: Duration) -> u64 {
     u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
-}
-
-const fn cure(state: FenceState) -> &'static str {
-    match state {
-        FenceState::Held => {
-            "nobody knows what was sent since the copy was taken: run `messaging admin resume --queued cancel` to \
-             cancel what waits, or `--queued send` to send it"
-        }
-        FenceState::Cancelling => "what waits is being cancelled; then the server sends again by itself",
-    }
 }
 
 /// The lanes of messages, those of all workspaces to one resource together.

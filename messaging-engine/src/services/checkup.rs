@@ -9,7 +9,7 @@ pub mod host;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::checkup::{CheckId, CheckReport, NodeFacts, judge_node_clock};
+use messaging_core::domain::checkup::{CheckId, CheckReport, NodeFacts, judge_fence, judge_node_clock};
 use messaging_core::ports::store::{NodeView, StoreError};
 
 use crate::app::App;
@@ -36,6 +36,7 @@ impl App {
         let (mut reports, of_domains) = tokio::join!(Box::pin(check_host(&host)), Box::pin(self.check_domains()));
         let after_clock = reports.iter().rposition(|report| report.id == CheckId::Clock).map_or(0, |at| at + 1);
         reports.splice(after_clock..after_clock, self.check_nodes().await?);
+        reports.push(judge_fence(&checkup.options.database, self.store().fence().await?));
         reports.extend(of_domains?);
         Ok(reports)
     }

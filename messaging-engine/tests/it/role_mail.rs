@@ -81,6 +81,9 @@ async fn mail_to_the_operator_is_handed_on_once() {
     );
     for (to, code) in [
         ("abuse@bounce.sandbox.test", "250"),
+        // Without a domain (RFC 5321 section 4.5.1).
+        ("postmaster", "250"),
+        ("Postmaster", "250"),
         ("postmaster@bounce.other.test", "550"),
         ("postmaster@sandbox.test", "550"),
         ("root@mx.service.test", "550"),

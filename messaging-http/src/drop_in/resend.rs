@@ -178,7 +178,11 @@ fn status_and_name(error: &Error) -> (StatusCode, &'static str) {
         Error::IdempotencyKeyReused => (StatusCode::CONFLICT, "invalid_idempotent_request"),
         Error::IdempotencyInProgress => (own, "concurrent_idempotent_requests"),
         Error::RateLimited { .. } => (own, "rate_limit_exceeded"),
-        Error::Internal(_) | Error::Unavailable { .. } | Error::OutcomeUnknown { .. } => (own, "application_error"),
+        Error::Internal(_)
+        | Error::FileFailed(_)
+        | Error::Unavailable { .. }
+        | Error::DiskFull { .. }
+        | Error::OutcomeUnknown { .. } => (own, "application_error"),
         other => (own, other.code()),
     }
 }

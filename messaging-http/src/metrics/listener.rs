@@ -1,10 +1,12 @@
 //! `GET /metrics`, on an address of its own so that it is never public by accident; `GET /health` as well, for nodes
 //! that answer nothing else.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,18 +19,39 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use messaging_transport::listen;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 
 use crate::pipeline::Pipeline;
 
-/// Scrapers that the kernel keeps for us while all places are taken.
+/// Scrapers that the kernel keeps for us until they are taken.
 const BACKLOG: u32 = 128;
 
-/// Scrapers at a time.
+/// Connections at a time. Whoever comes when all are taken gets the place of the one that has waited for longest.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How long a scraper may be quiet.
-const PATIENCE: Duration = Duration::from_secs(75);
+/// How long the head of a request may take, and a scraper may be quiet between two.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Open connections, the oldest first.
+type Open = VecDeque<Arc<Scraper>>;
+
+/// A connection.
+#[derive(Debug, Default)]
+struct Scraper {
+    /// Whether a page is being made for it.
+    is_answered: AtomicBool,
+    leave: Notify,
+}
+
+/// Takes the oldest connection away that nothing is being made for.
+fn make_room(open: &mut Open) {
+    if open.len() >= MAX_CONNECTIONS
+        && let Some(at) = open.iter().position(|scraper| !scraper.is_answered.load(Ordering::Relaxed))
+        && let Some(scraper) = open.remove(at)
+    {
+        scraper.leave.notify_one();
+    }
+}
 
 /// The listener of the metrics page.
 #[derive(Debug)]
@@ -51,22 +74,47 @@ impl MetricsListener {
 
     /// Answers until it is dropped.
     pub(crate) async fn run(self, pipeline: Arc<Pipeline>) {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let open = Arc::<Mutex<Open>>::default();
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let (socket, _) = listen::accept(&self.listener, || false).await;
-            let pipeline = Arc::clone(&pipeline);
-            let service = service_fn(move |request| answer(Arc::clone(&pipeline), request));
+            let scraper = Arc::<Scraper>::default();
+            {
+                let mut open = lock(&open);
+                make_room(&mut open);
+                if open.len() >= MAX_CONNECTIONS {
+                    // Pages are being made for all of them, which takes milliseconds.
+                    continue;
+                }
+                open.push_back(Arc::clone(&scraper));
+            }
+            let (pipeline, answered) = (Arc::clone(&pipeline), Arc::clone(&scraper));
+            let service = service_fn(move |request| {
+                let (pipeline, answered) = (Arc::clone(&pipeline), Arc::clone(&answered));
+                async move {
+                    answered.is_answered.store(true, Ordering::Relaxed);
+                    let answer = answer(pipeline, request).await;
+                    answered.is_answered.store(false, Ordering::Relaxed);
+                    answer
+                }
+            });
             let connection = builder.serve_connection(TokioIo::new(socket), service);
+            let open = Arc::clone(&open);
             tokio::spawn(async move {
-                // A scraper that breaks off is no concern of ours.
-                let _ = connection.await;
-                drop(place);
+                tokio::select! {
+                    // A scraper that breaks off is no concern of ours.
+                    _ = connection => {}
+                    () = scraper.leave.notified() => {}
+                }
+                lock(&open).retain(|other| !Arc::ptr_eq(other, &scraper));
             });
         }
     }
+}
+
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn answer(pipeline: Arc<Pipeline>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use ipnet::IpNet;
 use messaging_core::domain::api_key::parse_block;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::error::SettingsError;
 use crate::logging::LogFormat;
@@ -22,7 +22,7 @@ macro_rules! optional {
 
         impl $name {
             /// Takes from `other` what is missing here.
-            pub(super) fn or(self, other: Self) -> Self {
+            pub fn or(self, other: Self) -> Self {
                 Self { $($member: self.$member.or(other.$member),)* }
             }
 
@@ -52,7 +52,7 @@ optional! {
     ///
     /// The same type is read from flags, the environment and the file, so no setting can be known to one
     /// and unknown to another.
-    #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct SettingsArgs {
         /// TOML file with further settings; its keys are the flags' names with `_` for `-`
@@ -166,7 +166,7 @@ optional! {
             value_delimiter = ',',
             value_parser = block
         )]
-        #[serde(deserialize_with = "blocks")]
+        #[serde(serialize_with = "texts", deserialize_with = "blocks")]
         pub trusted_proxy: Option<Vec<IpNet>>,
 
         /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP [default: off]
@@ -247,6 +247,19 @@ optional! {
             default_missing_value = "true"
         )]
         pub no_console: Option<bool>,
+
+        /// Refuse to begin a new installation: start only where the database is [default: false]
+        ///
+        /// Keeps a server whose data directory was moved, renamed or not mounted from starting empty. The unit of the
+        /// Debian package sets it after the first start. Exit code 2 where the database is missing.
+        #[arg(
+            long,
+            env = "MESSAGING_REQUIRE_DATABASE",
+            value_name = "true|false",
+            num_args = 0..=1,
+            default_missing_value = "true"
+        )]
+        pub require_database: Option<bool>,
     }
 }
 
@@ -264,7 +277,13 @@ fn block(text: &str) -> Result<IpNet, String> {
     parse_block(text.trim()).ok_or_else(|| "expected an address or a CIDR block such as 10.0.0.0/8".to_owned())
 }
 
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn texts<S: Serializer>(blocks: &Option<Vec<IpNet>>, serializer: S) -> Result<S::Ok, S::Error> {
+    blocks.as_ref().map(|blocks| blocks.iter().map(IpNet::to_string).collect::<Vec<_>>()).serialize(serializer)
+}
+
 fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<IpNet>>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| block(text)).collect::<Result<_, _>>().map(Some).map_err(de::Error::custom)
+    let texts = Option::<Vec<String>>::deserialize(deserializer)?;
+    let read = |texts: Vec<String>| texts.iter().map(|text| block(text)).collect::<Result<_, _>>();
+    texts.map(read).transpose().map_err(de::Error::custom)
 }

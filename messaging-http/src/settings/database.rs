@@ -8,6 +8,9 @@ use messaging_store::PostgresUrl;
 
 use super::SettingsError;
 
+/// How URLs of databases begin.
+const SCHEMES: [&str; 5] = ["sqlite:", "postgres:", "postgresql:", "mysql:", "file:"];
+
 /// A database as the settings name it. It is shown without its password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +31,8 @@ impl Database {
         }
         match text.split_once("://") {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
+            // A URL that lacks its slashes; there may be a colon in the name of a file.
+            None if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) => Err(SettingsError::UnknownDatabase),
             None if !text.is_empty() => Ok(Self::Sqlite(text.into())),
             _ => Err(SettingsError::UnknownDatabase),
         }
@@ -42,9 +47,10 @@ impl Database {
         }
     }
 
-    /// Whether it is there, as far as that can be told without asking a server.
+    /// Whether it is there, as far as that can be told without asking a server. What cannot be looked at counts as there:
+    /// who opens it hears why.
     pub fn exists(&self) -> bool {
-        self.file().is_none_or(Path::exists)
+        self.file().is_none_or(|file| !matches!(file.try_exists(), Ok(false)))
     }
 }
 

@@ -25,7 +25,9 @@ pub enum SettingsError {
         problem: String,
     },
     /// The database is of a kind that is not built in.
-    #[error("--database must be a path, sqlite://PATH or, where it is built in, postgres://…")]
+    #[error(
+        "--database must be a path such as /var/lib/messaging/messaging.db, sqlite://PATH (sqlite:///var/lib/…) or, where it is built in, postgres://USER@HOST/DATABASE"
+    )]
     UnknownDatabase,
     /// The database is named in a way that its server does not understand.
     #[cfg(feature = "postgres")]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use messaging_store::FileError;
 
+use crate::settings::IN_FORCE;
+
 /// The file with the address that the server listens at.
 pub(super) const LISTEN: &str = "listen";
 
@@ -58,7 +60,7 @@ pub(super) fn private_places(path: &Path, database: Option<&Path>, secret_key: &
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
 /// Files in the data directory, beside the key and those of the database.
-const FILES: [&str; 6] = [LISTEN, SMTP_LISTEN, SUBMISSION_LISTEN, METRICS_LISTEN, EPOCH, "dev.json"];
+const FILES: [&str; 7] = [LISTEN, SMTP_LISTEN, SUBMISSION_LISTEN, METRICS_LISTEN, EPOCH, IN_FORCE, "dev.json"];
 
 /// Takes the permissions of group and others from a file or directory, if they have any.
 fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {

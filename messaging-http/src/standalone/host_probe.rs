@@ -4,19 +4,20 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact};
+use messaging_core::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
 use messaging_core::domain::secret_key::SecretKey;
 use messaging_core::error::Chain;
 use messaging_core::ports::HostProbe;
-use messaging_core::ports::clock::SystemClock;
+use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_store::{disk_space, key_file};
 use messaging_transport::probe;
 
 use super::data_directory::{SMTP_LISTEN, private_places};
-use crate::settings::{Database, Settings};
+use crate::settings::{Database, Settings, TlsFiles};
 
 /// What is known of the secret key.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ pub(super) struct ThisHost {
     disk_reserve: Option<u64>,
     allow_private: bool,
     smtp_is_on: bool,
+    tls: Option<TlsFiles>,
 }
 
 /// With what the machine of these settings is looked at.
@@ -60,8 +62,9 @@ pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
         disk_reserve: settings.disk_reserve,
         allow_private: settings.allow_private_targets,
         smtp_is_on: settings.smtp_listen.is_some(),
+        tls: settings.tls.clone(),
     };
-    Checkup { probe: std::sync::Arc::new(probe), options }
+    Checkup { probe: Arc::new(probe), options }
 }
 
 #[async_trait]
@@ -85,6 +88,17 @@ impl HostProbe for ThisHost {
 
     async fn certificate(&self, host: &str, addresses: &[SocketAddr]) -> CertificateFact {
         probe::certificate(host, addresses, &[], &SystemClock).await
+    }
+
+    async fn smtp_certificate(&self, host: &str) -> SmtpCertificateFact {
+        let Some(TlsFiles { certificate, key }) = self.tls.clone() else { return SmtpCertificateFact::Off };
+        let host = host.to_owned();
+        // Reading the system's roots takes a while.
+        let looking = tokio::task::spawn_blocking(move || {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            probe::smtp_certificate(&certificate, &key, &host, &[], &clock)
+        });
+        looking.await.unwrap_or_else(|error| SmtpCertificateFact::Unusable(error.to_string()))
     }
 
     async fn clock_ahead(&self, server: SocketAddr) -> Result<i64, String> {

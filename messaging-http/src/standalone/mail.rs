@@ -28,14 +28,14 @@ impl MailListeners {
         let load = |files: &TlsFiles| ServerTls::load(&files.certificate, &files.key, Arc::new(SystemClock));
         let tls = settings.tls.as_ref().map(load).transpose()?.map(Arc::new);
         let hostname = settings.engine.hostname.as_str();
-        let failed = |address| move |source| StartError::Listen { address, source };
+        let failed = |flag, address| move |source| StartError::Listen { flag, address, source };
         let inbound = settings.smtp_listen.map(|address| {
             let options = SmtpServerOptions { tls: tls.clone(), ..SmtpServerOptions::returned_mail(hostname) };
-            Inbound::bind(address, options).map_err(failed(address))
+            Inbound::bind(address, options).map_err(failed("--smtp-listen", address))
         });
         let submission = settings.submission_listen.map(|address| {
             let options = SmtpServerOptions { tls: tls.clone(), ..SmtpServerOptions::submission(hostname) };
-            Submission::bind(address, options).map_err(failed(address))
+            Submission::bind(address, options).map_err(failed("--submission-listen", address))
         });
         let (inbound, submission) = (inbound.transpose()?, submission.transpose()?);
         Ok(Self { inbound, submission })

@@ -55,6 +55,9 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     if role == Role::Server && settings.database.file().is_none() && settings.public_url.is_none() {
         return Err(StartError::PublicUrl);
     }
+    if role == Role::Server && settings.require_database && !settings.database.exists() {
+        return Err(StartError::NoDatabase(settings.database.clone()));
+    }
     data_directory::make_private(&settings.data, settings.database.file(), &settings.secret_key_file)?;
     raise_file_limit();
     let store = open_store(settings, role).await?;
@@ -105,12 +108,15 @@ async fn open_store(settings: &Settings, role: Role) -> Result<Arc<dyn Store>, S
                 options.bucket = open_bucket(settings, role).await?;
             }
             options.name.clone_from(&settings.engine.hostname);
-            options.create = role == Role::Server;
+            options.create = role == Role::Server && !settings.require_database;
             options.works = role == Role::Server;
             open_postgres(options, url, role).await.map(|store| Arc::new(store) as _)
         }
     };
-    opened.map_err(|source| StartError::Database { database: settings.database.clone(), source })
+    opened.map_err(|source| match source {
+        OpenError::Empty if role == Role::Server => StartError::NoDatabase(settings.database.clone()),
+        source => StartError::Database { database: settings.database.clone(), source },
+    })
 }
 
 fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteStore, OpenError> {

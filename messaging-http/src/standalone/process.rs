@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::notify;
 use super::start_error::StartError;
 use crate::settings::{Reload, SettingsArgs};
 
@@ -36,7 +37,9 @@ pub fn reload_on_hangup(reload: &Arc<Reload>, given: SettingsArgs) -> Result<(),
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             let Some(reload) = reload.upgrade() else { return };
+            notify::tell(notify::State::Reloading);
             reload.apply(given.clone().with_file());
+            notify::tell(notify::State::Ready);
         }
     });
     Ok(())

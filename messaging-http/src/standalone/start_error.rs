@@ -48,6 +48,13 @@ pub enum StartError {
         #[source]
         source: OpenError,
     },
+    /// There is no installation, and none is to be begun.
+    #[error(
+        "there is no database {0}, and --require-database (MESSAGING_REQUIRE_DATABASE) says not to begin a new installation: \
+         see whether its disk is mounted and --data is right, put a backup back with `messaging restore FILE --data DIR`, \
+         or start once without it to begin anew"
+    )]
+    NoDatabase(Database),
     /// Attachments could not be kept.
     #[cfg(feature = "s3")]
     #[error("--blobs does not work")]
@@ -71,8 +78,10 @@ pub enum StartError {
     #[error(transparent)]
     Tls(#[from] ServerTlsError),
     /// An address cannot be listened at.
-    #[error("failed to listen at {address}")]
+    #[error("failed to listen at {address}{}", listening(flag, source))]
     Listen {
+        /// The setting that names it.
+        flag: &'static str,
         /// The address.
         address: std::net::SocketAddr,
         /// What went wrong.
@@ -96,10 +105,29 @@ pub enum StartError {
     },
 }
 
+/// What to do about an address that cannot be listened at.
+fn listening(flag: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!(
+                ": another program has this port (`ss -ltnp` shows which); stop it, or give another one with {flag}"
+            )
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!(": this machine has no such address; give one of its own with {flag}, or 0.0.0.0 for all")
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            ": ports below 1024 take the privilege CAP_NET_BIND_SERVICE, which the systemd unit gives; or give a higher one \
+             with {flag}"
+        ),
+        _ => format!(" ({flag})"),
+    }
+}
+
 impl StartError {
     /// Whether what was asked for makes no sense, rather than that it failed.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres | Self::Console { .. })
+        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres | Self::Console { .. } | Self::NoDatabase(_))
     }
 
     /// Whether a server works on the database.

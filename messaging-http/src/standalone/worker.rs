@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use super::background::Background;
 use super::process::stop_signal;
 use super::start_error::StartError;
-use super::{Role, data_directory, open, write_address};
+use super::{Role, data_directory, notify, open, write_address};
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
@@ -28,7 +28,7 @@ pub fn work(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
 }
 
 async fn work_until(settings: &Settings, stop: impl Future<Output = ()> + Send) -> Result<(), StartError> {
-    let failed = |address| move |source| StartError::Listen { address, source };
+    let failed = |address| move |source| StartError::Listen { flag: "--metrics-listen", address, source };
     let listener = match settings.metrics_listen {
         Some(address) => Some(MetricsListener::bind(address).map_err(failed(address))?),
         None => None,
@@ -42,12 +42,14 @@ async fn work_until(settings: &Settings, stop: impl Future<Output = ()> + Send) 
         tokio::spawn(listener.run(Arc::new(pipeline)))
     });
     tracing::info!(version = env!("CARGO_PKG_VERSION"), database = %settings.database, "working");
+    notify::tell(notify::State::Ready);
     let mut health = app.store().watch_health();
     tokio::select! {
         () = stop => {}
         _ = health.wait_for(|health| health.is_final()) => {}
     }
     tracing::info!("stopping");
+    notify::tell(notify::State::Stopping);
     app.end_waits();
     background.stop().await;
     app.store().close().await;

@@ -22,7 +22,7 @@ use messaging_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::off_thread::off_thread;
-use crate::files::{UNFINISHED, directory_above, in_directory, names, read, remove_file, write_durably};
+use crate::files::{UNFINISHED, directory_above, in_directory, names, naming, read, remove_file, write_durably};
 
 /// Sources up to this size are kept in their row.
 const INLINE: usize = 64 << 10;
@@ -65,7 +65,7 @@ impl BlobFiles {
             {
                 let (path, source) =
                     (self.capture_path(capture.workspace_id, capture.message_id), capture.source.clone());
-                off_thread(move || write_durably(&path, &source)).await?;
+                off_thread(move || naming(&path, write_durably(&path, &source))).await?;
             }
         }
         Ok(())
@@ -73,7 +73,8 @@ impl BlobFiles {
 
     /// The source of a capture.
     pub(super) fn read_capture(&self, workspace: WorkspaceId, message: MessageId) -> Result<Option<Bytes>, Fault> {
-        Ok(read(&self.capture_path(workspace, message))?)
+        let path = self.capture_path(workspace, message);
+        Ok(naming(&path, read(&path))?)
     }
 
     /// Removes the sources of captures, those that have a file.

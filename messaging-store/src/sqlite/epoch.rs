@@ -14,7 +14,9 @@ use std::fs::File;
 use std::path::Path;
 
 use messaging_core::domain::fence::Fence;
+use messaging_core::error::Chain;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
+use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 
 use super::fault::Fault;
@@ -146,9 +148,17 @@ pub(super) fn begin(connection: &Connection, file: &Path, is_new: bool) -> Resul
     let epochs = Epochs::read(connection, &locked.file, &name)?;
     if epochs.tell_of_a_copy(is_new) && get(connection, FENCE)?.is_none() {
         set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
-        tracing::warn!("the database is a copy of another: nothing is sent until `messaging admin resume`");
     }
-    raise(connection, locked, &name, epochs)
+    match raise(connection, locked, &name, epochs) {
+        // Database and file tell the same number or the one that is to come, so it is no copy, and reading goes on. A copy
+        // that somebody takes now and puts back later is not noticed until a start has raised the number.
+        Err(fault) if fault.trouble() == Some(StoreHealth::Full) => {
+            tracing::warn!(error = %Chain(&fault), "the disk is full: the number of this start cannot be kept");
+            // A commit that found no space leaves its transaction open.
+            if connection.is_autocommit() { Ok(()) } else { Ok(connection.execute_batch("ROLLBACK")?) }
+        }
+        raised => raised,
+    }
 }
 
 /// Raises the numbers at an orderly stop.

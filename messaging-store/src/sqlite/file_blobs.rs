@@ -13,7 +13,7 @@ use messaging_core::time::Timestamp;
 use super::blob_files::{BlobFiles, first_id};
 use super::health::Health;
 use super::off_thread::off_thread;
-use crate::files::{remove_file, write_synced};
+use crate::files::{naming, remove_file, write_synced};
 
 /// A directory of blobs, on the disk of the database.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl BlobStore for FileBlobs {
     async fn put_blob(&self, blob: MessageBlob, bytes: Bytes) -> Result<(), StoreError> {
         self.health.admits_files()?;
         let path = self.files.pending_path(blob);
-        Ok(off_thread(move || write_synced(&path, &bytes)).await?)
+        Ok(off_thread(move || naming(&path, write_synced(&path, &bytes))).await?)
     }
 
     async fn keep_blobs(&self, blobs: &[MessageBlob]) -> Result<(), StoreError> {
@@ -51,7 +51,7 @@ impl BlobStore for FileBlobs {
 
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError> {
         let files = self.files.clone();
-        Ok(off_thread(move || files.read_blob(workspace, id)).await?)
+        Ok(off_thread(move || naming(&files.blob_path(workspace, id), files.read_blob(workspace, id))).await?)
     }
 
     async fn pending_blobs(&self, before: Timestamp, limit: usize) -> Result<Vec<MessageBlob>, StoreError> {

@@ -12,6 +12,7 @@ use messaging_core::ports::uploads::UploadFile;
 use super::health::Health;
 use super::off_thread::off_thread;
 use super::upload_files::UploadFiles;
+use crate::files::naming;
 
 /// A directory of uploaded files, on the disk of the database.
 #[derive(Debug)]
@@ -31,17 +32,17 @@ impl Uploads for FileUploads {
     async fn append_upload(&self, file: UploadFile, at: u64, bytes: Bytes) -> Result<(), StoreError> {
         self.health.admits_files()?;
         let files = self.files.clone();
-        Ok(off_thread(move || files.append(file, at, &bytes)).await?)
+        Ok(off_thread(move || naming(&files.path(file), files.append(file, at, &bytes))).await?)
     }
 
     async fn keep_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         let files = self.files.clone();
-        Ok(off_thread(move || files.keep(file)).await?)
+        Ok(off_thread(move || naming(&files.path(file), files.keep(file))).await?)
     }
 
     async fn read_upload(&self, file: UploadFile, at: u64, length: usize) -> Result<Option<Bytes>, StoreError> {
         let files = self.files.clone();
-        Ok(off_thread(move || files.read(file, at, length)).await?)
+        Ok(off_thread(move || naming(&files.path(file), files.read(file, at, length))).await?)
     }
 
     async fn uploads(&self, workspace: WorkspaceId, import: ImportId) -> Result<Vec<BlobId>, StoreError> {

@@ -271,7 +271,8 @@ impl Session {
             Request::Rcpt { to } => {
                 if self.in_transaction {
                     let options = &self.place.options;
-                    let reply = in_time(options, self.handler.recipient(&to.address, options.max_recipients)).await;
+                    let address = recipient(&line, &to.address);
+                    let reply = in_time(options, self.handler.recipient(address, options.max_recipients)).await;
                     self.say(reply);
                 } else {
                     self.refuse("503 5.5.1 say MAIL first");
@@ -530,6 +531,13 @@ impl Session {
 /// What a service answers, within the time of a command.
 async fn in_time(options: &SmtpServerOptions, answer: impl Future<Output = Reply>) -> Reply {
     timeout(options.command_timeout, answer).await.unwrap_or(Reply::TRY_LATER)
+}
+
+/// Whom a command names. The parser leaves a `postmaster` without a domain (RFC 5321 section 4.5.1) without a name.
+fn recipient<'a>(line: &[u8], parsed: &'a str) -> &'a str {
+    const POSTMASTER: &[u8] = b"<postmaster>";
+    let is_named = || line.to_ascii_lowercase().windows(POSTMASTER.len()).any(|part| part == POSTMASTER);
+    if parsed.is_empty() && is_named() { "postmaster" } else { parsed }
 }
 
 /// The reply to what is no command of ours.

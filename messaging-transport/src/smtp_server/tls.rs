@@ -150,10 +150,15 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<Material, ServerTlsError> {
+/// The certificates in a file, at least one.
+pub(crate) fn read_chain(certificate: &Path) -> Result<Vec<CertificateDer<'static>>, ServerTlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read_file(certificate)?).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
-    let chain = chain.ok_or_else(|| ServerTlsError::NoCertificate(certificate.to_owned()))?;
+    chain.ok_or_else(|| ServerTlsError::NoCertificate(certificate.to_owned()))
+}
+
+fn read(certificate: &Path, key: &Path) -> Result<Material, ServerTlsError> {
+    let chain = read_chain(certificate)?;
     let private = PrivateKeyDer::from_pem_slice(&read_file(key)?);
     let private = private.map_err(|_| ServerTlsError::NoKey(key.to_owned()))?;
     let expires_at = x509::not_after(&chain[0]);

@@ -1,6 +1,7 @@
 //! Judgments over the machine: clock, disk, files, key, resolver.
 
 use super::{CheckId, CheckReport, LookUp, Looked, listed};
+use crate::domain::fence::{Fence, FenceState, MEANING};
 
 /// By how much the clock may be wrong without anybody noticing.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
@@ -184,5 +185,17 @@ pub fn judge_resolver(server: &str, answer: &LookUp<()>) -> CheckReport {
             format!("The resolver does not answer: {reason}. Without it no mail leaves."),
             "check the network and /etc/resolv.conf, or name another resolver with --dns IP:PORT",
         ),
+    }
+}
+
+/// Whether messages leave, or wait because the database is a copy.
+pub fn judge_fence(database: &str, fence: Option<Fence>) -> CheckReport {
+    let looked =
+        Looked::at(CheckId::Fence, database, "a database that is no copy, or one of which `admin resume` was told");
+    let Some(fence) = fence else { return looked.found("not fenced").ok("Messages leave.") };
+    let looked = looked.found(format!("fenced since {}", fence.since));
+    match fence.state {
+        FenceState::Held => looked.fault(format!("Messages are accepted, and {MEANING}."), fence.state.cure()),
+        FenceState::Cancelling => looked.warning("What waited on a copy is being cancelled.", fence.state.cure()),
     }
 }

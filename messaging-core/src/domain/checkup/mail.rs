@@ -143,6 +143,93 @@ pub fn judge_tls(public_url: &str, fact: Option<&CertificateFact>) -> CheckRepor
     }
 }
 
+/// From how many days on before its end a certificate is well.
+const RENEWED_DAYS: i64 = 14;
+
+/// The certificate of the SMTP listeners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SmtpCertificateFact {
+    /// `--tls-cert` is not set.
+    Off,
+    /// It cannot be used; why.
+    Unusable(String),
+    /// It can be used.
+    Read {
+        /// Days until its end, negative after it; `None` where that cannot be read.
+        days_left: Option<i64>,
+        /// What a client finds that verifies it.
+        trust: CertificateTrust,
+    },
+}
+
+/// What a client finds that verifies a certificate for the host name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateTrust {
+    /// It is valid.
+    Trusted,
+    /// It is one of other names.
+    OtherName,
+    /// Its chain does not lead to an authority that this machine trusts.
+    Unknown,
+    /// It is refused for another reason.
+    Refused(String),
+    /// It could not be verified here; why.
+    NotVerified(String),
+}
+
+/// Whether clients of the SMTP listeners can trust their certificate.
+pub fn judge_smtp_certificate(hostname: &str, fact: &SmtpCertificateFact) -> CheckReport {
+    let looked = Looked::at(
+        CheckId::Certificate,
+        hostname,
+        "a certificate (--tls-cert) of the host name, with its chain, that is valid for two weeks more",
+    );
+    let (days_left, trust) = match fact {
+        SmtpCertificateFact::Off => {
+            return looked.found("none").skipped(
+                "No certificate is set: mail arrives by SMTP without TLS.",
+                "start the server with --tls-cert and --tls-key, the PEM files of a certificate of the host name",
+            );
+        }
+        SmtpCertificateFact::Unusable(reason) => {
+            return looked.found(reason.clone()).fault(
+                format!("The certificate cannot be used, so the server does not start with it: {reason}."),
+                "let --tls-cert name the certificate with its chain and --tls-key its key, both in PEM and readable by the \
+                 user of the server",
+            );
+        }
+        SmtpCertificateFact::Read { days_left, trust } => (*days_left, trust),
+    };
+    let told = days_left.map_or_else(|| "an end that cannot be read".to_owned(), |days| format!("{days} days left"));
+    let looked = looked.found(told);
+    let renew = "renew it; see why the renewal that usually does this has not happened. The server reads the new files by itself";
+    if days_left.is_some_and(|days| days < 0) {
+        return looked.fault("The certificate has ended: most clients do not connect with it.", renew);
+    }
+    match trust {
+        CertificateTrust::OtherName => looked.fault(
+            format!("The certificate is none of {hostname}: programs that submit mail refuse it."),
+            format!("get one for {hostname}, or start the server with --hostname and the name that it is for"),
+        ),
+        CertificateTrust::Unknown => looked.fault(
+            "The chain of the certificate does not lead to an authority that is trusted: programs that submit mail refuse it.",
+            "let --tls-cert name the file with the whole chain (fullchain.pem), of an authority that is trusted",
+        ),
+        CertificateTrust::Refused(reason) => looked.fault(
+            format!("The certificate is not valid: {reason}."),
+            "get one for the host name from an authority that is trusted",
+        ),
+        _ if days_left.is_some_and(|days| days < RENEWED_DAYS) => {
+            looked.warning(format!("The certificate ends within {RENEWED_DAYS} days."), renew)
+        }
+        CertificateTrust::NotVerified(reason) => looked.skipped(
+            format!("Whether the certificate is trusted cannot be told here: {reason}."),
+            "install the certificates of the authorities (ca-certificates)",
+        ),
+        CertificateTrust::Trusted => looked.ok(format!("The certificate is one of {hostname}.")),
+    }
+}
+
 /// What a blocklist says of an address (RFC 5782).
 pub fn judge_blocklist(zone: &str, address: IpAddr, answer: &LookUp<Vec<IpAddr>>) -> CheckReport {
     let looked = Looked::at(CheckId::Blocklist, format!("{address} at {zone}"), "not listed");

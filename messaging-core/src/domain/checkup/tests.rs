@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 
 use super::*;
+use crate::domain::fence::Fence;
 use crate::domain::sending_domain::Check;
 use crate::domain::spf::{Answers, Evaluation, Step, evaluate};
 use crate::domain::verification::{Finding, Findings};
+use crate::time::Timestamp;
 
 #[track_caller]
 fn check(report: &CheckReport, status: CheckStatus, words: &str) {
@@ -227,6 +229,32 @@ fn a_blocklist_lists_with_addresses_of_loopback() {
     check(&judged(Ok(&["127.255.255.254"])), Skipped, "refuses");
     check(&judged(Ok(&["198.51.100.1"])), Warning, "no blocklist answers");
     check(&judged(Err("no answer in time")), Skipped, "--dns");
+}
+
+#[test]
+fn a_copy_is_told_with_its_cure() {
+    let fence = Fence::held(Timestamp::from_millis(1_700_000_000_000));
+    check(&judge_fence("/data/messaging.db", None), Good, "not fenced");
+    let held = judge_fence("/data/messaging.db", Some(fence));
+    check(&held, Fault, "messaging admin resume --queued cancel");
+    check(&held, Fault, "2023-11-14");
+    check(&judge_fence("/data/messaging.db", Some(fence.cancelling())), Warning, "sends again by itself");
+}
+
+#[test]
+fn the_certificate_of_the_smtp_listeners_is_one_of_the_host_name_and_lasts() {
+    let judged = |fact| judge_smtp_certificate("mx.example.org", &fact);
+    let read = |days, trust| judged(SmtpCertificateFact::Read { days_left: Some(days), trust });
+    check(&judged(SmtpCertificateFact::Off), Skipped, "--tls-cert");
+    check(&judged(SmtpCertificateFact::Unusable("no such file".to_owned())), Fault, "no such file");
+    check(&read(90, CertificateTrust::Trusted), Good, "90 days left");
+    check(&read(14, CertificateTrust::Trusted), Good, "");
+    check(&read(13, CertificateTrust::Trusted), Warning, "within 14 days");
+    check(&read(-1, CertificateTrust::Trusted), Fault, "has ended");
+    check(&read(90, CertificateTrust::OtherName), Fault, "none of mx.example.org");
+    check(&read(90, CertificateTrust::Unknown), Fault, "fullchain.pem");
+    check(&read(90, CertificateTrust::Refused("revoked".to_owned())), Fault, "revoked");
+    check(&read(90, CertificateTrust::NotVerified("no roots".to_owned())), Skipped, "ca-certificates");
 }
 
 struct Domain {

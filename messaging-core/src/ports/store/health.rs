@@ -51,6 +51,11 @@ impl StoreHealth {
         matches!(self, Self::Healthy)
     }
 
+    /// Whether it is for want of space that something is refused.
+    pub const fn lacks_space(self) -> bool {
+        matches!(self, Self::BelowReserve | Self::ReserveUsed | Self::Full)
+    }
+
     /// Whether jobs are claimed and messages may leave: their outcomes can be stored.
     pub const fn takes_work(self) -> bool {
         matches!(self, Self::Healthy | Self::BelowReserve)

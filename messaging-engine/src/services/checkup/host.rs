@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use messaging_core::domain::checkup::{
     Address, CertificateFact, CheckReport, InboundFact, LookUp, Outbound, judge_address, judge_blocklist, judge_clock,
     judge_disk, judge_files, judge_host_spf, judge_inbound, judge_name, judge_port25_out, judge_ptr, judge_resolver,
-    judge_secret_key, judge_tls, skipped_blocklist, skipped_ptr,
+    judge_secret_key, judge_smtp_certificate, judge_tls, skipped_blocklist, skipped_ptr,
 };
 use messaging_core::domain::domain_name::{is_fully_qualified, reversed};
 use messaging_core::domain::spf::{Evaluation, Step, evaluate};
@@ -56,7 +56,7 @@ pub struct Host<'a> {
 /// minute.
 pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
     let name = judge_name(host.hostname, host.installation);
-    let (of_names, port25_out, inbound, tls, clock, machine, resolver) = tokio::join!(
+    let (of_names, port25_out, inbound, tls, clock, machine, resolver, certificate) = tokio::join!(
         of_names(host),
         async { judge_port25_out(&outbound(host).await) },
         inbound(host),
@@ -64,10 +64,11 @@ pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
         clock(host),
         machine(host),
         resolver(host),
+        async { judge_smtp_certificate(host.hostname, &host.probe.smtp_certificate(host.hostname).await) },
     );
     let OfNames { address, ptr, spf, blocklist } = of_names;
     let before = [name, address].into_iter().chain(ptr).chain([spf, port25_out, inbound, tls, clock]);
-    before.chain(machine).chain([resolver]).chain(blocklist).collect()
+    before.chain(machine).chain([resolver]).chain(blocklist).chain([certificate]).collect()
 }
 
 /// The addresses of a name, or why there is no answer.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::checkup::{CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact};
+use messaging_core::domain::checkup::{
+    CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
+};
 use messaging_core::ports::HostProbe;
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_engine::{App, Settings};
@@ -38,6 +40,9 @@ impl HostProbe for FakeHost {
     }
     async fn certificate(&self, _: &str, _: &[SocketAddr]) -> CertificateFact {
         CertificateFact::Valid { ends_soon: false }
+    }
+    async fn smtp_certificate(&self, _: &str) -> SmtpCertificateFact {
+        SmtpCertificateFact::Off
     }
     async fn clock_ahead(&self, _: SocketAddr) -> Result<i64, String> {
         self.ahead.clone()
@@ -113,6 +118,8 @@ async fn an_installation_that_is_sound_has_no_fault() {
     secret_key /data/secret.key: ok
     resolver fake: ok
     blocklist 192.0.2.1 at bl.test: ok
+    certificate mx.service.test: skipped
+    fence /data/messaging.db: ok
     dkim acme.test: ok
     return_path acme.test: ok
     dmarc acme.test: ok
@@ -200,7 +207,7 @@ async fn what_was_found_is_shown_for_some_minutes_and_then_looked_at_again() {
     let app = domains.bed.app.clone();
     assert_eq!(app.checks().len(), 0, "metrics do not wait");
     let first = app.checks_within(Duration::from_mins(1)).await;
-    assert_eq!(first.len(), 18);
+    assert_eq!(first.len(), 20);
     let asked = domains.dns.questions();
     assert_eq!(app.checks_within(Duration::from_mins(1)).await, first);
     assert_eq!(app.checks(), first);
@@ -222,7 +229,7 @@ async fn the_owner_of_a_workspace_sees_the_checks() {
     let (domains, _) = sound(0).await;
     let reply = domains.bed.get(&domains.caller, "/system").await;
     assert_eq!(reply.summary(), "200");
-    assert_eq!(reply["checks"].as_array().unwrap().len(), 18);
+    assert_eq!(reply["checks"].as_array().unwrap().len(), 20);
     assert_eq!(reply["checks"][2]["id"], "ptr");
     assert_eq!(reply["checks"][2]["subject"], "192.0.2.1");
 }

@@ -1,0 +1,126 @@
+//! The settings that a running server has, for commands beside it: a file in its data directory, which it keeps locked as
+//! long as it runs.
+//!
+//! So nobody takes what a killed server left for the settings of one that runs.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Database, Settings, SettingsArgs};
+
+/// The file, in the data directory.
+pub(crate) const FILE: &str = "settings.json";
+
+/// What stands in the file.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    settings: SettingsArgs,
+    /// Whether the database is named by a URL with a password, which is written nowhere.
+    hides_database: bool,
+}
+
+/// The settings of a server that runs now.
+#[derive(Debug)]
+pub struct Running {
+    /// As they were given to it; paths are absolute.
+    pub settings: SettingsArgs,
+    /// Whether the server was given a database that is not among them, because its URL has a password.
+    pub hides_database: bool,
+}
+
+/// The file of this process, which is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl InForce {
+    /// Tells others the settings. `None` where another server in the same directory does.
+    pub(crate) fn tell(settings: &Settings) -> io::Result<Option<Self>> {
+        let path = settings.data.join(FILE);
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut given = settings.given.clone().with_absolute_paths();
+        let hides_database = given.database.as_ref().is_some_and(|text| hides(&settings.database, text));
+        if hides_database {
+            given.database = None;
+        }
+        let text = serde_json::to_string_pretty(&Written { settings: given, hides_database })?;
+        file.set_len(0)?;
+        file.write_all(format!("{text}\n").as_bytes())?;
+        Ok(Some(Self { path, _locked: file }))
+    }
+}
+
+impl Drop for InForce {
+    fn drop(&mut self) {
+        // Whoever finds it later finds it without a lock.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether a database is shown otherwise than it was named: then there is a password in the name.
+fn hides(database: &Database, named: &str) -> bool {
+    database.file().is_none() && database.to_string() != named
+}
+
+/// The settings of the server that runs on a data directory; `None` when none does.
+pub fn running(data: &Path) -> Option<Running> {
+    let path = data.join(FILE);
+    let file = File::open(&path).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let Written { settings, hides_database } = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+    Some(Running { settings, hides_database })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(data: &Path, more: &str) -> Settings {
+        let text = format!("data = {data:?}\n{more}");
+        toml::from_str::<SettingsArgs>(&text).unwrap().complete().unwrap()
+    }
+
+    #[test]
+    fn settings_are_told_as_long_as_the_server_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        assert!(running(data).is_none());
+        let given = settings(data, "hostname = \"mx.test\"\ntrusted_proxy = [\"10.0.0.0/8\"]\nlog_format = \"json\"");
+        let told = InForce::tell(&given).unwrap().unwrap();
+        let found = running(data).unwrap();
+        assert_eq!(found.settings, given.given);
+        assert!(!found.hides_database);
+        assert!(InForce::tell(&given).unwrap().is_none(), "another server in the same directory");
+        drop(told);
+        assert!(running(data).is_none());
+        // What a killed server left.
+        fs::write(data.join(FILE), "{\"settings\":{},\"hides_database\":false}").unwrap();
+        assert!(running(data).is_none());
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_password_in_a_url_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let given = settings(directory.path(), "database = \"postgres://me:s3cret@db.test/messaging\"");
+        let _told = InForce::tell(&given).unwrap().unwrap();
+        let found = running(directory.path()).unwrap();
+        assert!(found.hides_database && found.settings.database.is_none());
+        assert!(!fs::read_to_string(directory.path().join(FILE)).unwrap().contains("s3cret"));
+        let open = settings(directory.path(), "database = \"postgres://me@db.test/messaging\"");
+        assert!(!hides(&open.database, "postgres://me@db.test/messaging"));
+    }
+}
