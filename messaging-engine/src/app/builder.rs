@@ -152,7 +152,6 @@ impl Builder {
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
         let metrics = Arc::new(Metrics::new());
-        let lookups = Lookups::new(&self.store);
         self.store.observe(Arc::clone(&metrics) as Arc<dyn CommitObserver>);
         let shared = Arc::new_cyclic(|shared| Shared {
             store: self.store,
@@ -169,7 +168,7 @@ impl Builder {
             link_key: LinkKey::new(self.secret_key.as_bytes()),
             cursor_key: CursorKey::new(self.secret_key.as_bytes()),
             ids: IdSource::default(),
-            lookups,
+            lookups: Lookups::new(),
             known_urls: KnownUrls::default(),
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),

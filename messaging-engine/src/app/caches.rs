@@ -14,7 +14,6 @@ use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{AutomationId, CampaignId, TemplateId, UserId, WorkspaceId};
-use messaging_core::ports::Store;
 use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
@@ -73,23 +72,23 @@ impl Provider {
 }
 
 impl Lookups {
-    pub(crate) fn new(store: &Arc<dyn Store>) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            keys: Cache::new(store),
-            sessions: Cache::new(store),
-            roles: Cache::new(store),
-            workspaces: Cache::new(store),
-            domains: Cache::new(store),
-            providers: Cache::new(store),
-            fields: Cache::new(store),
-            has_contacts: Cache::new(store),
-            segment_read_mask: Cache::new(store),
-            templates: Cache::new(store),
-            campaigns: Cache::new(store),
-            campaign_templates: Cache::new(store),
-            automation_plans: Cache::new(store),
-            listeners: Cache::new(store),
-            name: Cache::new(store),
+            keys: Cache::new(),
+            sessions: Cache::new(),
+            roles: Cache::new(),
+            workspaces: Cache::new(),
+            domains: Cache::new(),
+            providers: Cache::new(),
+            fields: Cache::new(),
+            has_contacts: Cache::new(),
+            segment_read_mask: Cache::new(),
+            templates: Cache::new(),
+            campaigns: Cache::new(),
+            campaign_templates: Cache::new(),
+            automation_plans: Cache::new(),
+            listeners: Cache::new(),
+            name: Cache::new(),
         }
     }
 
@@ -113,8 +112,7 @@ impl Lookups {
             self.fields.clear();
         }
         if topics.contains(Topic::Contacts) {
-            // Who has contacts has them still, or pays for one more look.
-            self.has_contacts.forget(|has| !has);
+            self.has_contacts.clear();
         }
         if topics.contains(Topic::Segments) || topics.contains(Topic::Automations) {
             self.segment_read_mask.clear();

@@ -25,7 +25,6 @@ mod erased_copies;
 mod events;
 mod exchangers;
 mod fallbacks;
-mod far_database;
 mod fence;
 mod idempotency;
 mod imports;
