@@ -173,10 +173,6 @@ impl Store for PostgresStore {
         self.teller.subscribe()
     }
 
-    fn hears_all(&self) -> bool {
-        self.teller.hears_all()
-    }
-
     fn clock_offset_ms(&self) -> i64 {
         self.membership.offset_ms()
     }

@@ -195,13 +195,6 @@ pub trait Store:
     /// A store on one file tells of others' commits within half a second.
     fn news(&self) -> watch::Receiver<News>;
 
-    /// Whether, as far as can be known, everything was told by [`Store::news`] that others committed more than a second ago:
-    /// then what is remembered may be believed for longer. Costs an atomic load or a lock. False where news may be late
-    /// without anybody's knowing.
-    fn hears_all(&self) -> bool {
-        false
-    }
-
     /// By how many milliseconds the store's clock is ahead of this process's, as it was last measured; negative when it
     /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
     /// due times and dates are comparable. A store within the process has its clock: 0.

@@ -4,7 +4,7 @@
 //! was committed, every [`GATHER`] at most. News may be lost: what is remembered expires, and due work is looked for.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
@@ -29,13 +29,10 @@ const GATHER: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// How often it is asked whether the other end of the connection is there, on which there may be nothing to hear.
-const ASK_EVERY: Duration = Duration::from_millis(250);
+const ASK_EVERY: Duration = Duration::from_secs(2);
 
 /// How long it may take to say so.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Whoever asked so lately, and was answered, has heard all that was told before.
-const HEARS_ALL_FOR: Duration = Duration::from_secs(1);
 
 /// The bit after those of the topics: places are free, or have another owner.
 const PLACES: u32 = 1 << 31;
@@ -51,8 +48,6 @@ pub(super) struct Teller {
     /// What this process is called, so that it does not listen to itself.
     name: String,
     line: Arc<Line>,
-    /// What was told before this has been heard.
-    heard_up_to: Mutex<Option<Instant>>,
     /// Somebody else says that places are free.
     pub(super) places: Notify,
 }
@@ -78,19 +73,12 @@ impl Teller {
             wake: Notify::new(),
             name,
             line,
-            heard_up_to: Mutex::default(),
             places: Notify::new(),
         }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<News> {
         self.here.subscribe()
-    }
-
-    /// Whether everything was heard that was told a while ago.
-    pub(super) fn hears_all(&self) -> bool {
-        let heard_up_to = *self.heard_up_to.lock().unwrap_or_else(PoisonError::into_inner);
-        heard_up_to.is_some_and(|at| at.elapsed() < HEARS_ALL_FOR)
     }
 
     /// Tells those who listen in this process.
@@ -157,17 +145,13 @@ impl Teller {
         let listening = async {
             let mut sql = format!("LISTEN {CHANNEL}");
             let mut has_missed = is_again;
-            let mut asked_at = Instant::now();
             while let Ok(Ok(())) = timeout(PATIENCE, client.batch_execute(&sql)).await {
                 // Whatever was told while nobody listened.
                 if std::mem::take(&mut has_missed) {
                     self.tell_here(Topics::ALL);
                 }
-                // What was told before it was asked has arrived before the answer.
-                *self.heard_up_to.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at);
                 tokio::time::sleep(ASK_EVERY).await;
                 sql.clear();
-                asked_at = Instant::now();
             }
         };
         tokio::select! {

@@ -83,11 +83,6 @@ async fn whoever_asks_a_database_that_is_cut_off_hears_of_it_in_time() {
     let store = open(&url(&database, &[&proxy])).await.unwrap();
     goes_on(&store).await;
     for passage in [Passage::Silent, Passage::Deaf] {
-        let began = Instant::now();
-        while !store.hears_all() {
-            assert!(began.elapsed() < ANSWERED, "it does not know that it hears what others do");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
         proxy.set(passage).await;
         for _ in 0..2 {
             let (read, snapshot, ping, commit, claimed) = tokio::join!(
@@ -103,7 +98,6 @@ async fn whoever_asks_a_database_that_is_cut_off_hears_of_it_in_time() {
             let Err(CommitError::Store(error)) = commit else { panic!("it cannot be committed: {commit:?}") };
             assert!(matches!(error, StoreError::Unavailable | StoreError::OutcomeUnknown), "{error:?}");
         }
-        assert!(!store.hears_all(), "others may have done something");
         proxy.set(Passage::Open).await;
         let took = goes_on(&store).await;
         assert!(took < ANSWERED, "{took:?}");
