@@ -13,6 +13,7 @@ pub(crate) mod call_node;
 pub mod cancel_waiting;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;
+pub mod delete_workspace;
 pub(crate) mod drain_webhook;
 pub(crate) mod erase_contact;
 pub(crate) mod follow_changes;

@@ -73,6 +73,7 @@ mod verification;
 mod waking;
 mod webhooks;
 mod write_connection;
+mod workspace_end;
 mod writer;
 
 use std::fs::File;
