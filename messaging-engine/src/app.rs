@@ -17,7 +17,7 @@ pub(crate) mod compiled_texts;
 mod concurrency_limiter;
 pub(crate) mod domain_looks;
 pub(crate) mod ending_workspaces;
-mod event_signal;
+pub(crate) mod event_signal;
 pub(crate) mod fence;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;

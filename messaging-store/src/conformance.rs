@@ -347,7 +347,7 @@ macro_rules! race_tests {
 macro_rules! blob_conformance_tests {
     ($open:path) => {
         $crate::port_tests! { $open; blobs: bytes_come_back, removed_blobs_are_gone, pending_blobs_are_found_until_kept,
-        old_blobs_are_found_oldest_first, other_workspaces_are_not_there; }
+        old_blobs_are_found_oldest_first, blobs_of_a_workspace_are_found, other_workspaces_are_not_there; }
     };
 }
 
@@ -356,7 +356,7 @@ macro_rules! blob_conformance_tests {
 macro_rules! upload_conformance_tests {
     ($open:path) => {
         $crate::port_tests! { $open; uploads: a_file_is_read_once_it_is_kept, files_of_an_import_do_not_meet,
-        removed_files_are_gone, other_workspaces_are_not_there; }
+        removed_files_are_gone, files_of_a_workspace_are_found, other_workspaces_are_not_there; }
     };
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct Owned {
     /// What removes a page on SQLite; empty where the store has no such table. The rows that the last one touches count.
     pub(crate) sqlite: &'static [&'static str],
     /// The same on PostgreSQL.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the store is not built"))]
     pub(crate) postgres: &'static [&'static str],
 }
 
@@ -112,8 +113,12 @@ macro_rules! lane {
     };
 }
 
-/// Whether there are jobs of a workspace, whose id is `$1` as text.
+/// Whether there are jobs of a workspace on SQLite, whose id is `$1` as text.
 pub(crate) const HAS_JOBS: &str = concat!("SELECT 1 FROM jobs WHERE ", lane!(), " LIMIT 1");
+
+/// The same on PostgreSQL as a statement that fails where there are some.
+#[cfg(feature = "postgres")]
+pub(crate) const EXPECT_NO_JOBS: &str = concat!("SELECT expect_rows((SELECT count(*) FROM jobs WHERE ", lane!(), "), 0)");
 
 /// The jobs of a workspace on SQLite, whose id is `$1` as text; a store leaves those alone that are claimed.
 pub(crate) const JOBS: &str = concat!("SELECT lane, due_at, id FROM jobs WHERE ", lane!());

@@ -54,7 +54,7 @@ pub(super) async fn delete_workspace(
     flags: &DeleteWorkspace,
     output: Output,
 ) -> Result<(), Failure> {
-    let id = flags.id.parse().map_err(|_| Failure::usage("--id is not a workspace id"))?;
+    let id = flags.id.parse::<WorkspaceId>().map_err(|_| Failure::usage("--id is not a workspace id"))?;
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;

@@ -28,7 +28,7 @@ impl EndingWorkspaces {
         let load = async {
             let found: Arc<HashSet<_>> = Arc::new(store.ending_workspaces().await?.into_iter().collect());
             *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&found);
-            Ok(Some(found))
+            Ok::<_, StoreError>(Some(found))
         };
         Ok(self.looked_up.get(&(), now, load).await?.unwrap_or_default())
     }

@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::delete_workspace::DeleteWorkspace;
 
-/// The state that is told of a workspace under deletion.
-const UNDER_DELETION: &str = "the workspace is under deletion";
+/// Said of what a workspace under deletion does not take.
+const UNDER_DELETION: &str = "the workspace is under deletion and takes nothing unless an owner restores it";
 
 impl App {
     /// The workspaces under deletion, as of the last second.
@@ -35,7 +35,7 @@ impl App {
         let stored = self.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
         match stored.record.end {
             Some(end) if end.removing_since.is_some() => Err(Error::NotFound),
-            Some(_) if !reads => Err(Error::InvalidState { status: UNDER_DELETION, allowed: &[] }),
+            Some(_) if !reads => Err(Error::AccountState(UNDER_DELETION)),
             Some(_) | None => Ok(()),
         }
     }

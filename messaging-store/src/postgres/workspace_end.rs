@@ -9,7 +9,7 @@ use super::query::{Params, params};
 use super::row::{id, sql_limit, uuid};
 use super::sweep::{begin_undurably, end as end_transaction};
 use super::transaction::Transaction;
-use crate::workspace_rows::{By, HAS_JOBS, LAST, OWNED};
+use crate::workspace_rows::{By, EXPECT_NO_JOBS, LAST, OWNED};
 
 /// Keeps with a workspace that is written whether it is under deletion.
 pub(super) fn put(transaction: &mut Transaction, workspace: &Workspace) {
@@ -32,7 +32,7 @@ pub(super) fn end(transaction: &mut Transaction, workspace: WorkspaceId) {
     const NUMBER: &str = "UPDATE workspace_numbers SET read_mask = 0 WHERE workspace = $1";
     transaction.run(NUMBER, params![uuid(workspace)]);
     // A job that came late.
-    transaction.run_exactly(0, HAS_JOBS, params![workspace.to_string()]);
+    transaction.run(EXPECT_NO_JOBS, params![workspace.to_string()]);
     for sql in LAST {
         transaction.run_one(sql, params![uuid(workspace)]);
     }

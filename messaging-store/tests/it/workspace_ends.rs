@@ -9,7 +9,7 @@ use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, WorkspaceId};
-use messaging_core::ports::store::{Claim, Store};
+use messaging_core::ports::store::{Claim, Jobs as _, Store};
 use messaging_core::time::Monotonic;
 use messaging_store::conformance::cluster::Database;
 use messaging_store::conformance::put;
