@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 
 pub(crate) mod call_node;
 pub mod cancel_waiting;
+pub mod delete_workspace;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;
-pub mod delete_workspace;
 pub(crate) mod drain_webhook;
 pub(crate) mod erase_contact;
 pub(crate) mod follow_changes;

@@ -72,8 +72,8 @@ mod urls;
 mod verification;
 mod waking;
 mod webhooks;
-mod write_connection;
 mod workspace_end;
+mod write_connection;
 mod writer;
 
 use std::fs::File;

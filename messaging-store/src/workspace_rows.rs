@@ -29,13 +29,33 @@ pub(crate) struct Owned {
 
 macro_rules! sqlite {
     ($table:literal, $key:literal, $which:expr) => {
-        &[concat!("DELETE FROM ", $table, " WHERE (", $key, ") IN (SELECT ", $key, " FROM ", $table, " WHERE ", $which, " LIMIT $2)")]
+        &[concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE (",
+            $key,
+            ") IN (SELECT ",
+            $key,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $which,
+            " LIMIT $2)"
+        )]
     };
 }
 
 macro_rules! postgres {
     ($table:literal, $which:expr) => {
-        &[concat!("DELETE FROM ", $table, " WHERE ctid = ANY (ARRAY (SELECT ctid FROM ", $table, " WHERE ", $which, " LIMIT $2))")]
+        &[concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE ctid = ANY (ARRAY (SELECT ctid FROM ",
+            $table,
+            " WHERE ",
+            $which,
+            " LIMIT $2))"
+        )]
     };
 }
 
@@ -49,7 +69,12 @@ macro_rules! both {
 /// The same, found by the text of the id.
 macro_rules! by_text {
     ($table:literal, $key:literal, $which:expr) => {
-        Owned { table: $table, by: By::Text, sqlite: sqlite!($table, $key, $which), postgres: postgres!($table, $which) }
+        Owned {
+            table: $table,
+            by: By::Text,
+            sqlite: sqlite!($table, $key, $which),
+            postgres: postgres!($table, $which),
+        }
     };
 }
 
@@ -93,7 +118,9 @@ macro_rules! through {
 macro_rules! through_number {
     ($column:literal, $parent:literal) => {
         concat!(
-            $column, " IN (SELECT n FROM ", $parent,
+            $column,
+            " IN (SELECT n FROM ",
+            $parent,
             " WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))"
         )
     };
@@ -118,7 +145,8 @@ pub(crate) const HAS_JOBS: &str = concat!("SELECT 1 FROM jobs WHERE ", lane!(), 
 
 /// The same on PostgreSQL as a statement that fails where there are some.
 #[cfg(feature = "postgres")]
-pub(crate) const EXPECT_NO_JOBS: &str = concat!("SELECT expect_rows((SELECT count(*) FROM jobs WHERE ", lane!(), "), 0)");
+pub(crate) const EXPECT_NO_JOBS: &str =
+    concat!("SELECT expect_rows((SELECT count(*) FROM jobs WHERE ", lane!(), "), 0)");
 
 /// The jobs of a workspace on SQLite, whose id is `$1` as text; a store leaves those alone that are claimed.
 pub(crate) const JOBS: &str = concat!("SELECT lane, due_at, id FROM jobs WHERE ", lane!());
@@ -134,7 +162,8 @@ pub(crate) const EMPTY_LANES: &str = concat!(
 macro_rules! left_alone {
     ($user:literal) => {
         concat!(
-            "doc LIKE '%\"created_by\":\"' || $1 || '\"%' AND NOT EXISTS (SELECT 1 FROM members WHERE members.", $user,
+            "doc LIKE '%\"created_by\":\"' || $1 || '\"%' AND NOT EXISTS (SELECT 1 FROM members WHERE members.",
+            $user,
             " = users.id)"
         )
     };
@@ -161,7 +190,11 @@ pub(crate) const OWNED: &[Owned] = &[
         sqlite: sqlite!("users", "id", left_alone!("user")),
         postgres: postgres!("users", left_alone!("user_id")),
     },
-    both!("replies", "key, credential, route", concat!("credential = $1 OR ", through!("credential", "id", "api_keys"))),
+    both!(
+        "replies",
+        "key, credential, route",
+        concat!("credential = $1 OR ", through!("credential", "id", "api_keys"))
+    ),
     by_text!("replies", "key, credential, route", "route LIKE '%' || $1 || '%'"),
     both!("api_key_uses", "id", through!("id", "id", "api_keys")),
     both!("api_keys", "workspace, id", workspace!()),

@@ -266,7 +266,8 @@ fn a_workspace_and_its_owner_are_deleted() {
     for name in ["ann", "ben"] {
         admin(data, &["create-user", "--email", &format!("{name}@example.com")]).expect(0);
     }
-    let workspace = |name| admin(data, &["create-workspace", "--name", name, "--owner", "ann@example.com"]).expect(0).json();
+    let workspace =
+        |name| admin(data, &["create-workspace", "--name", name, "--owner", "ann@example.com"]).expect(0).json();
     let acme = workspace("Acme");
     let id = acme["id"].as_str().unwrap();
     let refused = admin(data, &["delete-user", "--email", "ann@example.com"]).expect(1).json();

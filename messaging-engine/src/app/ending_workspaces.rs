@@ -24,7 +24,11 @@ impl EndingWorkspaces {
     }
 
     /// The set, at most a second old.
-    pub(crate) async fn look(&self, store: &dyn Store, now: Timestamp) -> Result<Arc<HashSet<WorkspaceId>>, StoreError> {
+    pub(crate) async fn look(
+        &self,
+        store: &dyn Store,
+        now: Timestamp,
+    ) -> Result<Arc<HashSet<WorkspaceId>>, StoreError> {
         let load = async {
             let found: Arc<HashSet<_>> = Arc::new(store.ending_workspaces().await?.into_iter().collect());
             *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&found);

@@ -196,7 +196,10 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
     let email = bed.get(&owner, "/auth/me").await["user"]["email"].as_str().unwrap().to_owned();
     let refused = admin::delete_user(&bed.app, &email).await.unwrap_err();
     let told = format!("{refused:?}");
-    assert!(told.contains("Acme") && told.contains(&workspace.to_string()) && told.contains("delete-workspace"), "{told}");
+    assert!(
+        told.contains("Acme") && told.contains(&workspace.to_string()) && told.contains("delete-workspace"),
+        "{told}"
+    );
     bed.member(workspace, "second@acme.com", "owner").await;
     let removed = admin::delete_user(&bed.app, &email).await.unwrap();
     assert_eq!(removed.email, email);

@@ -69,8 +69,8 @@ pub mod prelude {
         Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
         Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
         EventLog, Imports, Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks,
-        RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor,
-        StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
+        RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
+        StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};

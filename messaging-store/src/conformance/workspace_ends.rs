@@ -51,8 +51,11 @@ pub async fn a_workspace_is_removed_alone_and_its_id_stays_taken(store: &dyn Sto
         put(store, [Write::PutWorkspace(one.clone(), Expect::Absent)]).await;
         let (_, _, join) = joined(one.id, Role::Owner);
         put(store, join).await;
-        put(store, [Write::put_contact(contact(one.id), Expect::Absent), Write::PutApiKey(key(one.id), Expect::Absent)])
-            .await;
+        put(
+            store,
+            [Write::put_contact(contact(one.id), Expect::Absent), Write::PutApiKey(key(one.id), Expect::Absent)],
+        )
+        .await;
         for _ in 0..5 {
             put(store, [insert(&bare_message(one.id))]).await;
         }

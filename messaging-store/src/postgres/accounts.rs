@@ -41,10 +41,8 @@ pub(super) fn delete_user(transaction: &mut Transaction, user: UserId, revision:
         transaction.run(sql, params![uuid(user)]);
     }
     transaction.run("DELETE FROM tickets WHERE doc::json ->> 'user_id' = $1", params![user.to_string()]);
-    transaction.run_one(
-        "DELETE FROM users WHERE id = $1 AND revision = $2",
-        params![uuid(user), revision_param(revision)],
-    );
+    transaction
+        .run_one("DELETE FROM users WHERE id = $1 AND revision = $2", params![uuid(user), revision_param(revision)]);
 }
 
 pub(super) fn put_session(transaction: &mut Transaction, session: &Session) -> Result<(), Fault> {

@@ -20,9 +20,11 @@ pub(super) fn put(connection: &Connection, workspace: &Workspace) -> Result<(), 
     const FORGET: &str = "DELETE FROM ending_workspaces WHERE workspace = ?1 AND state < 2";
     let workspace_id = workspace.id.to_bytes();
     match workspace.end {
-        Some(end) => connection
-            .prepare_cached(PUT)?
-            .execute(params![workspace_id, end.deletes_at.as_millis(), end.removing_since.is_some()])?,
+        Some(end) => connection.prepare_cached(PUT)?.execute(params![
+            workspace_id,
+            end.deletes_at.as_millis(),
+            end.removing_since.is_some()
+        ])?,
         None => connection.prepare_cached(FORGET)?.execute([workspace_id])?,
     };
     Ok(())
@@ -116,7 +118,8 @@ fn remove_jobs(
     for (lane, due_at, job) in &free {
         delete.execute(params![lane, due_at, job])?;
     }
-    let lanes: Vec<String> = many(connection, EMPTY_LANES, params![workspace, sql_limit(limit)], |row| Ok(row.get(0)?))?;
+    let lanes: Vec<String> =
+        many(connection, EMPTY_LANES, params![workspace, sql_limit(limit)], |row| Ok(row.get(0)?))?;
     for lane in &lanes {
         index.let_go(connection, lane)?;
     }

@@ -24,13 +24,32 @@ use crate::moving::{Filled, moved, path};
 const TOMBSTONES: [&str; 2] = ["ending_workspaces", "workspace_numbers"];
 /// Tables that are not filled here: of the installation, or written by the store itself.
 const NOT_FILLED: &[&str] = &[
-    "automation_note_number", "ending_workspaces", "health_probe", "installation", "jobs", "lanes", "refinery_schema_history",
-    "sign_in_failures", "sqlite_sequence", "users", "workspace_numbers", "workspaces",
+    "automation_note_number",
+    "ending_workspaces",
+    "health_probe",
+    "installation",
+    "jobs",
+    "lanes",
+    "refinery_schema_history",
+    "sign_in_failures",
+    "sqlite_sequence",
+    "users",
+    "workspace_numbers",
+    "workspaces",
 ];
 /// Tables that others name rows of, before those.
 const PARENTS: &[&str] = &[
-    "api_keys", "automations", "automation_nodes", "campaigns", "event_names", "imports", "lists", "message_contents", "segments",
-    "tags", "webhooks",
+    "api_keys",
+    "automations",
+    "automation_nodes",
+    "campaigns",
+    "event_names",
+    "imports",
+    "lists",
+    "message_contents",
+    "segments",
+    "tags",
+    "webhooks",
 ];
 
 fn lane(workspace: WorkspaceId, class: JobClass) -> Write {
@@ -185,7 +204,8 @@ async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
     let filled = Box::pin(Filled::new()).await;
     let (home, other) = (filled.workspace, workspace());
     put(&filled.store, [Write::PutWorkspace(other.clone(), Expect::Absent)]).await;
-    put(&filled.store, [Write::PutList(messaging_store::conformance::sample::contact_list(other.id), Expect::Absent)]).await;
+    put(&filled.store, [Write::PutList(messaging_store::conformance::sample::contact_list(other.id), Expect::Absent)])
+        .await;
     for class in JobClass::ALL {
         put(&filled.store, [lane(home, class), lane(other.id, class)]).await;
     }
@@ -200,7 +220,7 @@ async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
 
     let store = SqliteStore::open(SqliteOptions::new(&file)).unwrap();
     // A lane whose jobs are left alone is parked, and goes as well.
-    let mut claim = Claim::new(at(10), Monotonic::from_millis(0), Duration::from_secs(60));
+    let mut claim = Claim::new(at(10), Monotonic::new(Duration::ZERO), Duration::from_secs(60));
     claim.withheld = &["sms"];
     assert_eq!(store.claim(claim).await.unwrap().iter().filter(|job| job.handle.lane.resource() == "sms").count(), 0);
     begin(&store, home).await;
@@ -250,7 +270,8 @@ async fn of_a_removed_workspace_no_row_is_left_on_postgres() {
 
     let (client, connection) = tokio_postgres::connect(&target.url, tokio_postgres::NoTls).await.unwrap();
     let connected = tokio::spawn(connection);
-    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'";
+    let sql =
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'";
     let tables: Vec<String> = client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
     assert!(tables.len() > 70, "{}", tables.len());
     let hexadecimal = hexadecimal(&home.to_bytes());

@@ -61,13 +61,15 @@ impl Place {
         let tenant = Tenant { id, key };
         let contacts = format!("/v1/workspaces/{}/contacts/bulk", tenant.id);
         for first in (0..CONTACTS).step_by(BULK) {
-            let people: Vec<_> = (first..first + BULK).map(|n| json!({"email": format!("c{n}@{domain}"), "tags": ["t"]})).collect();
+            let people: Vec<_> =
+                (first..first + BULK).map(|n| json!({"email": format!("c{n}@{domain}"), "tags": ["t"]})).collect();
             assert_eq!(tenant.post(server, &contacts, &json!({"contacts": people})).0, 200);
         }
         let channel = format!("/v1/workspaces/{}/channels/sms", tenant.id);
         assert_eq!(server.request("PUT", &channel, &tenant.key, &json!({"provider": "sandbox", "config": {}})).0, 200);
         for first in (0..MESSAGES).step_by(BATCH) {
-            let text = |n: usize| json!({"channel": "sms", "to": format!("+4790{n:06}"), "text": format!("for {domain}")});
+            let text =
+                |n: usize| json!({"channel": "sms", "to": format!("+4790{n:06}"), "text": format!("for {domain}")});
             let messages: Vec<_> = (first..first + BATCH).map(text).collect();
             let (status, answer) = tenant.post(server, "/v1/messages/batch", &json!({"messages": messages}));
             assert_eq!((status, &answer["failed"]), (202, &json!(0)), "{answer}");
@@ -144,7 +146,8 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
     let (mut killed, mut removed) = (0, Vec::new());
     for round in 0..rounds() {
         let flags = place.flags();
-        let mut child = program().args(["admin", "delete-workspace", "--id", &doomed.id, "--now"]).args(&flags).spawn().unwrap();
+        let mut child =
+            program().args(["admin", "delete-workspace", "--id", &doomed.id, "--now"]).args(&flags).spawn().unwrap();
         let_a_moment_pass();
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
@@ -193,7 +196,8 @@ fn a_removal_on_postgres_is_finished_whatever_node_is_killed() {
     let more: Vec<String> = more.map(ToOwned::to_owned).to_vec();
     let place = Place { data: directory(), more: more[..4].to_vec() };
     let nodes = [directory(), directory()];
-    let start = |node: usize| Server::start("serve", nodes[node].path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
+    let start =
+        |node: usize| Server::start("serve", nodes[node].path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
     let server = Server::start("dev", place.data.path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
     let (kept, doomed) = (place.tenant(&server, "Kept", "kept.example"), place.tenant(&server, "Gone", GONE));
     let all_done = || kept.shown(&server)[1].as_array().unwrap().iter().all(|message| message["status"] == "delivered");
