@@ -302,8 +302,8 @@ pub(crate) const OWNED: &[Owned] = &[
 
 /// What ends the removal, in one transaction: the workspace itself. `$1` is its id.
 pub(crate) const LAST: &[&str] = &[
-    "DELETE FROM workspaces WHERE id = $1",
     "UPDATE ending_workspaces SET state = 2 WHERE workspace = $1 AND state = 1",
+    "DELETE FROM workspaces WHERE id = $1",
 ];
 
 #[cfg(test)]

@@ -38,11 +38,10 @@ pub(super) fn end(connection: &Connection, workspace: WorkspaceId) -> Result<(),
         return Err(Fault::Conflict);
     }
     connection.prepare_cached(NUMBER)?.execute([workspace.to_bytes()])?;
-    let mut touched = 0;
     for sql in LAST {
-        touched = connection.prepare_cached(sql)?.execute([workspace.to_bytes()])?;
+        expect_one(connection.prepare_cached(sql)?.execute([workspace.to_bytes()])?)?;
     }
-    expect_one(touched)
+    Ok(())
 }
 
 pub(super) async fn ending(store: &SqliteStore) -> Result<Vec<WorkspaceId>, StoreError> {

@@ -109,7 +109,7 @@ impl<'a> Fill<'a> {
         let values: Vec<Value> = columns.iter().map(|(name, kind)| self.value(table, name, kind)).collect();
         let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let marks = vec!["?"; names.len()].join(", ");
-        let sql = format!("INSERT INTO {table} ({}) VALUES ({marks})", names.join(", "));
+        let sql = format!("INSERT OR REPLACE INTO {table} ({}) VALUES ({marks})", names.join(", "));
         self.connection.execute(&sql, params_from_iter(&values)).unwrap_or_else(|error| panic!("{table}: {error}"));
         values
     }
