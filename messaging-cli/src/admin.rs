@@ -1,5 +1,6 @@
 //! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
 
+mod deletion;
 #[cfg(feature = "postgres")]
 mod moving;
 mod quarantine;
@@ -33,6 +34,8 @@ const EXAMPLES: &str = "Examples:
   messaging admin list-users --all --json | jq -r '.data[].email'
   messaging admin login-link --email ann@example.com
   messaging admin set-operator --email ann@example.com
+  messaging admin delete-workspace --id wsp_… --now
+  messaging admin delete-user --email ann@example.com
   messaging admin verify --data ./messaging-data
   messaging admin quarantine release --all
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
@@ -50,6 +53,11 @@ enum Admin {
     CreateKey(CreateKey),
     /// Revoke an API key; a running server notices within a second
     RevokeKey(RevokeKey),
+    /// Delete a workspace with everything in it: in seven days, or --now
+    #[command(after_help = deletion::HELP)]
+    DeleteWorkspace(deletion::DeleteWorkspace),
+    /// Remove a user with their password, sessions and memberships; what they did keeps their name
+    DeleteUser(deletion::DeleteUser),
     /// List the API keys of a workspace, revoked ones included
     ListKeys(ListKeys),
     /// List the workspaces of the installation
@@ -278,6 +286,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         if let Admin::Resume(flags) = &admin {
             return resume(matches, flags, output).await;
         }
+        if let Admin::DeleteWorkspace(flags) = &admin {
+            return deletion::delete_workspace(matches, flags, output).await;
+        }
         #[cfg(feature = "postgres")]
         if let Admin::Move(flags) = &admin {
             return moving::carry_out(flags, output).await;
@@ -329,7 +340,8 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
-        Admin::Resume(_) => Err(Failure::usage("resume opens the database itself")),
+        Admin::DeleteUser(user) => output.resource(&admin::delete_user(app, &user.email).await.map_err(refused)?),
+        Admin::Resume(_) | Admin::DeleteWorkspace(_) => Err(Failure::usage("the command opens the database itself")),
         #[cfg(feature = "postgres")]
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),

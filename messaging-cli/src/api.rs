@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 use http::Method;
+use serde_json::json;
 
 use crate::arguments;
 use crate::automations;
@@ -16,6 +17,14 @@ use crate::output::{self, Output};
 use crate::request::Request;
 use crate::target::{self, Target};
 use crate::{templates, terminal, watch};
+
+/// The operation that wants the name of what it deletes.
+const DELETE_WORKSPACE: &str = "deleteWorkspace";
+/// Its body where no name was given.
+const NO_NAME: &[u8] = b"{}";
+/// Asks for the name.
+const NAME_TO_DELETE: &str = "In seven days the workspace is removed with everything in it; until then `messaging workspace \
+    restore` takes that back. Its name: ";
 
 /// Carries out the operation that the command line names.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
@@ -44,9 +53,11 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         return target::block_on(listen::run(matches, output))?;
     }
     let endpoint = operation::endpoint(&words).expect("the tree is made of the operations");
-    let request = Request::read(endpoint, matches)?;
+    let mut request = Request::read(endpoint, matches)?;
     let has = |flag: &str| matches.try_get_one::<bool>(flag).ok().flatten().copied().unwrap_or(false);
-    if (endpoint.method)() == Method::DELETE && !has(arguments::YES) {
+    if endpoint.id == DELETE_WORKSPACE && request.body == NO_NAME && terminal::has_somebody() {
+        request.body = json!({"name": terminal::ask(NAME_TO_DELETE)?}).to_string().into();
+    } else if (endpoint.method)() == Method::DELETE && !has(arguments::YES) {
         let named: Vec<_> = request.path.iter().map(|(_, id)| output::plain_text(id)).collect();
         terminal::confirm(&format!("{}: {}?", endpoint.summary, named.join(" ")))?;
     }

@@ -137,6 +137,8 @@ pub enum Write {
     PutFence(Option<Fence>, Option<Fence>),
     /// Creates or replaces a user. The email is unique.
     PutUser(User, Expect),
+    /// Removes a user with their sessions, tickets and memberships. A conflict when the user changed since.
+    DeleteUser(UserId, u32),
     /// Opens a session.
     PutSession(Session),
     /// Ends a session; no conflict when it is gone already.
@@ -152,8 +154,10 @@ pub enum Write {
     CountSignIn(SignInAttempt),
     /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
     ForgetSignIns(SignInAttempt),
-    /// Creates or replaces a workspace.
+    /// Creates or replaces a workspace. A conflict when it is to be created under the id of one that was deleted.
     PutWorkspace(Workspace, Expect),
+    /// Ends the removal of a workspace: of it nothing stays but that its id is taken. A conflict when it is not being removed.
+    EndWorkspace(WorkspaceId),
     /// Creates or replaces a membership.
     PutMember(Member, Expect),
     /// Ends a membership; no conflict when it is gone already.
@@ -400,6 +404,8 @@ impl Write {
                 | Self::TouchSession(..)
                 | Self::TakeTicket(..)
                 | Self::DeleteMember(..)
+                | Self::DeleteUser(..)
+                | Self::EndWorkspace(..)
                 | Self::TouchApiKey(..)
                 | Self::PutInstallationName(..)
                 | Self::PutFence(..)

@@ -5,6 +5,7 @@
 //! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
 
 mod accounts;
+mod deletion;
 mod quarantine;
 mod verify;
 
@@ -43,6 +44,7 @@ use crate::ops::{Page, PageQuery};
 use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
+pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
 };
@@ -393,6 +395,7 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
         name: name.to_owned(),
         timezone: "UTC".to_owned(),
         opt_out_keywords: Vec::new(),
+        end: None,
         created_at: now,
     };
     let member = Member::active(workspace.id, owner, Role::Owner, now);

@@ -16,6 +16,7 @@ pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
 mod concurrency_limiter;
 pub(crate) mod domain_looks;
+pub(crate) mod ending_workspaces;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
 pub(crate) mod heavy_work;
@@ -317,6 +318,11 @@ impl App {
     /// loads; asked right before.
     pub(crate) fn may_send(&self) -> bool {
         self.store().health().takes_work() && !self.0.fence.is_up()
+    }
+
+    /// The same for what leaves a workspace, which may be under deletion.
+    pub(crate) fn may_send_from(&self, workspace: WorkspaceId) -> bool {
+        self.may_send() && !self.lookups().ending_workspaces.contains(workspace)
     }
 
     /// Looks whether the installation is fenced. An application that was built on a runtime hears of that by itself.

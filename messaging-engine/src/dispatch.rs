@@ -44,7 +44,9 @@ impl App {
     ) -> Result<Admitted<'_>, Error> {
         let in_path = if endpoint.is_in_workspace() { parameter(path, WORKSPACE) } else { None };
         let (caller, workspace) = self.admit_caller(caller, endpoint.access, in_path, in_header).await?;
-        Ok(Admitted { app: self, endpoint, caller, workspace })
+        let admitted = Admitted { app: self, endpoint, caller, workspace };
+        admitted.refuse_at_the_end().await?;
+        Ok(admitted)
     }
 
     /// Begins a call of an operation, to be finished by [`Run::by`]:
@@ -147,9 +149,21 @@ impl Admitted<'_> {
 
     /// Decodes, runs and commits; again when the data changed meanwhile.
     pub async fn run(&self, request: Request<'_>) -> Result<Answer, Error> {
+        // Again, because the body may have taken its time.
+        self.refuse_at_the_end().await?;
         let mut runnable = (self.endpoint.begin)();
         let answer = invoke(&self.invocation(&request, false), runnable.as_mut()).await?;
         answer.ok_or_else(|| Error::internal("the operation answered nothing"))
+    }
+
+    /// Refuses what the workspace does not take because it is under deletion.
+    async fn refuse_at_the_end(&self) -> Result<(), Error> {
+        match self.workspace {
+            Some(workspace) if !self.endpoint.until_the_end => {
+                self.app.refuse_at_the_end(workspace, self.endpoint.only_reads()).await
+            }
+            _ => Ok(()),
+        }
     }
 
     fn invocation<'b>(&'b self, request: &'b Request<'b>, typed: bool) -> Invocation<'b> {

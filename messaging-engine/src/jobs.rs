@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) mod call_node;
 pub mod cancel_waiting;
+pub mod delete_workspace;
 pub mod deliver_message;
 pub(crate) mod deliver_webhook;
 pub(crate) mod drain_webhook;

@@ -87,6 +87,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<workspaces::ListWorkspaces>(),
         Endpoint::of::<workspaces::CreateWorkspace>(),
         Endpoint::of::<workspaces::UpdateWorkspace>(),
+        Endpoint::of::<workspaces::DeleteWorkspace>(),
+        Endpoint::of::<workspaces::RestoreWorkspace>(),
         // Section 4.
         Endpoint::of::<messages::SendMessage>(),
         Endpoint::of::<messages::batch::SendMessages>(),

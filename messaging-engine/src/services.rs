@@ -53,6 +53,7 @@ pub(crate) mod uploading;
 pub(crate) mod upserting;
 mod urls;
 pub(crate) mod visits;
+mod workspace_ends;
 
 pub use dkim::UnusableKey;
 pub use uploading::Uploading;

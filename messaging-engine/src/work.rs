@@ -12,6 +12,7 @@
 
 use crate::jobs::call_node::CallNode;
 use crate::jobs::cancel_waiting::CancelWaiting;
+use crate::jobs::delete_workspace::DeleteWorkspace;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
@@ -34,6 +35,7 @@ mod call_node;
 mod campaign;
 pub(crate) mod cancel_waiting;
 mod compose;
+pub(crate) mod delete_workspace;
 mod deliver_message;
 mod deliver_webhook;
 mod delivery;
@@ -70,6 +72,7 @@ pub(crate) const fn all() -> &'static [JobType] {
     const ALL: &[JobType] = &[
         JobType::of::<CallNode>(),
         JobType::of::<CancelWaiting>(),
+        JobType::of::<DeleteWorkspace>(),
         JobType::of::<DeliverMessage>(),
         JobType::of::<DeliverWebhook>(),
         JobType::of::<DrainWebhook>(),

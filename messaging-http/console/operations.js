@@ -25,6 +25,8 @@ getHealth:{"method":"GET","path":"/health","command":"health get","access":{"pub
 listWorkspaces:{"method":"GET","path":"/workspaces","command":"workspace list","access":{}},
 createWorkspace:{"method":"POST","path":"/workspaces","command":"workspace create","access":{"session":true}},
 updateWorkspace:{"method":"PATCH","path":"/workspaces/{workspace_id}","command":"workspace update","access":{"role":"admin","session":true}},
+deleteWorkspace:{"method":"DELETE","path":"/workspaces/{workspace_id}","command":"workspace delete","access":{"role":"owner","session":true}},
+restoreWorkspace:{"method":"POST","path":"/workspaces/{workspace_id}/restore","command":"workspace restore","access":{"role":"owner","session":true}},
 sendMessage:{"method":"POST","path":"/messages","command":"message send","access":{"scopes":["messages:send"]}},
 sendMessages:{"method":"POST","path":"/messages/batch","command":"message batch","access":{"scopes":["messages:send"]}},
 getMessage:{"method":"GET","path":"/messages/{id}","command":"message get","access":{"scopes":["messages:read"]}},

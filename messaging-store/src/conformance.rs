@@ -72,6 +72,7 @@ pub mod two_handles;
 pub mod uploads;
 pub mod urls;
 pub mod webhooks;
+pub mod workspace_ends;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -299,6 +300,8 @@ macro_rules! conformance_tests {
             webhooks: webhooks_round_trip, the_state_of_a_webhook_is_expected, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip, deliveries_of_a_message_are_found,
                 the_backlog_is_in_order, replays_find_what_they_repeat, backlogs_are_given_up, deliveries_expire_and_are_forgotten;
+            workspace_ends: workspaces_under_deletion_are_told, a_workspace_is_removed_alone_and_its_id_stays_taken,
+                a_user_is_removed_with_what_opens_something;
         }
     };
     ($open:path; $($module:ident: $($case:ident),+;)+) => {$(
@@ -347,7 +350,7 @@ macro_rules! race_tests {
 macro_rules! blob_conformance_tests {
     ($open:path) => {
         $crate::port_tests! { $open; blobs: bytes_come_back, removed_blobs_are_gone, pending_blobs_are_found_until_kept,
-        old_blobs_are_found_oldest_first, other_workspaces_are_not_there; }
+        old_blobs_are_found_oldest_first, blobs_of_a_workspace_are_found, other_workspaces_are_not_there; }
     };
 }
 
@@ -356,7 +359,7 @@ macro_rules! blob_conformance_tests {
 macro_rules! upload_conformance_tests {
     ($open:path) => {
         $crate::port_tests! { $open; uploads: a_file_is_read_once_it_is_kept, files_of_an_import_do_not_meet,
-        removed_files_are_gone, other_workspaces_are_not_there; }
+        removed_files_are_gone, files_of_a_workspace_are_found, other_workspaces_are_not_there; }
     };
 }
 

@@ -43,6 +43,7 @@ mod segment_moves;
 mod send_times;
 mod sqlite;
 mod temporary;
+mod workspace_rows;
 
 pub use file_error::FileError;
 pub use open_error::OpenError;

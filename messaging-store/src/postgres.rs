@@ -76,6 +76,7 @@ mod urls;
 mod verification;
 mod waking;
 mod webhooks;
+mod workspace_end;
 mod writes;
 
 use std::sync::{Arc, Mutex, PoisonError};

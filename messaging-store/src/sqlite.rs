@@ -72,6 +72,7 @@ mod urls;
 mod verification;
 mod waking;
 mod webhooks;
+mod workspace_end;
 mod write_connection;
 mod writer;
 

@@ -258,3 +258,36 @@ fn what_was_put_aside_is_listed_and_decided_about() {
         admin(data, &["quarantine", verb, "--all", "job_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"]).expect(2);
     }
 }
+
+#[test]
+fn a_workspace_and_its_owner_are_deleted() {
+    let directory = directory();
+    let data = directory.path();
+    for name in ["ann", "ben"] {
+        admin(data, &["create-user", "--email", &format!("{name}@example.com")]).expect(0);
+    }
+    let workspace =
+        |name| admin(data, &["create-workspace", "--name", name, "--owner", "ann@example.com"]).expect(0).json();
+    let acme = workspace("Acme");
+    let id = acme["id"].as_str().unwrap();
+    let refused = admin(data, &["delete-user", "--email", "ann@example.com"]).expect(1).json();
+    let fault = &refused["error"]["details"]["errors"][0];
+    assert!(fault["pointer"] == "/email" && fault["message"].as_str().unwrap().contains(id), "{refused}");
+
+    let soon = admin(data, &["delete-workspace", "--id", id]).expect(0);
+    assert!(soon.stderr.contains("workspace restore"), "{soon:?}");
+    assert_eq!((&soon.json()["name"], &soon.json()["removed"]), (&json!("Acme"), &json!({})));
+    let again = admin(data, &["delete-workspace", "--id", id]).expect(0).json();
+    assert_eq!(again["deletes_at"], soon.json()["deletes_at"]);
+    let now = admin(data, &["delete-workspace", "--id", id, "--now"]).expect(0).json();
+    assert_eq!(now["removed"], json!({"members": 1}));
+    admin(data, &["delete-workspace", "--id", id, "--now"]).expect(1);
+    assert_eq!(admin(data, &["list-workspaces"]).expect(0).json()["data"], json!([]));
+
+    let gone = admin(data, &["delete-user", "--email", "Ann@Example.com"]).expect(0).json();
+    assert_eq!(gone["email"], "ann@example.com");
+    let left = admin(data, &["list-users"]).expect(0).json();
+    assert_eq!(left["data"].as_array().unwrap().len(), 1, "{left}");
+    admin(data, &["delete-user", "--email", "ann@example.com"]).expect(1);
+    admin(data, &["delete-workspace", "--id", "nonsense"]).expect(2);
+}

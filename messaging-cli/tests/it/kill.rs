@@ -8,6 +8,7 @@ mod automation;
 mod bulk;
 mod campaign;
 mod copies;
+mod deletion;
 mod imports;
 mod mail;
 #[cfg(feature = "postgres")]

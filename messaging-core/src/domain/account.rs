@@ -3,6 +3,7 @@
 //! Contract sections 2.3 and 3.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -124,6 +125,31 @@ pub struct TicketInvitation {
     pub up_to: Role,
 }
 
+/// The end that an owner has set to a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceEnd {
+    /// When everything of the workspace is removed; until then it can be restored.
+    pub deletes_at: Timestamp,
+    /// Since when its rows and files are being removed: nothing of it is there for anybody any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removing_since: Option<Timestamp>,
+}
+
+impl WorkspaceEnd {
+    /// Time between the request to delete a workspace and its removal (contract section 3).
+    pub const GRACE: Duration = Duration::from_hours(7 * 24);
+
+    /// The end of a workspace whose removal is due at a time.
+    pub const fn at(deletes_at: Timestamp) -> Self {
+        Self { deletes_at, removing_since: None }
+    }
+
+    /// Whether the workspace can still be restored.
+    pub fn is_revocable(&self, now: Timestamp) -> bool {
+        self.removing_since.is_none() && now < self.deletes_at
+    }
+}
+
 /// A tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
@@ -136,6 +162,9 @@ pub struct Workspace {
     /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opt_out_keywords: Vec<String>,
+    /// The end that was set to it; `None` unless it is under deletion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<WorkspaceEnd>,
     /// When it was created.
     pub created_at: Timestamp,
 }

@@ -88,6 +88,11 @@ use crate::time::Timestamp;
 ///         let kept = all.iter().filter(|((id, _), (_, pending))| pending.is_none() && was_put_before(*id, before));
 ///         Ok(kept.map(|((id, workspace), _)| (*workspace, *id)).take(limit).collect())
 ///     }
+///
+///     async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
+///         let all = self.0.lock().unwrap();
+///         Ok(all.keys().filter(|(_, of)| *of == workspace).map(|(id, _)| *id).take(limit).collect())
+///     }
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -121,4 +126,6 @@ pub trait BlobStore: std::fmt::Debug + Send + Sync + 'static {
     async fn pending_blobs(&self, before: Timestamp, limit: usize) -> Result<Vec<MessageBlob>, StoreError>;
     /// Kept blobs that were put before a time, oldest first, at most `limit`; for the sweep.
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError>;
+    /// Blobs of a workspace, pending or kept, at most `limit`; for its removal.
+    async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError>;
 }

@@ -55,7 +55,7 @@ use crate::changes::Changes;
 
 pub use crate::cursor::StoreCursor;
 pub use crate::revision::Stored;
-pub use accounts::Accounts;
+pub use accounts::{Accounts, RemovedRows};
 pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
 pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
@@ -71,7 +71,7 @@ pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
 pub use installation::{Installation, SealedSecret, needs_its_key};
-pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob};
+pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob, WithheldOf};
 pub use keys::ApiKeys;
 pub use limits::{SharedLimits, Taking};
 pub use lists::Lists;

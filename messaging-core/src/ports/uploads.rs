@@ -35,6 +35,8 @@ pub trait Uploads: std::fmt::Debug + Send + Sync + 'static {
     async fn read_upload(&self, file: UploadFile, at: u64, length: usize) -> Result<Option<Bytes>, StoreError>;
     /// The files of an import, kept or not.
     async fn uploads(&self, workspace: WorkspaceId, import: ImportId) -> Result<Vec<BlobId>, StoreError>;
+    /// The files of a workspace, kept or not, at most `limit`; for its removal.
+    async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError>;
     /// Removes a file, kept or not; no error when there is none.
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError>;
 }

@@ -20,6 +20,7 @@ use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::app::cache::Cache;
+use crate::app::ending_workspaces::EndingWorkspaces;
 use crate::caller::SignedIn;
 
 /// The caches.
@@ -30,6 +31,7 @@ pub(crate) struct Lookups {
     pub(crate) sessions: Cache<[u8; 32], Arc<SignedIn>>,
     pub(crate) roles: Cache<(UserId, WorkspaceId), Role>,
     pub(crate) workspaces: Cache<WorkspaceId, Arc<Workspace>>,
+    pub(crate) ending_workspaces: EndingWorkspaces,
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     pub(crate) fields: Cache<WorkspaceId, Arc<FieldTypes>>,
@@ -78,6 +80,7 @@ impl Lookups {
             sessions: Cache::new(),
             roles: Cache::new(),
             workspaces: Cache::new(),
+            ending_workspaces: EndingWorkspaces::new(),
             domains: Cache::new(),
             providers: Cache::new(),
             fields: Cache::new(),
@@ -101,6 +104,7 @@ impl Lookups {
         }
         if topics.contains(Topic::Workspaces) {
             self.workspaces.clear();
+            self.ending_workspaces.forget();
         }
         if topics.contains(Topic::Domains) {
             self.domains.clear();

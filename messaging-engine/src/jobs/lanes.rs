@@ -41,6 +41,8 @@ pub(crate) const UPKEEP: &str = "upkeep:";
 pub(crate) const SEGMENTS: &str = "segments";
 /// What a copy is not to send any more.
 pub(crate) const CANCELLING: &str = "cancelling";
+/// The removal of a workspace, which follows.
+pub(crate) const DELETION: &str = "workspace-deletion:";
 /// Changes of contacts that segments have to follow.
 pub(crate) const SEGMENT_CHANGES: &str = "segment-changes";
 /// Changes that a process which did not know of the segment may have made.

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::ops::operation::{Operation, Output, OutputKind, PUBLIC_BODY_LIMIT};
 use crate::ops::runnable::{self, Encoded, Runnable};
 
+/// How the names of scopes end that let nothing be changed.
+const READING: &str = ":read";
+
 /// Everything the front ends, the document and the tests know of an operation.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
@@ -48,6 +51,8 @@ pub struct Endpoint {
     pub(crate) answers_secret: bool,
     /// [`Operation::IN_PARTS`]
     pub(crate) in_parts: bool,
+    /// [`Operation::UNTIL_THE_END`]
+    pub(crate) until_the_end: bool,
     /// A new call, not decoded yet.
     pub(crate) begin: fn() -> Box<dyn Runnable>,
 }
@@ -74,6 +79,7 @@ impl Endpoint {
             check_body: runnable::check_body::<O>,
             answers_secret: O::ANSWERS_SECRET,
             in_parts: O::IN_PARTS,
+            until_the_end: O::UNTIL_THE_END,
             begin: Encoded::<O>::erased,
         }
     }
@@ -81,6 +87,12 @@ impl Endpoint {
     /// The row of an operation, to be kept.
     pub const fn row<O: Operation>() -> &'static Self {
         const { &Self::of::<O>() }
+    }
+
+    /// Whether it changes nothing of a workspace: its method says so, or the scope that it asks for.
+    pub fn only_reads(&self) -> bool {
+        (self.method)() == Method::GET
+            || matches!(self.access, Access::Scope(scope) if scope.as_str().ends_with(READING))
     }
 
     /// Whether the path names its workspace.

@@ -58,6 +58,10 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// remembers its own result; see `ops/parts.rs`.
     const IN_PARTS: bool = false;
 
+    /// Whether it is carried out in a workspace under deletion although it changes something there. What only reads is
+    /// carried out anyway ([`Endpoint::only_reads`](crate::ops::Endpoint::only_reads)).
+    const UNTIL_THE_END: bool = false;
+
     /// The parameters of the path, by name.
     type Path: Serialize + DeserializeOwned + JsonSchema + Clone + Send + 'static;
     /// The query.

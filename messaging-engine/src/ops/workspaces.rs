@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Workspace};
+use messaging_core::domain::account::{Member, MemberStatus, Workspace, WorkspaceEnd};
 use messaging_core::domain::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::WorkspaceId;
@@ -42,6 +42,8 @@ pub struct WorkspaceView {
     pub timezone: String,
     /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
     pub opt_out_keywords: Vec<String>,
+    /// When everything of it is removed; null unless it is under deletion.
+    pub deletes_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -56,6 +58,7 @@ impl WorkspaceView {
             data_region: data_region.to_owned(),
             timezone: workspace.timezone,
             opt_out_keywords: workspace.opt_out_keywords,
+            deletes_at: workspace.end.map(|end| end.deletes_at),
             created_at: workspace.created_at,
         }
     }
@@ -124,6 +127,7 @@ impl Operation for CreateWorkspace {
             name: call.body.name,
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
+            end: None,
             created_at: cx.now,
         };
         let owner = Member::active(workspace.id, session.user.id, Role::Owner, cx.now);
@@ -227,6 +231,87 @@ impl Operation for UpdateWorkspace {
             cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
         }
         if workspace != stored.record {
+            cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
+        }
+        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+    }
+}
+
+/// The name of a workspace that is to be deleted, so that nobody deletes another one by mistake.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct WorkspaceDeletion {
+    /// The name of the workspace, to the letter.
+    #[validate(length(min = 1, max = MAX_NAME))]
+    pub name: String,
+}
+
+impl Input for WorkspaceDeletion {}
+
+/// The end that was set to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct WorkspaceDeletionReport {
+    /// When everything of the workspace is removed; until then `restoreWorkspace` takes it back.
+    pub deletes_at: Timestamp,
+}
+
+/// `DELETE /workspaces/{workspace_id}`
+pub struct DeleteWorkspace;
+
+impl Operation for DeleteWorkspace {
+    const ID: &'static str = "deleteWorkspace";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/workspaces/{workspace_id}";
+    const ACCESS: Access = Access::SessionRole(Role::Owner);
+    const SUCCESS: StatusCode = StatusCode::ACCEPTED;
+    const CLI: &'static str = "workspace delete";
+    const SUMMARY: &'static str = "Delete a workspace with everything in it, in seven days";
+    const UNTIL_THE_END: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = WorkspaceDeletion;
+    type Output = WorkspaceDeletionReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceDeletionReport, Error> {
+        let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        if call.body.name != stored.record.name {
+            cx.violations.add("/name", FieldCode::Conflict, "is not the name of the workspace");
+        }
+        if let Some(end) = stored.record.end {
+            return Ok(WorkspaceDeletionReport { deletes_at: end.deletes_at });
+        }
+        let deletes_at = cx.now + WorkspaceEnd::GRACE;
+        cx.changes.extend(cx.app.set_end(&stored, deletes_at));
+        Ok(WorkspaceDeletionReport { deletes_at })
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/restore`
+pub struct RestoreWorkspace;
+
+impl Operation for RestoreWorkspace {
+    const ID: &'static str = "restoreWorkspace";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/restore";
+    const ACCESS: Access = Access::SessionRole(Role::Owner);
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "workspace restore";
+    const SUMMARY: &'static str = "Take back that a workspace is deleted, until it is";
+    const UNTIL_THE_END: bool = true;
+    type Path = InWorkspace;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = WorkspaceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
+        let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        let mut workspace = stored.record;
+        if let Some(end) = workspace.end.take() {
+            if !end.is_revocable(cx.now) {
+                return Err(Error::NotFound);
+            }
             cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))

@@ -26,6 +26,9 @@ impl App {
         channel: Channel,
         to: &str,
     ) -> Result<Option<Obstacle>, StoreError> {
+        if self.ending_workspaces().await?.contains(&workspace) {
+            return Ok(Some(Obstacle { kind: ObstacleKind::WorkspaceEnding, words: None, until: None }));
+        }
         let Some(provider) = self.provider(workspace, channel).await? else { return Ok(None) };
         let Some(transport) = self.transport(channel, &provider.name) else { return Ok(None) };
         let domain = (channel == Channel::Email)

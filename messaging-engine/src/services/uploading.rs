@@ -65,6 +65,7 @@ impl App {
     pub async fn receive_upload(&self, token: &str, client: Option<IpAddr>) -> Result<Uploading, Error> {
         let (workspace, id) = self.link_key().read_upload(token).ok_or(Error::NotFound)?;
         let import = self.store().import(workspace, id).await?.ok_or(Error::NotFound)?.record;
+        self.refuse_at_the_end(workspace, false).await?;
         let now = self.now();
         import.admits_upload(now)?;
         let link = self.0.receiving.begin(id)?;
@@ -145,6 +146,7 @@ impl Uploading {
     }
 
     async fn store_piece(&mut self) -> Result<(), Error> {
+        self.app.refuse_at_the_end(self.file.workspace_id, false).await?;
         let piece: Bytes = self.piece.split().freeze();
         let at = self.received - piece.len() as u64;
         self.is_begun = true;

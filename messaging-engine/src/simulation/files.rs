@@ -159,6 +159,7 @@ impl Stage {
             name: "simulation".into(),
             timezone: "UTC".into(),
             opt_out_keywords: Vec::new(),
+            end: None,
             created_at: now,
         };
         let mut writes = vec![Write::PutWorkspace(workspace, Expect::Absent)];

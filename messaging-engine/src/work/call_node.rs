@@ -67,7 +67,7 @@ impl CallNode {
             Err(TextFault::Busy) => return Err(StoreError::Unavailable.into()),
             Err(TextFault::Broken(why)) => return self.end(cx, CallEnd::Broken(why)).await,
         };
-        if !cx.app.may_send() {
+        if !cx.app.may_send_from(self.workspace_id) {
             // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
             return Err(StoreError::Unavailable.into());
         }

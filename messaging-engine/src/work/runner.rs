@@ -8,7 +8,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::domain::quarantine::Again;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError};
+use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError, WithheldOf};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -43,8 +43,8 @@ const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A job that the store kept from its work, and that has done nothing, is tried again after this.
 const STORE_RETRY: Duration = Duration::from_secs(2);
-/// A job that was claimed although the installation is fenced is looked at again after this.
-const FENCED_RETRY: Duration = Duration::from_mins(1);
+/// A job that was claimed although nothing may leave the installation, or its workspace, is looked at again after this.
+const WITHHELD_RETRY: Duration = Duration::from_mins(1);
 /// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
 /// lease that ended meanwhile must not be claimed again while its outcome is known.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -225,7 +225,8 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
         app.look_at_fence().await?;
     }
     let withheld = if app.fence().is_some() { lanes::LEAVING } else { &[] };
-    let mut claim = Claim { weights, withheld, ..claim };
+    let withheld_of = WithheldOf { workspaces: app.ending_workspaces().await?, resources: lanes::LEAVING };
+    let mut claim = Claim { weights, withheld, withheld_of, ..claim };
     let paused = paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
     app.0.metrics.tell_paused(paused);
     app.store().claim(claim).await
@@ -256,7 +257,12 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
     if job_type.reach == Reach::Outside && app.fence().is_some() {
         // Its lane should have been left alone.
         tracing::warn!(kind = job.kind, lane = %job.handle.lane, "a job waits for the fence to come down");
-        put_back(cx, &job, FENCED_RETRY, false).await;
+        put_back(cx, &job, WITHHELD_RETRY, false).await;
+        return;
+    }
+    if job_type.reach == Reach::Outside && is_of_ending_workspace(app, &job).await {
+        tracing::debug!(kind = job.kind, lane = %job.handle.lane, "a job waits because its workspace is under deletion");
+        put_back(cx, &job, WITHHELD_RETRY, false).await;
         return;
     }
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(cx, &job)).catch_unwind().await;
@@ -308,6 +314,13 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
 /// Whether a store could not be asked, or did not say what became of a commit.
 const fn is_outage(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable | StoreError::OutcomeUnknown)
+}
+
+/// Whether a job was claimed before it was known that its workspace is under deletion. What cannot be looked up now is
+/// looked at by the job.
+async fn is_of_ending_workspace(app: &App, job: &ClaimedJob) -> bool {
+    let Some(workspace) = job.handle.lane.flow().workspace else { return false };
+    app.ending_workspaces().await.is_ok_and(|ending| ending.contains(&workspace))
 }
 
 /// The kinds of jobs that are about one item each: without them nothing else stands still.

@@ -272,6 +272,19 @@ impl TransactionLog {
     }
 }
 
+impl TransactionLog {
+    /// Whether the workspace of the message is under deletion.
+    fn is_at_the_end(&self) -> bool {
+        let workspace = self.cx.handle().lane.flow().workspace;
+        workspace.is_some_and(|workspace| self.cx.app.lookups().ending_workspaces.contains(workspace))
+    }
+
+    /// Whether something may leave for the message now.
+    fn may_leave(&self) -> bool {
+        self.cx.app.may_send() && !self.is_at_the_end()
+    }
+}
+
 #[async_trait]
 impl transport::Admission for TransactionLog {
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
@@ -282,11 +295,11 @@ impl transport::Admission for TransactionLog {
     }
 
     fn is_held(&self) -> bool {
-        !self.cx.app.may_send()
+        !self.may_leave()
     }
 
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
-        if self.cx.app.fence().is_some() {
+        if self.cx.app.fence().is_some() || self.is_at_the_end() {
             return vec![Admitted::Held; recipients.len()];
         }
         if !self.is_kept {

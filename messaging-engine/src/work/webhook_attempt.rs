@@ -76,7 +76,7 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
         body_limit: MAX_BODY,
         redirects: 0,
     };
-    if !app.may_send() {
+    if !app.may_send_from(webhook.workspace_id) {
         // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
         return Err(StoreError::Unavailable.into());
     }

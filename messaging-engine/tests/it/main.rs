@@ -76,5 +76,6 @@ mod visits;
 mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
+mod workspace_ends;
 mod writers;
 mod wrong_clock;

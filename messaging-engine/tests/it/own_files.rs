@@ -56,6 +56,9 @@ impl BlobStore for Bucket {
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError> {
         self.files.blobs_before(before, limit).await
     }
+    async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
+        self.files.blobs_of(workspace, limit).await
+    }
 }
 
 /// How many blobs are kept, and how many are pending.

@@ -24,7 +24,8 @@ fn names_paths_and_commands_are_unique() {
 fn methods_bodies_and_answers_agree() {
     for endpoint in ops::all() {
         let method = (endpoint.method)();
-        if method == Method::GET || method == Method::DELETE {
+        // Whoever deletes a workspace names it.
+        if (method == Method::GET || method == Method::DELETE) && endpoint.id != "deleteWorkspace" {
             assert_eq!(endpoint.body, BodyKind::None, "{endpoint:?}");
         }
         assert_eq!(endpoint.output == OutputKind::NoContent, endpoint.success == 204, "{endpoint:?}");

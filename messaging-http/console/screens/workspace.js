@@ -1,6 +1,6 @@
 // The workspace: its name, time zone and opt-out words, and another one.
 import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
-import { absolute, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
+import { Action, absolute, confirm, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { go, href } from "../lib/route.js";
 
@@ -19,7 +19,7 @@ export default function Workspace({ query }) {
     </${Head}>
     ${query.new && html`<${NewWorkspace} />`}
     <${Loaded} of=${found}>${() => (ofPage
-      ? html`<${About} one=${answer ?? ofPage} role=${chosen.role} /><${Settings} one=${answer ?? ofPage} onDone=${setAnswer} />`
+      ? html`<${About} one=${answer ?? ofPage} role=${chosen.role} /><${Settings} one=${answer ?? ofPage} onDone=${setAnswer} /><${End} one=${answer ?? ofPage} onDone=${setAnswer} />`
       : chosen && html`<${Failed} error=${{ status: 404 }} />`)}</${Loaded}>`;
 }
 
@@ -36,6 +36,7 @@ function About({ one, role }) {
 }
 
 function Settings({ one, onDone }) {
+  if (one.deletes_at) return null;
   if (!allowed("updateWorkspace")) {
     return html`<p class="muted">${t("To change these, you need {right}.", { right: missing("updateWorkspace") })}</p>`;
   }
@@ -53,6 +54,26 @@ function Settings({ one, onDone }) {
       <${Field} name="opt_out_keywords" kind="list" rows=${1} label=${t("Opt-out words")} dir="auto" autocomplete="off" placeholder="STOPP, ARRET"
         help=${t("One of these words alone, as an answer by SMS or WhatsApp, ends messages to that person, besides STOP and the like. Up to 20, with commas between them.")} />
     </${Form}></section>`;
+}
+
+// For owners: the end of the workspace, until it has come.
+function End({ one, onDone }) {
+  if (!allowed("deleteWorkspace")) return null;
+  const date = one.deletes_at && absolute(one.deletes_at);
+  const ask = () => confirm({
+    title: t("Delete workspace"),
+    text: t("From now on it takes and sends nothing. In seven days everything in it is removed: contacts, messages, templates, keys and files. Until then it can be read, exported and restored."),
+    action: t("Delete workspace"),
+    name: one.name,
+  });
+  return html`<section class="stack" aria-labelledby="end"><h2 id="end">${t("Delete workspace")}</h2>
+    ${date
+    ? html`<p role="status">${t("Everything in this workspace is removed on {date}. Until then it takes and sends nothing, and can be read and exported.", { date })}</p>
+      <div class="actions"><${Action} id="restoreWorkspace" onDone=${onDone} done=${t("Restored")}>${t("Restore workspace")}</${Action}></div>`
+    : html`<p class="muted">${t("It is removed with everything in it seven days later. Until then an owner can restore it.")}</p>
+      <div class="actions"><${Action} id="deleteWorkspace" className="danger" args=${{ body: { name: one.name } }} before=${ask}
+        onDone=${({ deletes_at }) => onDone({ ...one, deletes_at })} done=${t("The workspace is under deletion")}>${t("Delete workspace")}</${Action}></div>`}
+  </section>`;
 }
 
 function zones(current) {

@@ -138,6 +138,22 @@ pub async fn blobs_without_a_commit_are_settled(store: &dyn Store) {
     assert_eq!(blobs.blobs_before(at(HOUR), 10).await.unwrap(), [(named.workspace_id, named.id)]);
 }
 
+/// A workspace's blobs are found, pending or kept, and nobody else's.
+pub async fn blobs_of_a_workspace_are_found(blobs: &dyn BlobStore) {
+    let home: WorkspaceId = id();
+    let (pending, kept) = (blob_of(home, id_at(1)), blob_of(home, id_at(HOUR)));
+    for blob in [pending, kept, blob_of(id(), id_at(2))] {
+        store_bytes(blobs, blob).await;
+    }
+    blobs.keep_blobs(&[kept]).await.unwrap();
+    let mut found = blobs.blobs_of(home, 10).await.unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [pending.id, kept.id]);
+    assert_eq!(blobs.blobs_of(home, 1).await.unwrap().len(), 1);
+    blobs.remove_blobs(&[(home, pending.id), (home, kept.id)]).await.unwrap();
+    assert_eq!(blobs.blobs_of(home, 10).await.unwrap(), []);
+}
+
 /// A blob is abandoned once and for all, unless its message is there; the note of it goes by its age.
 pub async fn an_abandoned_blob_is_named_by_no_commit(store: &dyn Store) {
     let message = bare_message(id());

@@ -69,8 +69,8 @@ pub mod prelude {
         Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
         Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
         EventLog, Imports, Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks,
-        Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, StoreCursor,
-        StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
+        RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
+        StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -106,6 +106,8 @@ macro_rules! for_every_read {
                 users(page: PageRequest) -> Slice<User>;
                 workspaces(page: PageRequest) -> Slice<Workspace>;
                 workspace(id: WorkspaceId) -> Option<Stored<Workspace>>;
+                ending_workspaces() -> Vec<WorkspaceId>;
+                remove_rows_of(workspace: WorkspaceId, step: usize, limit: usize) -> Option<RemovedRows>;
                 workspaces_of(user: UserId, status: MemberStatus, page: PageRequest) -> Slice<(Workspace, Member)>;
                 member(workspace: WorkspaceId, user: UserId) -> Option<Stored<Member>>;
                 members(workspace: WorkspaceId, page: PageRequest) -> Slice<(Member, User)>;
@@ -331,12 +333,14 @@ macro_rules! for_every_file_call {
                 blob(workspace: WorkspaceId, id: BlobId) -> Option<Bytes>;
                 pending_blobs(before: Timestamp, limit: usize) -> Vec<MessageBlob>;
                 blobs_before(before: Timestamp, limit: usize) -> Vec<(WorkspaceId, BlobId)>;
+                blobs_of(workspace: WorkspaceId, limit: usize) -> Vec<BlobId>;
             }
             impl Uploads {
                 append_upload(file: UploadFile, at: u64, bytes: Bytes) -> ();
                 keep_upload(file: UploadFile) -> ();
                 read_upload(file: UploadFile, at: u64, length: usize) -> Option<Bytes>;
                 uploads(workspace: WorkspaceId, import: ImportId) -> Vec<BlobId>;
+                uploads_of(workspace: WorkspaceId, limit: usize) -> Vec<UploadFile>;
                 remove_upload(file: UploadFile) -> ();
             }
         }

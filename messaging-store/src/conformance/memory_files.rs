@@ -93,6 +93,11 @@ impl BlobStore for MemoryFiles {
         let kept = held.iter().filter(|((id, _), held)| held.pending.is_none() && was_put_before(*id, before));
         Ok(kept.map(|((id, workspace), _)| (*workspace, *id)).take(limit).collect())
     }
+
+    async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
+        let held = lock(&self.blobs);
+        Ok(held.keys().filter(|(_, of)| *of == workspace).map(|(id, _)| *id).take(limit).collect())
+    }
 }
 
 #[async_trait]
@@ -125,6 +130,17 @@ impl Uploads for MemoryFiles {
     async fn uploads(&self, workspace: WorkspaceId, import: ImportId) -> Result<Vec<BlobId>, StoreError> {
         let held = lock(&self.uploads);
         Ok(held.keys().filter(|(of, owner, _)| (*of, *owner) == (import, workspace)).map(|(_, _, id)| *id).collect())
+    }
+
+    async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError> {
+        let held = lock(&self.uploads);
+        let of_workspace = held.keys().filter(|(_, of, _)| *of == workspace);
+        let file = |(import_id, workspace_id, upload_id): &(ImportId, WorkspaceId, BlobId)| UploadFile {
+            workspace_id: *workspace_id,
+            import_id: *import_id,
+            upload_id: *upload_id,
+        };
+        Ok(of_workspace.map(file).take(limit).collect())
     }
 
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError> {

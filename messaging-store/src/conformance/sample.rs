@@ -104,6 +104,7 @@ pub fn workspace() -> Workspace {
         name: "Acme «Ltd»".to_owned(),
         timezone: "Europe/Riga".to_owned(),
         opt_out_keywords: vec!["STOPP".to_owned()],
+        end: None,
         created_at: at(3),
     }
 }

@@ -43,6 +43,23 @@ pub async fn files_of_an_import_do_not_meet(uploads: &dyn Uploads) {
     }
 }
 
+/// A workspace's files are found, kept or not, whichever import they are for, and nobody else's.
+pub async fn files_of_a_workspace_are_found(uploads: &dyn Uploads) {
+    let home = id();
+    let (kept, begun) = (file(home), file(home));
+    for file in [kept, begun, file(id())] {
+        uploads.append_upload(file, 0, Bytes::from("text")).await.unwrap();
+    }
+    uploads.keep_upload(kept).await.unwrap();
+    let found = uploads.uploads_of(home, 10).await.unwrap();
+    assert!(found.len() == 2 && found.contains(&kept) && found.contains(&begun), "{found:?}");
+    assert_eq!(uploads.uploads_of(home, 1).await.unwrap().len(), 1);
+    for file in found {
+        uploads.remove_upload(file).await.unwrap();
+    }
+    assert_eq!(uploads.uploads_of(home, 10).await.unwrap(), []);
+}
+
 /// A removed file is gone, kept or not, and nothing can be added to it; removing it twice is fine.
 pub async fn removed_files_are_gone(uploads: &dyn Uploads) {
     for keep in [false, true] {

@@ -73,6 +73,7 @@ pub(crate) const TABLES: &[Table] = &[
     ),
     same("tickets", "digest, expires_at, doc"),
     same("workspaces", "id, revision, doc"),
+    same("ending_workspaces", "workspace, deletes_at, state"),
     table(
         "members",
         "workspace, user_id, owner, invited, revision, doc",

@@ -5,7 +5,7 @@ use messaging_core::changes::Expect;
 use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
-use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
+use messaging_core::ports::store::{Accounts, PageRequest, RemovedRows, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
 use super::PostgresStore;
@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::query::params;
 use super::row::{below_id, count, document, one_more, record, revision_param, slice, stored, time, uuid};
 use super::transaction::Transaction;
+use super::workspace_end;
 
 pub(super) fn put_user(transaction: &mut Transaction, user: &User, expect: Expect) -> Result<(), Fault> {
     let (id, doc) = (uuid(user.id), document(user)?);
@@ -27,6 +28,21 @@ pub(super) fn put_user(transaction: &mut Transaction, user: &User, expect: Expec
         ),
     }
     Ok(())
+}
+
+/// Removes a user with what opens something for them.
+pub(super) fn delete_user(transaction: &mut Transaction, user: UserId, revision: u32) {
+    const OF_USER: [&str; 3] = [
+        "DELETE FROM sessions WHERE user_id = $1",
+        "DELETE FROM members WHERE user_id = $1",
+        "DELETE FROM replies WHERE credential = $1",
+    ];
+    for sql in OF_USER {
+        transaction.run(sql, params![uuid(user)]);
+    }
+    transaction.run("DELETE FROM tickets WHERE doc::json ->> 'user_id' = $1", params![user.to_string()]);
+    transaction
+        .run_one("DELETE FROM users WHERE id = $1 AND revision = $2", params![uuid(user), revision_param(revision)]);
 }
 
 pub(super) fn put_session(transaction: &mut Transaction, session: &Session) -> Result<(), Fault> {
@@ -73,10 +89,13 @@ pub(super) fn delete_session(transaction: &mut Transaction, token: &Digest) {
 
 pub(super) fn put_workspace(transaction: &mut Transaction, workspace: &Workspace, expect: Expect) -> Result<(), Fault> {
     let (id, doc) = (uuid(workspace.id), document(workspace)?);
+    workspace_end::put(transaction, workspace);
     match expect {
-        Expect::Absent => {
-            transaction.run("INSERT INTO workspaces (id, revision, doc) VALUES ($1, 1, $2)", params![id, doc]);
-        }
+        Expect::Absent => transaction.run_one(
+            "INSERT INTO workspaces (id, revision, doc) SELECT $1::uuid, 1, $2::text
+             WHERE NOT EXISTS (SELECT 1 FROM ending_workspaces WHERE workspace = $1 AND state = 2)",
+            params![id, doc],
+        ),
         Expect::Revision(revision) => transaction.run_one(
             "UPDATE workspaces SET doc = $2, revision = revision + 1 WHERE id = $1 AND revision = $3",
             params![id, doc, revision_param(revision)],
@@ -163,6 +182,19 @@ impl Accounts for PostgresStore {
 
     async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError> {
         self.reads.one_shared("SELECT revision, doc FROM workspaces WHERE id = $1", params![uuid(id)], stored).await
+    }
+
+    async fn ending_workspaces(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        workspace_end::ending(self).await
+    }
+
+    async fn remove_rows_of(
+        &self,
+        workspace: WorkspaceId,
+        step: usize,
+        limit: usize,
+    ) -> Result<Option<RemovedRows>, StoreError> {
+        workspace_end::remove_rows(self, workspace, step, limit).await
     }
 
     async fn workspaces_of(

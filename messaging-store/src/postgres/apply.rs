@@ -9,7 +9,7 @@ use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, counts, custom_fields,
     events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, product_events,
     provider_links, quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
-    templates, urls, waking, webhooks,
+    templates, urls, waking, webhooks, workspace_end,
 };
 
 /// Applies the changes of all commits of a transaction.
@@ -59,6 +59,8 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
+        Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
+        Write::DeleteUser(user, revision) => accounts::delete_user(transaction, *user, *revision),
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
         Write::PutApiKey(key, expect) => keys::put(transaction, key, *expect)?,

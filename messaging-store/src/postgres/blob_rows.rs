@@ -211,4 +211,9 @@ impl BlobStore for RowBlobs {
         let key = params![first_id(before), sql_limit(limit)];
         self.reads.many(SQL, key, |row| Ok((id(row, 0)?, id(row, 1)?))).await
     }
+
+    async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
+        const SQL: &str = "SELECT id FROM blobs WHERE workspace = $1 LIMIT $2";
+        self.reads.many(SQL, params![uuid(workspace), sql_limit(limit)], |row| id(row, 0)).await
+    }
 }

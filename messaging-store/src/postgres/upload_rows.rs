@@ -112,6 +112,12 @@ impl Uploads for RowUploads {
         self.reads.many(SQL, params![uuid(import), uuid(workspace)], |row| id(row, 0)).await
     }
 
+    async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError> {
+        const SQL: &str = "SELECT import, id FROM uploads WHERE workspace = $1 LIMIT $2";
+        let file = |row: &_| Ok(UploadFile { workspace_id: workspace, import_id: id(row, 0)?, upload_id: id(row, 1)? });
+        self.reads.many(SQL, params![uuid(workspace), sql_limit(limit)], file).await
+    }
+
     /// Its bytes go in a second statement, which also sees those that were added while the first one waited.
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         const PIECES: &str = "DELETE FROM upload_pieces WHERE import = $1 AND workspace = $2 AND upload = $3";

@@ -5,7 +5,7 @@ use messaging_core::changes::Expect;
 use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
-use messaging_core::ports::store::{Accounts, PageRequest, Slice, StoreError, Stored};
+use messaging_core::ports::store::{Accounts, PageRequest, RemovedRows, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -13,6 +13,7 @@ use super::SqliteStore;
 use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::{below, document, one_more, record, slice, stored, time};
+use super::workspace_end;
 
 pub(super) fn put_user(connection: &Connection, user: &User, expect: Expect) -> Result<(), Fault> {
     let (id, doc) = (user.id.to_bytes(), document(user)?);
@@ -26,6 +27,25 @@ pub(super) fn put_user(connection: &Connection, user: &User, expect: Expect) -> 
             )?
             .execute(params![id, user.email, doc, revision])?,
     })
+}
+
+/// Removes a user with what opens something for them.
+pub(super) fn delete_user(connection: &Connection, user: UserId, revision: u32) -> Result<(), Fault> {
+    const OF_USER: [&str; 3] = [
+        "DELETE FROM sessions WHERE user = ?1",
+        "DELETE FROM members WHERE user = ?1",
+        "DELETE FROM replies WHERE credential = ?1",
+    ];
+    let id = user.to_bytes();
+    for sql in OF_USER {
+        connection.prepare_cached(sql)?.execute([id])?;
+    }
+    connection.prepare_cached("DELETE FROM tickets WHERE doc ->> '$.user_id' = ?1")?.execute([user.to_string()])?;
+    expect_one(
+        connection
+            .prepare_cached("DELETE FROM users WHERE id = ?1 AND revision = ?2")?
+            .execute(params![id, revision])?,
+    )
 }
 
 pub(super) fn put_session(connection: &Connection, session: &Session) -> Result<(), Fault> {
@@ -72,9 +92,13 @@ pub(super) fn delete_session(connection: &Connection, token: &Digest) -> Result<
 
 pub(super) fn put_workspace(connection: &Connection, workspace: &Workspace, expect: Expect) -> Result<(), Fault> {
     let (id, doc) = (workspace.id.to_bytes(), document(workspace)?);
+    workspace_end::put(connection, workspace)?;
     expect_one(match expect {
         Expect::Absent => connection
-            .prepare_cached("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, ?2)")?
+            .prepare_cached(
+                "INSERT INTO workspaces (id, revision, doc) SELECT ?1, 1, ?2
+                 WHERE NOT EXISTS (SELECT 1 FROM ending_workspaces WHERE workspace = ?1 AND state = 2)",
+            )?
             .execute(params![id, doc])?,
         Expect::Revision(revision) => connection
             .prepare_cached("UPDATE workspaces SET doc = ?2, revision = revision + 1 WHERE id = ?1 AND revision = ?3")?
@@ -197,6 +221,19 @@ impl Accounts for SqliteStore {
                 one(connection, "SELECT revision, doc FROM workspaces WHERE id = ?1", [id.to_bytes()], stored)
             })
             .await
+    }
+
+    async fn ending_workspaces(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        workspace_end::ending(self).await
+    }
+
+    async fn remove_rows_of(
+        &self,
+        workspace: WorkspaceId,
+        step: usize,
+        limit: usize,
+    ) -> Result<Option<RemovedRows>, StoreError> {
+        workspace_end::remove_rows(self, workspace, step, limit).await
     }
 
     async fn workspaces_of(

@@ -11,6 +11,7 @@ use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
     imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, quarantine, replies,
     sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
+    workspace_end,
 };
 
 /// Applies a write inside the open transaction.
@@ -36,6 +37,8 @@ pub(super) fn apply(
         Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
         Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
+        Write::EndWorkspace(workspace) => workspace_end::end(connection, *workspace),
+        Write::DeleteUser(user, revision) => accounts::delete_user(connection, *user, *revision),
         Write::PutMember(member, expect) => accounts::put_member(connection, member, *expect),
         Write::DeleteMember(workspace, user) => accounts::delete_member(connection, *workspace, *user),
         Write::PutApiKey(key, expect) => keys::put(connection, key, *expect),

@@ -86,6 +86,37 @@ impl BlobFiles {
         .await
     }
 
+    /// Removes the sources of all captures of a workspace.
+    pub(super) async fn delete_captures_of(&self, workspace: WorkspaceId) -> Result<(), Fault> {
+        let files = self.clone();
+        off_thread(move || {
+            let root = files.root.join(CAPTURES);
+            for directory in names(&root)? {
+                for name in names(&root.join(&directory))?.iter().filter(|name| is_of(name, workspace)) {
+                    remove(&root.join(&directory).join(name))?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Blobs of a workspace, kept or not.
+    pub(super) fn list_of(&self, workspace: WorkspaceId, limit: usize) -> io::Result<Vec<BlobId>> {
+        let mut found: Vec<BlobId> =
+            self.pending()?.filter(|blob| blob.workspace_id == workspace).map(|blob| blob.id).collect();
+        for directory in names(&self.root)?.iter().filter(|name| name.len() == DIRECTORY) {
+            if found.len() >= limit {
+                break;
+            }
+            let blobs = names(&self.root.join(directory))?;
+            let of_workspace = blobs.iter().filter_map(|name| parse_name(name)).filter(|(_, of)| *of == workspace);
+            found.extend(of_workspace.map(|(id, _)| id));
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
     /// Removes blobs, kept or not.
     pub(super) async fn delete(&self, blobs: Vec<(WorkspaceId, BlobId)>) -> Result<(), Fault> {
         let files = self.clone();
@@ -190,6 +221,12 @@ fn parse_pending(name: &str) -> Option<MessageBlob> {
     let mut parts = name.split('.');
     let (id, workspace, message) = (parts.next()?, parts.next()?, parts.next()?);
     Some(MessageBlob { workspace_id: workspace.parse().ok()?, message_id: message.parse().ok()?, id: id.parse().ok()? })
+}
+
+/// Whether a file is named after a workspace, written to its end or not.
+fn is_of(name: &str, workspace: WorkspaceId) -> bool {
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    name.split_once('.').is_some_and(|(_, of)| of == workspace.to_string())
 }
 
 fn parse_name(name: &str) -> Option<(BlobId, WorkspaceId)> {

@@ -68,4 +68,9 @@ impl BlobStore for FileBlobs {
         let files = self.files.clone();
         Ok(off_thread(move || files.list_before(before, limit)).await?)
     }
+
+    async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
+        let files = self.files.clone();
+        Ok(off_thread(move || files.list_of(workspace, limit)).await?)
+    }
 }

@@ -108,7 +108,7 @@ impl Held<'_> {
     /// Until when a lane is left alone, if it is.
     pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
         let withheld = || self.claim.withholds(&Lane::parse(lane)).then_some(Monotonic::NEVER);
-        if self.claim.withheld.is_empty() { None } else { withheld() }
+        if self.claim.withholds_some() { withheld() } else { None }
             .or_else(|| self.lanes.get(Lane::shared_part(lane)).copied())
     }
 }
@@ -279,6 +279,12 @@ impl LaneIndex {
     /// Whether a job is claimed, as far as this process knows.
     pub(super) fn is_leased(&self, id: JobId) -> bool {
         self.leases.contains_key(&id)
+    }
+
+    /// A lane has no jobs any more, however it lost them.
+    pub(super) fn let_go(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
+        self.rows_changed = true;
+        self.remove(connection, lane)
     }
 
     /// Whether [`LaneIndex::find_lost`] has something to do.

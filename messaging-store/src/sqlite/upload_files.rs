@@ -75,6 +75,20 @@ impl UploadFiles {
         Ok(found)
     }
 
+    pub(super) fn list_of(&self, workspace: WorkspaceId, limit: usize) -> io::Result<Vec<UploadFile>> {
+        let file = |name: &String| {
+            let mut parts = name.strip_suffix(UNFINISHED).unwrap_or(name).split('.');
+            let (import, of, upload) = (parts.next()?, parts.next()?, parts.next()?);
+            let file = UploadFile {
+                workspace_id: of.parse().ok()?,
+                import_id: import.parse().ok()?,
+                upload_id: upload.parse().ok()?,
+            };
+            (file.workspace_id == workspace).then_some(file)
+        };
+        Ok(names(&self.root)?.iter().filter_map(file).take(limit).collect())
+    }
+
     pub(super) fn remove(&self, file: UploadFile) -> io::Result<()> {
         remove_file(&self.unfinished(file))?;
         remove_file(&self.path(file))

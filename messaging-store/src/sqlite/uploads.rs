@@ -50,6 +50,11 @@ impl Uploads for FileUploads {
         Ok(off_thread(move || files.list(workspace, import)).await?)
     }
 
+    async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError> {
+        let files = self.files.clone();
+        Ok(off_thread(move || files.list_of(workspace, limit)).await?)
+    }
+
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         let files = self.files.clone();
         Ok(off_thread(move || files.remove(file)).await?)

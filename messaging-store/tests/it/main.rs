@@ -8,6 +8,7 @@ mod ownership;
 mod postgres;
 mod sqlite;
 mod verification;
+mod workspace_ends;
 
 mod conformance {
     //! What every store must do, on SQLite.

@@ -25,11 +25,11 @@ use messaging_store::moving::{MoveError, MoveOptions, MoveReport, move_to_postgr
 use messaging_store::{OpenError, PostgresStore, PostgresUrl, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
-fn path(directory: &Path) -> PathBuf {
+pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join("messaging.db")
 }
 
-async fn moved(directory: &Path, target: &Database) -> Result<MoveReport, MoveError> {
+pub(crate) async fn moved(directory: &Path, target: &Database) -> Result<MoveReport, MoveError> {
     let mut options = SqliteOptions::new(path(directory));
     options.epoch = Some(directory.join("epoch"));
     let target = PostgresUrl::parse(&target.url).unwrap();
@@ -59,10 +59,10 @@ async fn differences(store: &dyn Store) -> (u64, Vec<String>) {
 }
 
 /// An installation with something of nearly everything.
-struct Filled {
-    directory: TempDir,
-    store: SqliteStore,
-    workspace: WorkspaceId,
+pub(crate) struct Filled {
+    pub(crate) directory: TempDir,
+    pub(crate) store: SqliteStore,
+    pub(crate) workspace: WorkspaceId,
     seen: Message,
     blob: MessageBlob,
     pending: MessageBlob,
@@ -76,7 +76,7 @@ fn long(byte: u8) -> Bytes {
 
 impl Filled {
     #[allow(clippy::too_many_lines, reason = "one of everything")]
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut options = SqliteOptions::new(path(directory.path()));
         options.epoch = Some(directory.path().join("epoch"));

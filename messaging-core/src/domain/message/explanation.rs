@@ -621,6 +621,8 @@ mod tests {
             assert!(shown_with(&held, &json!({}), facts).starts_with("quiet_hours"), "a hold comes before");
         }
         insta::assert_snapshot!(table, @r#"
+        queued: workspace_ending | The workspace is under deletion (“535 5.7.8 no”); nothing is sent unless an owner restores it before its end. | 2026-01-31T09:15:00.000Z | Restore the workspace; what waits is sent then. restoreWorkspace /workspaces/wsp_0/restore
+        deferred: workspace_ending | The workspace is under deletion (“535 5.7.8 no”); nothing is sent unless an owner restores it before its end. | 2026-01-31T09:15:00.000Z | Restore the workspace; what waits is sent then. restoreWorkspace /workspaces/wsp_0/restore
         queued: channel_failing | The provider of the channel refuses the account or its settings (“535 5.7.8 no”); everything on the channel waits, and one message tries every five minutes. | 2026-01-31T09:15:00.000Z | Correct the settings of the channel; they are tried at once when they are saved. listChannels /workspaces/wsp_0/channels
         deferred: channel_failing | The provider of the channel refuses the account or its settings (“535 5.7.8 no”); everything on the channel waits, and one message tries every five minutes. | 2026-01-31T09:15:00.000Z | Correct the settings of the channel; they are tried at once when they are saved. listChannels /workspaces/wsp_0/channels
         queued: channel_throttled | The provider of the channel asked for a pause (“535 5.7.8 no”); everything on the channel waits until then. | 2026-01-31T09:15:00.000Z | 

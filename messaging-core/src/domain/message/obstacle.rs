@@ -25,6 +25,8 @@ pub struct Obstacle {
 /// Kinds of obstacles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObstacleKind {
+    /// The workspace is under deletion: nothing leaves it.
+    WorkspaceEnding,
     /// The provider or relay refuses the account or its settings: one message probes every five minutes.
     ChannelFailing,
     /// The provider asked for a pause of the whole account.
@@ -39,7 +41,8 @@ pub enum ObstacleKind {
 
 impl ObstacleKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::WorkspaceEnding,
         Self::ChannelFailing,
         Self::ChannelThrottled,
         Self::ChannelSlowed,
@@ -50,6 +53,7 @@ impl ObstacleKind {
     /// The code of the explanation.
     pub const fn code(self) -> &'static str {
         match self {
+            Self::WorkspaceEnding => "workspace_ending",
             Self::ChannelFailing => "channel_failing",
             Self::ChannelThrottled | Self::ChannelSlowed => "channel_throttled",
             Self::RecipientThrottled => "recipient_throttled",
@@ -59,7 +63,7 @@ impl ObstacleKind {
 
     /// True where all messages on the channel wait.
     pub const fn is_of_channel(self) -> bool {
-        matches!(self, Self::ChannelFailing | Self::ChannelThrottled | Self::ChannelSlowed)
+        matches!(self, Self::WorkspaceEnding | Self::ChannelFailing | Self::ChannelThrottled | Self::ChannelSlowed)
     }
 }
 
@@ -85,6 +89,9 @@ impl Obstacle {
     /// The obstacle as a sentence, without a full stop.
     pub fn sentence(&self) -> String {
         let (before, after) = match self.kind {
+            ObstacleKind::WorkspaceEnding => {
+                ("The workspace is under deletion", "; nothing is sent unless an owner restores it before its end")
+            }
             ObstacleKind::ChannelFailing => (
                 "The provider of the channel refuses the account or its settings",
                 "; everything on the channel waits, and one message tries every five minutes",
@@ -109,8 +116,16 @@ impl Obstacle {
 
     /// What a person of the workspace can do about it.
     pub fn cure(&self, workspace: WorkspaceId) -> Option<Cure> {
-        let path = || format!("/workspaces/{workspace}/channels");
-        let text = "Correct the settings of the channel; they are tried at once when they are saved.";
-        (self.kind == ObstacleKind::ChannelFailing).then(|| call(text, "listChannels", path(), None))
+        match self.kind {
+            ObstacleKind::WorkspaceEnding => {
+                let text = "Restore the workspace; what waits is sent then.";
+                Some(call(text, "restoreWorkspace", format!("/workspaces/{workspace}/restore"), None))
+            }
+            ObstacleKind::ChannelFailing => {
+                let text = "Correct the settings of the channel; they are tried at once when they are saved.";
+                Some(call(text, "listChannels", format!("/workspaces/{workspace}/channels"), None))
+            }
+            _ => None,
+        }
     }
 }

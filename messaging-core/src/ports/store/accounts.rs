@@ -8,6 +8,15 @@ use crate::domain::digest::Digest;
 use crate::ids::{SessionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 
+/// A page of rows that was removed with a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemovedRows {
+    /// The table that they were in.
+    pub table: &'static str,
+    /// How many there were.
+    pub rows: u64,
+}
+
 /// Reads of accounts.
 #[async_trait]
 pub trait Accounts {
@@ -36,6 +45,17 @@ pub trait Accounts {
     async fn workspaces(&self, page: PageRequest) -> Result<Slice<Workspace>, StoreError>;
     /// A workspace.
     async fn workspace(&self, id: WorkspaceId) -> Result<Option<Stored<Workspace>>, StoreError>;
+    /// The workspaces under deletion, those that are being removed among them.
+    async fn ending_workspaces(&self) -> Result<Vec<WorkspaceId>, StoreError>;
+    /// Removes up to `limit` rows of the `step`th kind, from 0 on, of a workspace that is being removed: of each kind a page
+    /// after another until one has none, then of the next. `None` when there is no such kind. Nothing is removed of any
+    /// other workspace. A power cut may undo it until the next commit.
+    async fn remove_rows_of(
+        &self,
+        workspace: WorkspaceId,
+        step: usize,
+        limit: usize,
+    ) -> Result<Option<RemovedRows>, StoreError>;
     /// The workspaces in which a user has memberships of this status, newest workspace first.
     async fn workspaces_of(
         &self,

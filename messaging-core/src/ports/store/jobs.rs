@@ -1,6 +1,7 @@
 //! Jobs waiting to be done.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -122,12 +123,31 @@ pub struct Claim {
     pub hold: Vec<(Lane, Monotonic)>,
     /// Lanes whose resource begins with one of these are left alone. A later claim without them lets them go.
     pub withheld: &'static [&'static str],
+    /// Lanes that are left alone for some workspaces only, in the same way.
+    pub withheld_of: WithheldOf,
+}
+
+/// Lanes of some workspaces that a claim leaves alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WithheldOf {
+    /// The workspaces.
+    pub workspaces: Arc<HashSet<WorkspaceId>>,
+    /// How the resources of the lanes begin.
+    pub resources: &'static [&'static str],
 }
 
 impl Claim {
     /// Whether the claim leaves a lane alone altogether.
     pub fn withholds(&self, lane: &Lane) -> bool {
-        self.withheld.iter().any(|start| lane.resource().starts_with(start))
+        let begins_with = |starts: &[&str]| starts.iter().any(|start| lane.resource().starts_with(start));
+        let WithheldOf { workspaces, resources } = &self.withheld_of;
+        begins_with(self.withheld)
+            || (lane.flow().workspace.is_some_and(|of| workspaces.contains(&of)) && begins_with(resources))
+    }
+
+    /// Whether there may be lanes that the claim leaves alone altogether.
+    pub fn withholds_some(&self) -> bool {
+        !self.withheld.is_empty() || !self.withheld_of.workspaces.is_empty()
     }
 
     /// A claim without limits.
@@ -145,6 +165,7 @@ impl Claim {
             shares: HashMap::new(),
             hold: Vec::new(),
             withheld: &[],
+            withheld_of: WithheldOf::default(),
         }
     }
 }

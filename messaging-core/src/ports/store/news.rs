@@ -78,11 +78,12 @@ impl Topics {
         for write in changes.writes() {
             let topic = match write {
                 Write::PutUser(..)
+                | Write::DeleteUser(..)
                 | Write::DeleteSession(..)
                 | Write::PutMember(..)
                 | Write::DeleteMember(..)
                 | Write::PutApiKey(..) => Topic::Credentials,
-                Write::PutWorkspace(..) => Topic::Workspaces,
+                Write::PutWorkspace(..) | Write::EndWorkspace(..) => Topic::Workspaces,
                 Write::PutDomain(..) | Write::DeleteDomain(..) => Topic::Domains,
                 Write::PutChannel(..) | Write::DeleteChannel(..) => Topic::Channels,
                 Write::PutField(..) | Write::DeleteField(..) => Topic::Fields,

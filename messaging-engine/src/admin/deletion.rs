@@ -1,0 +1,116 @@
+//! The end of workspaces and of users, as the operator sets it.
+
+use std::collections::BTreeMap;
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{Member, MemberStatus, User, Workspace, WorkspaceEnd};
+use messaging_core::domain::user_email::UserEmail;
+use messaging_core::ids::{UserId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, PageRequest, StoreError, Stored};
+use messaging_core::time::Timestamp;
+use messaging_core::violation::{FieldCode, refuse};
+use serde::{Deserialize, Serialize};
+
+use super::UserReport;
+use crate::app::App;
+use crate::error::Error;
+
+/// Workspaces that are read at a time.
+const PAGE: usize = 200;
+
+/// A workspace that is to be deleted, as `admin delete-workspace` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeletedWorkspace {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// Its name.
+    pub name: String,
+    /// When everything of it is removed.
+    pub deletes_at: Timestamp,
+    /// How many rows were removed by now, by table, and how many files; empty where a server does it.
+    pub removed: BTreeMap<String, u64>,
+}
+
+/// Sets an end to a workspace: in seven days, or now, which also brings an end forward that was set before.
+///
+/// The server removes what there is; where none runs, [`remove_workspace`] does.
+pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<DeletedWorkspace, Error> {
+    app.until_committed(|| async {
+        let stored = app.store().workspace(id).await?.ok_or(Error::NotFound)?;
+        let deletes_at = if now { app.now() } else { app.now() + WorkspaceEnd::GRACE };
+        let known = stored.record.end.map(|end| end.deletes_at).filter(|known| *known <= deletes_at);
+        let mut changes = Changes::default();
+        if known.is_none() {
+            changes.extend(app.set_end(&stored, deletes_at));
+        }
+        let deletes_at = known.unwrap_or(deletes_at);
+        let report = DeletedWorkspace { id, name: stored.record.name, deletes_at, removed: BTreeMap::new() };
+        Ok((changes, report))
+    })
+    .await
+}
+
+/// Removes a workspace whose end has come, to its end: for a program that works on the database alone. `note` is told how
+/// many rows and files have been removed by now. Answers how many of each kind there were.
+pub async fn remove_workspace(
+    app: &App,
+    id: WorkspaceId,
+    note: &mut (dyn FnMut(u64) + Send),
+) -> Result<BTreeMap<String, u64>, Error> {
+    let removed = app.remove_workspace(id, &mut |removed| note(removed.values().sum())).await;
+    let removed = removed.map_err(CommitError::into_store_error)?;
+    Ok(removed.into_iter().map(|(what, number)| (what.to_owned(), number)).collect())
+}
+
+/// Removes a user with their password, sessions, tickets and memberships; what they did keeps their name. Refused as long
+/// as a workspace has no other owner, unless it is under deletion itself.
+pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
+    app.until_committed(|| async {
+        let user = match email.parse::<UserEmail>() {
+            Ok(email) => app.store().user_by_email(email.as_str()).await?,
+            Err(_) => None,
+        };
+        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`");
+        let Stored { record: user, revision } = user.ok_or_else(unknown)?;
+        let mut changes = leave_all(app, &user).await?;
+        changes.push(Write::DeleteUser(user.id, revision));
+        Ok((changes, UserReport::of(user)))
+    })
+    .await
+}
+
+/// The writes that make sure that no workspace loses its last owner with a user.
+async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
+    let (mut changes, mut needed) = (Changes::default(), Vec::new());
+    for (workspace, _) in owned(app, user.id).await? {
+        let Some(stored) = app.store().workspace(workspace.id).await? else { continue };
+        if stored.record.end.is_none() && app.store().owner_count(workspace.id).await? <= 1 {
+            needed.push(format!("{} ({})", workspace.name, workspace.id));
+        }
+        // Another owner who leaves meanwhile writes the workspace as well.
+        changes.push(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+    }
+    if needed.is_empty() {
+        return Ok(changes);
+    }
+    let rule = format!(
+        "is the only owner of {}: make somebody else an owner with `messaging member update`, or delete the workspace with \
+         `messaging admin delete-workspace`",
+        needed.join(", ")
+    );
+    Err(refuse("/email", FieldCode::NotAllowed, rule).into())
+}
+
+/// The workspaces that a user owns.
+async fn owned(app: &App, user: UserId) -> Result<Vec<(Workspace, Member)>, StoreError> {
+    let (mut page, mut found) = (PageRequest { after: None, limit: PAGE }, Vec::new());
+    loop {
+        let slice = app.store().workspaces_of(user, MemberStatus::Active, page).await?;
+        found.extend(slice.items.into_iter().filter(|(_, member)| member.is_active_owner()));
+        match slice.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(found),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Workspaces under deletion.
+//!
+//! Contract section 3. Until its end such a workspace takes nothing and sends nothing, and still hears of bounces and
+//! unsubscribes; then a job removes it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Workspace, WorkspaceEnd};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::jobs::JobData as _;
+use crate::jobs::delete_workspace::DeleteWorkspace;
+
+/// Said of what a workspace under deletion does not take.
+const UNDER_DELETION: &str = "the workspace is under deletion and takes nothing unless an owner restores it";
+
+impl App {
+    /// The workspaces under deletion, as of the last second.
+    pub(crate) async fn ending_workspaces(&self) -> Result<Arc<HashSet<WorkspaceId>>, StoreError> {
+        self.lookups().ending_workspaces.look(self.store(), self.now()).await
+    }
+
+    /// Refuses what a workspace under deletion does not take; one that is being removed takes nothing at all. `reads` says
+    /// that nothing is changed there.
+    pub(crate) async fn refuse_at_the_end(&self, workspace: WorkspaceId, reads: bool) -> Result<(), Error> {
+        if !self.ending_workspaces().await?.contains(&workspace) {
+            return Ok(());
+        }
+        let stored = self.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
+        match stored.record.end {
+            Some(end) if end.removing_since.is_some() => Err(Error::NotFound),
+            Some(_) if !reads => Err(Error::AccountState(UNDER_DELETION)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The writes that set an end to a workspace, with the job that removes it then.
+    pub(crate) fn set_end(&self, stored: &Stored<Workspace>, deletes_at: Timestamp) -> [Write; 3] {
+        let workspace = Workspace { end: Some(WorkspaceEnd::at(deletes_at)), ..stored.record.clone() };
+        let now = self.now();
+        let job = DeleteWorkspace { workspace_id: workspace.id }.enqueue(self.new_id(now), deletes_at);
+        let lane = job.lane.clone();
+        [
+            Write::PutWorkspace(workspace, Expect::Revision(stored.revision)),
+            Write::EnqueueOnce(job),
+            // There may be one of an earlier request: it looks now when it is due.
+            Write::WakeLane(lane, now),
+        ]
+    }
+}

@@ -1,0 +1,198 @@
+//! Removes workspaces whose end has come.
+//!
+//! Everything goes in pages, each of which is a transaction of its own, so that nobody waits for long and a removal that is
+//! cut off goes on with what is left. What was on its way when the removal began may come late: so all of it is gone through
+//! again until nothing is found any more, the last time a while after the beginning. Then the workspace itself goes, and
+//! its id stays taken.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::account::{Workspace, WorkspaceEnd};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{CommitError, StoreError, Stored};
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::delete_workspace::DeleteWorkspace;
+use crate::work::job::{Job, JobContext, JobError};
+
+/// Rows of one page: few enough that a request never waits for them noticeably.
+const PAGE: usize = 500;
+/// Files that are listed at a time.
+const FILES: usize = 2000;
+/// Pages of one run; then others have their turn.
+const MAX_PAGES: usize = 1000;
+/// Requests, reports and jobs that were under way when the removal began have ended after this.
+const SETTLE: Duration = Duration::from_secs(30);
+/// The next run follows after this.
+const GO_ON_AFTER: Duration = Duration::from_secs(1);
+
+/// Jobs that are looked through for those of one workspace.
+const MAX_JOBS: usize = 10_000;
+
+/// Number of removed rows by table, and of files.
+pub(crate) type Removed = BTreeMap<&'static str, u64>;
+
+impl Job for DeleteWorkspace {
+    async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        let app = &cx.app;
+        let stored = app.store().workspace(self.workspace_id).await?;
+        let Some((stored, end)) = stored.and_then(|stored| stored.record.end.map(|end| (stored, end))) else {
+            return Ok(cx.finish(Changes::default()).await?);
+        };
+        let Some(since) = end.removing_since else {
+            if end.is_revocable(app.now()) {
+                return cx.again_at(end.deletes_at, &self, Changes::default()).await;
+            }
+            let begin = Changes::from_iter([begin(stored, end, app)]);
+            return cx.again_at(app.now(), &self, begin).await;
+        };
+        let is_settled = app.now() >= since + SETTLE;
+        let mut pass = Pass { app, job: Some(cx), workspace: self.workspace_id, removed: Removed::new(), pages: 0 };
+        if pass.remove().await? == Outcome::Cut {
+            return cx.again_at(app.now() + GO_ON_AFTER, &self, Changes::default()).await;
+        }
+        let rows = pass.removed.values().sum::<u64>();
+        if rows > 0 {
+            tracing::info!(workspace_id = %self.workspace_id, removed = rows, "rows and files of a workspace were removed");
+            return cx.again_at(app.now(), &self, Changes::default()).await;
+        }
+        if !is_settled {
+            return cx.again_at(since + SETTLE, &self, Changes::default()).await;
+        }
+        // A conflict where a job is still at work: it is looked at again.
+        cx.finish(Changes::from_iter([Write::EndWorkspace(self.workspace_id)])).await?;
+        tracing::info!(workspace_id = %self.workspace_id, "a workspace was removed");
+        Ok(())
+    }
+}
+
+/// The write that begins the removal: from then on the workspace cannot be restored.
+fn begin(stored: Stored<Workspace>, end: WorkspaceEnd, app: &App) -> Write {
+    let end = WorkspaceEnd { removing_since: Some(app.now()), ..end };
+    Write::PutWorkspace(Workspace { end: Some(end), ..stored.record }, Expect::Revision(stored.revision))
+}
+
+/// Whether a pass has gone through everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Whole,
+    Cut,
+}
+
+/// One pass through everything of a workspace.
+struct Pass<'a> {
+    app: &'a App,
+    /// The run that it is a part of; `None` where a program works on the database alone.
+    job: Option<&'a JobContext>,
+    workspace: WorkspaceId,
+    removed: Removed,
+    pages: usize,
+}
+
+impl Pass<'_> {
+    async fn remove(&mut self) -> Result<Outcome, CommitError> {
+        if self.remove_files().await? == Outcome::Cut {
+            return Ok(Outcome::Cut);
+        }
+        let mut step = 0;
+        loop {
+            if !self.next_page().await? {
+                return Ok(Outcome::Cut);
+            }
+            let Some(page) = self.app.store().remove_rows_of(self.workspace, step, PAGE).await? else {
+                return Ok(Outcome::Whole);
+            };
+            if page.rows == 0 {
+                step += 1;
+            } else {
+                self.count(page.table, page.rows);
+            }
+        }
+    }
+
+    /// Attachments and uploaded files, wherever they are kept.
+    async fn remove_files(&mut self) -> Result<Outcome, CommitError> {
+        loop {
+            let blobs = self.app.blobs().blobs_of(self.workspace, FILES).await?;
+            if blobs.is_empty() {
+                break;
+            }
+            let named: Vec<_> = blobs.into_iter().map(|blob| (self.workspace, blob)).collect();
+            self.app.blobs().remove_blobs(&named).await?;
+            self.count("attachments", named.len() as u64);
+            if !self.next_page().await? {
+                return Ok(Outcome::Cut);
+            }
+        }
+        loop {
+            let uploads = self.app.uploads().uploads_of(self.workspace, FILES).await?;
+            if uploads.is_empty() {
+                return Ok(Outcome::Whole);
+            }
+            for file in &uploads {
+                self.app.uploads().remove_upload(*file).await?;
+            }
+            self.count("uploads", uploads.len() as u64);
+            if !self.next_page().await? {
+                return Ok(Outcome::Cut);
+            }
+        }
+    }
+
+    fn count(&mut self, what: &'static str, number: u64) {
+        *self.removed.entry(what).or_default() += number;
+    }
+
+    /// Whether there may be another page in this run, whose claim is held.
+    async fn next_page(&mut self) -> Result<bool, CommitError> {
+        let Some(job) = self.job else { return Ok(true) };
+        job.hold().await?;
+        self.pages += 1;
+        Ok(self.pages <= MAX_PAGES)
+    }
+}
+
+impl App {
+    /// Removes a workspace whose end has come, at once and to its end: for a program that alone works on the database.
+    /// `note` is told how much has been removed by now.
+    pub(crate) async fn remove_workspace(
+        &self,
+        workspace: WorkspaceId,
+        note: &mut (dyn FnMut(&Removed) + Send),
+    ) -> Result<Removed, CommitError> {
+        let mut all = Removed::new();
+        loop {
+            let Some(stored) = self.store().workspace(workspace).await? else { return Ok(all) };
+            let Some(end) = stored.record.end else { return Ok(all) };
+            if end.is_revocable(self.now()) {
+                return Ok(all);
+            }
+            if end.removing_since.is_none() {
+                self.commit(Changes::from_iter([begin(stored, end, self)])).await?;
+            }
+            let mut pass = Pass { app: self, job: None, workspace, removed: Removed::new(), pages: 0 };
+            pass.remove().await?;
+            if pass.removed.is_empty() {
+                let mut changes = Changes::from_iter([Write::EndWorkspace(workspace)]);
+                changes.extend(self.removals_of(workspace).await?);
+                self.commit(changes).await?;
+                continue;
+            }
+            for (what, number) in pass.removed {
+                *all.entry(what).or_default() += number;
+            }
+            note(&all);
+        }
+    }
+
+    /// The writes that take the jobs away which were to do it.
+    async fn removals_of(&self, workspace: WorkspaceId) -> Result<Vec<Write>, StoreError> {
+        let jobs = self.store().jobs_of(&[DeleteWorkspace::KIND], MAX_JOBS).await?;
+        let lane = DeleteWorkspace { workspace_id: workspace }.lane();
+        let own = jobs.into_iter().filter(|job| job.place.lane == lane);
+        Ok(own.map(|job| Write::RemoveJob(job.place)).collect())
+    }
+}

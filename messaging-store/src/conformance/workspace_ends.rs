@@ -1,0 +1,102 @@
+//! Workspaces under deletion, their removal, and users who are removed.
+
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::account::{Workspace, WorkspaceEnd};
+use messaging_core::domain::digest::Digest;
+use messaging_core::domain::message::MessageFilter;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::Store;
+use messaging_core::scope::Role;
+
+use super::sample::{at, bare_message, contact, insert, joined, key, session, ticket, workspace};
+use super::{first, put, refuse};
+
+/// The workspace with an end that has come or not.
+fn ending(workspace: &Workspace, is_removing: bool) -> Workspace {
+    let end = WorkspaceEnd { deletes_at: at(9), removing_since: is_removing.then(|| at(9)) };
+    Workspace { end: Some(end), ..workspace.clone() }
+}
+
+/// Removes all rows of a workspace, few at a time; answers how many there were.
+pub async fn remove_all(store: &dyn Store, workspace: WorkspaceId) -> u64 {
+    let (mut step, mut removed) = (0, 0);
+    while let Some(page) = store.remove_rows_of(workspace, step, 2).await.unwrap() {
+        assert!(page.rows <= 4, "{page:?}");
+        removed += page.rows;
+        step += usize::from(page.rows == 0);
+    }
+    removed
+}
+
+/// A workspace is told as under deletion from the commit that sets its end to the one that takes it back.
+pub async fn workspaces_under_deletion_are_told(store: &dyn Store) {
+    let (home, other) = (workspace(), workspace());
+    put(store, [&home, &other].map(|one| Write::PutWorkspace(one.clone(), Expect::Absent))).await;
+    assert_eq!(store.ending_workspaces().await.unwrap(), []);
+    put(store, [Write::PutWorkspace(ending(&home, false), Expect::Revision(1))]).await;
+    assert_eq!(store.ending_workspaces().await.unwrap(), [home.id]);
+    assert_eq!(store.workspace(home.id).await.unwrap().unwrap().record, ending(&home, false));
+    // Nothing of it is removed, and nothing ends it, before the removal has begun.
+    assert_eq!(store.remove_rows_of(home.id, 0, 10).await.unwrap(), None);
+    refuse(store, [Write::EndWorkspace(home.id)]).await;
+    put(store, [Write::PutWorkspace(home.clone(), Expect::Revision(2))]).await;
+    assert_eq!(store.ending_workspaces().await.unwrap(), []);
+    assert_eq!(store.remove_rows_of(other.id, 0, 10).await.unwrap(), None);
+}
+
+/// The rows of one workspace go and those of another stay; the id of what is gone stays taken.
+pub async fn a_workspace_is_removed_alone_and_its_id_stays_taken(store: &dyn Store) {
+    let (home, other) = (workspace(), workspace());
+    for one in [&home, &other] {
+        put(store, [Write::PutWorkspace(one.clone(), Expect::Absent)]).await;
+        let (_, _, join) = joined(one.id, Role::Owner);
+        put(store, join).await;
+        put(
+            store,
+            [Write::put_contact(contact(one.id), Expect::Absent), Write::PutApiKey(key(one.id), Expect::Absent)],
+        )
+        .await;
+        for _ in 0..5 {
+            put(store, [insert(&bare_message(one.id))]).await;
+        }
+    }
+    put(store, [Write::PutWorkspace(ending(&home, true), Expect::Revision(1))]).await;
+    assert_eq!(store.ending_workspaces().await.unwrap(), [home.id]);
+    assert!(remove_all(store, home.id).await >= 8);
+    assert_eq!(remove_all(store, home.id).await, 0);
+    put(store, [Write::EndWorkspace(home.id)]).await;
+    assert_eq!(store.contact_count(home.id).await.unwrap(), 0);
+    refuse(store, [Write::EndWorkspace(home.id)]).await;
+    assert_eq!(store.workspace(home.id).await.unwrap(), None);
+    assert_eq!(store.ending_workspaces().await.unwrap(), []);
+    refuse(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
+    for (id, left) in [(home.id, 0), (other.id, 5)] {
+        assert_eq!(store.messages(id, &MessageFilter::default(), first(9)).await.unwrap().items.len(), left);
+        assert_eq!(store.api_keys(id, first(9)).await.unwrap().items.len(), left.min(1));
+        assert_eq!(store.members(id, first(9)).await.unwrap().items.len(), left.min(1));
+        let verified = store.verify_workspace(id).await.unwrap();
+        assert!(verified.differences.is_empty(), "{id}: {:?}", verified.differences);
+    }
+    assert_eq!(store.contact_count(other.id).await.unwrap(), 1);
+}
+
+/// A user goes with what opens something for them, and with nothing of others; not when they changed meanwhile.
+pub async fn a_user_is_removed_with_what_opens_something(store: &dyn Store) {
+    let (home, session, ticket) = (workspace(), session("token", at(1000)), ticket("ticket", at(1000)));
+    put(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
+    let (mut user, mut member, _) = joined(home.id, Role::Owner);
+    (user.id, member.user_id) = (session.user_id, session.user_id);
+    let of_user = messaging_core::domain::account::Ticket { user_id: user.id, ..ticket.clone() };
+    let (other, _, join) = joined(home.id, Role::Viewer);
+    put(store, [Write::PutUser(user.clone(), Expect::Absent), Write::PutMember(member, Expect::Absent)]).await;
+    put(store, join).await;
+    put(store, [Write::PutSession(session), Write::PutTicket(of_user)]).await;
+    refuse(store, [Write::DeleteUser(user.id, 2)]).await;
+    put(store, [Write::DeleteUser(user.id, 1)]).await;
+    assert_eq!(store.user(user.id).await.unwrap(), None);
+    assert_eq!(store.session(&Digest::of("token")).await.unwrap(), None);
+    assert_eq!(store.ticket(&Digest::of("ticket")).await.unwrap(), None);
+    assert_eq!(store.member(home.id, user.id).await.unwrap(), None);
+    assert!(store.user(other.id).await.unwrap().is_some());
+    assert!(store.member(home.id, other.id).await.unwrap().is_some());
+}

@@ -1,0 +1,393 @@
+//! How the rows of a workspace are found, in every table of both schemas: what removing a workspace goes by.
+//!
+//! Rows go in the order of this list, a page at a time: those that are found through a row of another table before that
+//! one. Tables without rows of a workspace are named as well, each with a reason, so that a table that nobody has thought
+//! of fails a test.
+
+/// What `$1` of the statements is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The id as stores keep it.
+    Id,
+    /// The id as text.
+    Text,
+}
+
+/// A table with rows of a workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owned {
+    /// The table.
+    pub(crate) table: &'static str,
+    /// What `$1` of the statements is; `$2` is how many rows a page has.
+    pub(crate) by: By,
+    /// What removes a page on SQLite; empty where the store has no such table. The rows that the last one touches count.
+    pub(crate) sqlite: &'static [&'static str],
+    /// The same on PostgreSQL.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the store is not built"))]
+    pub(crate) postgres: &'static [&'static str],
+}
+
+macro_rules! sqlite {
+    ($table:literal, $key:literal, $which:expr) => {
+        &[concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE (",
+            $key,
+            ") IN (SELECT ",
+            $key,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $which,
+            " LIMIT $2)"
+        )]
+    };
+}
+
+macro_rules! postgres {
+    ($table:literal, $which:expr) => {
+        &[concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE ctid = ANY (ARRAY (SELECT ctid FROM ",
+            $table,
+            " WHERE ",
+            $which,
+            " LIMIT $2))"
+        )]
+    };
+}
+
+/// A table of both stores, its key on SQLite, and which rows are meant.
+macro_rules! both {
+    ($table:literal, $key:literal, $which:expr) => {
+        Owned { table: $table, by: By::Id, sqlite: sqlite!($table, $key, $which), postgres: postgres!($table, $which) }
+    };
+}
+
+/// The same, found by the text of the id.
+macro_rules! by_text {
+    ($table:literal, $key:literal, $which:expr) => {
+        Owned {
+            table: $table,
+            by: By::Text,
+            sqlite: sqlite!($table, $key, $which),
+            postgres: postgres!($table, $which),
+        }
+    };
+}
+
+/// A table of PostgreSQL alone.
+macro_rules! only_postgres {
+    ($table:literal, $which:expr) => {
+        Owned { table: $table, by: By::Id, sqlite: &[], postgres: postgres!($table, $which) }
+    };
+}
+
+/// Rows that name the workspace.
+macro_rules! workspace {
+    () => {
+        "workspace = $1"
+    };
+}
+
+/// Rows that name it by its number.
+macro_rules! number {
+    () => {
+        "workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
+/// Rows that name a contact by its number, which is that of the workspace and a count.
+macro_rules! contact {
+    () => {
+        "contact >= (SELECT number << 40 FROM workspace_numbers WHERE workspace = $1) \
+         AND contact < (SELECT (number + 1) << 40 FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
+/// Rows that name a row of another table of the workspace.
+macro_rules! through {
+    ($column:literal, $key:literal, $parent:literal) => {
+        concat!($column, " IN (SELECT ", $key, " FROM ", $parent, " WHERE workspace = $1)")
+    };
+}
+
+/// The same where that table names the workspace by its number.
+macro_rules! through_number {
+    ($column:literal, $parent:literal) => {
+        concat!(
+            $column,
+            " IN (SELECT n FROM ",
+            $parent,
+            " WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))"
+        )
+    };
+}
+
+/// Rows that name a node of an automation.
+macro_rules! node {
+    () => {
+        "node IN (SELECT n FROM automation_nodes WHERE automation IN (SELECT n FROM automations WHERE workspace = $1))"
+    };
+}
+
+/// Lanes of the workspace, of both classes.
+macro_rules! lane {
+    () => {
+        "(lane >= 't/' || $1 || '/' AND lane < 't/' || $1 || '0') OR (lane >= 'b/' || $1 || '/' AND lane < 'b/' || $1 || '0')"
+    };
+}
+
+/// Whether there are jobs of a workspace on SQLite, whose id is `$1` as text.
+pub(crate) const HAS_JOBS: &str = concat!("SELECT 1 FROM jobs WHERE ", lane!(), " LIMIT 1");
+
+/// The same on PostgreSQL as a statement that fails where there are some.
+#[cfg(feature = "postgres")]
+pub(crate) const EXPECT_NO_JOBS: &str =
+    concat!("SELECT expect_rows((SELECT count(*) FROM jobs WHERE ", lane!(), "), 0)");
+
+/// The jobs of a workspace on SQLite, whose id is `$1` as text; a store leaves those alone that are claimed.
+pub(crate) const JOBS: &str = concat!("SELECT lane, due_at, id FROM jobs WHERE ", lane!());
+
+/// The lanes of a workspace on SQLite that have no jobs; `$1` is its id as text.
+pub(crate) const EMPTY_LANES: &str = concat!(
+    "SELECT lane FROM lanes WHERE (",
+    lane!(),
+    ") AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane) LIMIT $2"
+);
+
+/// A user whom the workspace created, as text in the record, and who is a member nowhere.
+macro_rules! left_alone {
+    ($user:literal) => {
+        concat!(
+            "doc LIKE '%\"created_by\":\"' || $1 || '\"%' AND NOT EXISTS (SELECT 1 FROM members WHERE members.",
+            $user,
+            " = users.id)"
+        )
+    };
+}
+
+/// All tables with rows of a workspace, in the order in which they are removed.
+pub(crate) const OWNED: &[Owned] = &[
+    // First, so that nothing goes on in the rest. Claimed ones are left to end by themselves on SQLite.
+    Owned { table: "jobs", by: By::Text, sqlite: &[JOBS], postgres: postgres!("jobs", lane!()) },
+    by_text!("tickets", "digest", "doc LIKE '%\"' || $1 || '\"%'"),
+    both!("members", "workspace, user", workspace!()),
+    Owned {
+        table: "sessions",
+        by: By::Text,
+        sqlite: sqlite!("sessions", "token", concat!("user IN (SELECT id FROM users WHERE ", left_alone!("user"), ")")),
+        postgres: postgres!(
+            "sessions",
+            concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!("user_id"), ")")
+        ),
+    },
+    Owned {
+        table: "users",
+        by: By::Text,
+        sqlite: sqlite!("users", "id", left_alone!("user")),
+        postgres: postgres!("users", left_alone!("user_id")),
+    },
+    both!(
+        "replies",
+        "key, credential, route",
+        concat!("credential = $1 OR ", through!("credential", "id", "api_keys"))
+    ),
+    by_text!("replies", "key, credential, route", "route LIKE '%' || $1 || '%'"),
+    both!("api_key_uses", "id", through!("id", "id", "api_keys")),
+    both!("api_keys", "workspace, id", workspace!()),
+    both!("channels", "workspace, channel", workspace!()),
+    both!("sending_domains", "workspace, id", workspace!()),
+    both!("custom_fields", "workspace, id", workspace!()),
+    both!("template_versions", "workspace, template, version", workspace!()),
+    both!("templates", "workspace, id", workspace!()),
+    both!("urls", "workspace, key", workspace!()),
+    both!("provider_links", "workspace, channel, provider, name", workspace!()),
+    both!("inbound_notes", "workspace, channel, key", workspace!()),
+    Owned {
+        table: "soft_bounces",
+        by: By::Id,
+        sqlite: sqlite!("soft_bounces", "workspace, channel, address", workspace!()),
+        postgres: postgres!("soft_bounces", workspace!()),
+    },
+    by_text!("quarantined", "id", "doc LIKE '%' || $1 || '%'"),
+    both!("import_errors", "import, first_row", through!("import", "id", "imports")),
+    both!("imports", "workspace, id", workspace!()),
+    both!("captures", "workspace, message", workspace!()),
+    both!("abandoned_blobs", "blob, workspace", workspace!()),
+    both!("webhook_deliveries", "id", through!("webhook", "id", "webhooks")),
+    // Those of webhooks that were removed.
+    both!("webhook_deliveries", "id", workspace!()),
+    both!("webhook_failures", "workspace, webhook", workspace!()),
+    both!("webhooks", "workspace, id", workspace!()),
+    both!("message_events", "workspace, message, at, id", workspace!()),
+    both!("message_attempts", "workspace, message, id", workspace!()),
+    both!("copied_recipients", "workspace, key, message", workspace!()),
+    both!("unlisted_copies", "workspace", workspace!()),
+    both!("event_log", "workspace, n", workspace!()),
+    both!("event_followers", "workspace", workspace!()),
+    Owned {
+        table: "suppressions",
+        by: By::Id,
+        sqlite: sqlite!("suppressions", "workspace, channel, digest", workspace!()),
+        postgres: postgres!("suppressions", workspace!()),
+    },
+    both!("activity", "workspace, quarter, channel, source", workspace!()),
+    only_postgres!("message_states", workspace!()),
+    // With their contents, which have no index by workspace.
+    Owned {
+        table: "messages",
+        by: By::Id,
+        sqlite: &[
+            "DELETE FROM message_contents WHERE n IN (
+                SELECT content FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2)",
+            "DELETE FROM messages WHERE (workspace, id) IN (
+                SELECT workspace, id FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2)",
+        ],
+        postgres: &[
+            "DELETE FROM message_contents WHERE workspace = $1 AND message = ANY (ARRAY (
+                SELECT id FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2))",
+            "DELETE FROM messages WHERE workspace = $1 AND id = ANY (ARRAY (
+                SELECT id FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2))",
+        ],
+    },
+    both!("automation_branches", "node, branch", node!()),
+    both!("automation_notes", "automation, shard, n", through!("automation", "n", "automations")),
+    both!("automation_date_fires", "automation, contact, due_at", through!("automation", "n", "automations")),
+    both!("automation_entries", "automation, contact, key", through!("automation", "n", "automations")),
+    both!("automation_messages", "message", through!("automation", "n", "automations")),
+    both!("automation_run_inputs", "automation, run", through!("automation", "n", "automations")),
+    both!("automation_run_steps", "automation, run, revision", through!("automation", "n", "automations")),
+    both!("automation_run_counts", "automation, status", through!("automation", "n", "automations")),
+    both!("automation_runs", "automation, id", through!("automation", "n", "automations")),
+    only_postgres!("automation_version_counts", through!("automation", "n", "automations")),
+    both!("automation_versions", "automation, version", through!("automation", "n", "automations")),
+    only_postgres!("automation_node_counts", node!()),
+    both!("automation_nodes", "n", through!("automation", "n", "automations")),
+    both!("automation_deleted_contacts", "workspace, id", workspace!()),
+    both!("campaign_activity", "campaign, quarter", through!("campaign", "n", "campaigns")),
+    both!("campaign_addresses", "campaign, n", through!("campaign", "n", "campaigns")),
+    both!("campaign_audience", "campaign, kind, due_at, piece", through!("campaign", "n", "campaigns")),
+    both!("campaign_counts", "campaign, variant", through!("campaign", "n", "campaigns")),
+    both!("campaign_engagements", "campaign, seen, message", through!("campaign", "n", "campaigns")),
+    both!("campaign_left_out", "campaign, piece", through!("campaign", "n", "campaigns")),
+    only_postgres!("campaign_link_counts", through!("campaign", "n", "campaigns")),
+    both!("campaign_links", "campaign, variant, link", through!("campaign", "n", "campaigns")),
+    both!("campaign_progress", "campaign", through!("campaign", "n", "campaigns")),
+    both!("campaign_waiting", "campaign, track, due_at, message", through!("campaign", "n", "campaigns")),
+    both!("holds", "workspace, kind, id, holder_kind, holder", workspace!()),
+    both!("automations", "n", workspace!()),
+    both!("campaigns", "n", workspace!()),
+    both!("contact_sends", "contact, channel", contact!()),
+    both!("changed_contacts", "contact", contact!()),
+    both!("changed_addresses", "n", number!()),
+    only_postgres!("list_counts", through_number!("list", "lists")),
+    both!("list_members", "list, contact", through_number!("list", "lists")),
+    both!("lists", "n", number!()),
+    both!("tag_members", "tag, contact", through_number!("tag", "tags")),
+    both!("tags", "n", number!()),
+    only_postgres!("segment_sizes", through_number!("segment", "segments")),
+    both!("segment_members", "segment, contact", through_number!("segment", "segments")),
+    both!("segments", "n", number!()),
+    both!("product_event_activity", "name, quarter", through_number!("name", "event_names")),
+    both!("product_events", "n", contact!()),
+    both!("event_unique_ids", "event", number!()),
+    both!("event_names", "n", number!()),
+    both!("deleted_contacts", "n", number!()),
+    both!("contacts", "n", number!()),
+    only_postgres!("contact_counts", number!()),
+];
+
+/// What ends the removal, in one transaction: the workspace itself. `$1` is its id.
+pub(crate) const LAST: &[&str] = &[
+    "UPDATE ending_workspaces SET state = 2 WHERE workspace = $1 AND state = 1",
+    "DELETE FROM workspaces WHERE id = $1",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rusqlite::Connection;
+
+    use super::*;
+
+    /// Tables whose rows are not removed by a statement of the list, and why.
+    const OTHERWISE: &[(&str, &str)] = &[
+        ("workspaces", "the last row to go"),
+        ("ending_workspaces", "holds that the id of a workspace that is gone stays taken"),
+        ("workspace_numbers", "the number stays taken with the id, so that no row that came late is somebody else's"),
+        ("message_contents", "go with their messages"),
+        ("lanes", "go with their jobs"),
+        ("marked_deliveries", "follow deliveries by triggers"),
+        ("blobs", "are removed through the port of blobs, whatever keeps them"),
+        ("blob_pieces", "go with their blobs"),
+        ("uploads", "are removed through the port of uploads, whatever keeps them"),
+        ("upload_pieces", "go with their uploads"),
+        ("installation", "of the installation"),
+        ("sign_in_failures", "names addresses by digests and no workspace"),
+        ("health_probe", "of the installation"),
+        ("sqlite_sequence", "SQLite's own"),
+        ("refinery_schema_history", "of the schema"),
+        ("schema_compatibility", "of the schema"),
+        ("automation_note_number", "of the installation"),
+        ("nodes", "processes put themselves there"),
+        ("writers", "processes put themselves there"),
+        ("takings", "processes tell each other of limits for a minute"),
+        ("places", "of the installation"),
+        ("log_era", "of the installation"),
+    ];
+
+    fn known() -> BTreeSet<&'static str> {
+        let owned: BTreeSet<_> = OWNED.iter().map(|owned| owned.table).collect();
+        for (table, _) in OTHERWISE {
+            assert!(!owned.contains(table), "{table} is named twice");
+        }
+        owned.into_iter().chain(OTHERWISE.iter().map(|(table, _)| *table)).collect()
+    }
+
+    #[test]
+    fn the_rows_of_a_workspace_are_found_in_every_table_of_sqlite() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("messaging.db");
+        drop(crate::SqliteStore::open(crate::SqliteOptions::new(&path)).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+        let tables: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert!(tables.len() > 70, "{}", tables.len());
+        let known = known();
+        for table in &tables {
+            assert!(known.contains(table.as_str()), "how are rows of a workspace found in {table}?");
+        }
+        for owned in OWNED.iter().filter(|owned| !owned.sqlite.is_empty()) {
+            assert!(tables.iter().any(|table| table == owned.table), "{} is not there", owned.table);
+        }
+        for sql in OWNED.iter().flat_map(|owned| owned.sqlite).chain(LAST).chain([&HAS_JOBS, &EMPTY_LANES]) {
+            connection.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_workspace_are_found_in_every_table_of_postgres() {
+        let mut tables = BTreeSet::new();
+        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres")).unwrap() {
+            let schema = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let names = schema.lines().filter_map(|line| {
+                line.replace("CREATE UNLOGGED TABLE ", "CREATE TABLE ")
+                    .strip_prefix("CREATE TABLE ")
+                    .and_then(|rest| rest.split(' ').next().map(str::to_owned))
+            });
+            tables.extend(names);
+        }
+        assert!(tables.len() > 70, "{}", tables.len());
+        let known = known();
+        for table in &tables {
+            assert!(known.contains(table.as_str()), "how are rows of a workspace found in {table}?");
+        }
+        for owned in OWNED.iter().filter(|owned| !owned.postgres.is_empty()) {
+            assert!(tables.contains(owned.table), "{} is not there", owned.table);
+        }
+    }
+}
