@@ -6,6 +6,7 @@
 
 mod accounts;
 mod quarantine;
+mod secret_key;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, Write};
@@ -46,6 +47,7 @@ pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
 };
+pub use self::secret_key::{ResealReport, reseal, switch_secret_key};
 pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
 /// Who signs in to what `messaging dev` sets up.

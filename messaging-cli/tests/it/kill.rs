@@ -9,6 +9,7 @@ mod bulk;
 mod campaign;
 mod copies;
 mod imports;
+mod keys;
 mod mail;
 #[cfg(feature = "postgres")]
 mod nodes;
