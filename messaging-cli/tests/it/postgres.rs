@@ -93,7 +93,10 @@ fn a_key_is_rotated_once_every_node_holds_it() {
 
     // The other node has a file of its own.
     let said = run(rotate).expect(1).stderr;
-    assert!(said.contains("two.nodes.test") && !said.contains("one.nodes.test") && said.contains("copy the file"), "{said}");
+    assert!(
+        said.contains("two.nodes.test") && !said.contains("one.nodes.test") && said.contains("copy the file"),
+        "{said}"
+    );
     let ring = fs::read(key_of(&first)).unwrap();
     assert_eq!(ring.len(), 64);
     fs::copy(key_of(&first), key_of(&second)).unwrap();

@@ -4,18 +4,14 @@
 //! same time; the key file only says which keys there are. A key is held before it is announced, and switched to only once
 //! all processes have announced it: whoever meets something that was made with it can read it.
 
-use std::error::Error as _;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::page_cursor::CursorKey;
 use messaging_core::domain::secret_key::KeyRing;
-use messaging_core::error::Chain;
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::Entropy;
 
-use super::App;
 use crate::vault::{self, KeyRefused, Vault};
 
 /// The secret keys that this process holds.
@@ -58,7 +54,7 @@ impl SecretKeys {
     }
 
     /// Takes further keys and goes by the check value. Answers whether anything changed.
-    async fn take(
+    pub(crate) async fn take(
         &self,
         more: Option<&KeyRing>,
         store: &dyn Store,
@@ -90,42 +86,4 @@ async fn announce(ring: &KeyRing, announced: &mut Vec<String>, store: &dyn Store
         *announced = ids;
     }
     Ok(())
-}
-
-impl App {
-    /// The secret keys that this process holds, the one that it seals under first.
-    pub fn secret_keys(&self) -> KeyRing {
-        self.0.secret_keys.held().ring.clone()
-    }
-
-    /// Takes further keys, those of a key file that was changed, and seals from now on under the key that the database
-    /// says. Keys that are held already stay.
-    pub async fn take_secret_keys(&self, ring: &KeyRing) -> Result<(), KeyRefused> {
-        let store = self.store();
-        if self.0.secret_keys.take(Some(ring), store, self.entropy()).await? {
-            // One that did not open may do so now.
-            self.signer_cache().clear();
-            tracing::info!(key = self.secret_keys().first().id(), "the secret keys were read again");
-        }
-        Ok(())
-    }
-
-    /// Takes whatever keys `read` answers, every so often, for as long as there is the application. `read` is to answer
-    /// quickly, and `None` where there is nothing to take.
-    pub fn follow_secret_keys(&self, every: Duration, read: impl Fn() -> Option<KeyRing> + Send + Sync + 'static) {
-        let app = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(every).await;
-                let Some(app) = app.upgrade().map(App) else { return };
-                let Some(ring) = read() else { continue };
-                if let Err(error) = app.take_secret_keys(&ring).await {
-                    match error.source() {
-                        None => tracing::error!(%error, "copy the secret key file of another node over that of this one"),
-                        Some(_) => tracing::debug!(error = %Chain(&error), "the secret keys are not known to be current"),
-                    }
-                }
-            }
-        });
-    }
 }

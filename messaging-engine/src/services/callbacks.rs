@@ -213,7 +213,8 @@ impl App {
                 let Some(provider) = present else { return Ok(None) };
                 let all = self.link_key();
                 // An address that was made with an older key is known to the provider until it is told another one.
-                let made_with = all.each().find(|key| self.settings_tag(key, workspace, channel, &provider) == Some(tag));
+                let made_with =
+                    all.each().find(|key| self.settings_tag(key, workspace, channel, &provider) == Some(tag));
                 let address = made_with.map(|key| self.callback_address(&key, workspace, channel, tag));
                 Ok(address.map(|address| (provider, CallbackProof::Channel(address))))
             }

@@ -65,7 +65,7 @@ async fn tokens_in_mail_that_was_sent_stay_good_and_new_ones_are_made_with_the_n
 async fn everything_sealed_is_sealed_anew_and_nothing_twice() {
     let product = Product::start().await;
     let hooks = format!("/workspaces/{}/webhooks", product.workspace);
-    let body = json!({"url": "https://hooks.example.com/a", "events": ["message.sent"]});
+    let body = json!({"url": "https://hooks.example.com/a", "events": ["sent"]});
     let hook = product.bed.post(&product.caller, &hooks, body).await;
     let rotate_secret = format!("{hooks}/{}/rotate-secret", hook["id"].as_str().unwrap());
     assert_eq!(product.bed.post(&product.caller, &rotate_secret, Value::Null).await.summary(), "200");
@@ -130,7 +130,8 @@ async fn a_provider_may_call_at_the_address_from_before_a_rotation() {
     assert_ne!(after, before);
     assert_eq!(called(&bed.app, after).await, 200);
     // Other settings have another address, whichever key made it.
-    let other = json!({"provider": "twilio", "config": {"account_sid": "AC2", "auth_token": "secret", "sender": "ACME"}});
+    let other =
+        json!({"provider": "twilio", "config": {"account_sid": "AC2", "auth_token": "secret", "sender": "ACME"}});
     assert_eq!(bed.put(&owner, &format!("{channels}/sms"), other).await.status, 200);
     for address in [before.as_str(), after] {
         assert_eq!(called(&bed.app, address).await, 404);
@@ -155,8 +156,9 @@ async fn whoever_was_copied_before_a_rotation_is_found_when_erased_after() {
     let product = Product::start().await;
     let contacts = format!("/workspaces/{}/contacts", product.workspace);
     let upserted = product.bed.post(&product.caller, &contacts, json!({"email": "ann@example.com"})).await;
-    let id = upserted["contact_id"].as_str().unwrap();
-    let body = json!({"channel": "email", "to": "bob@example.com", "cc": ["ann@example.com"], "subject": "s", "text": "t"});
+    let id = upserted["id"].as_str().unwrap();
+    let body =
+        json!({"channel": "email", "to": "bob@example.com", "cc": ["ann@example.com"], "subject": "s", "text": "t"});
     let message = product.send(&body).await;
     product.work().await;
     rotate(&product.app).await;

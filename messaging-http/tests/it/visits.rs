@@ -84,7 +84,11 @@ impl Mailed {
     }
 
     fn unsubscribe_path(&self) -> String {
-        self.links(&self.server.app.link_key()).unsubscribe_url().strip_prefix("https://links.acme.com").unwrap().to_owned()
+        self.links(&self.server.app.link_key())
+            .unsubscribe_url()
+            .strip_prefix("https://links.acme.com")
+            .unwrap()
+            .to_owned()
     }
 
     async fn visit(&self, method: &str, path: &str, body: Option<&str>) -> Response {

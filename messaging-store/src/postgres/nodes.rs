@@ -411,9 +411,8 @@ impl Membership {
         let transaction = connection.transaction().await?;
         keys::require_current(&transaction, keys.as_deref()).await?;
         let offset = self.offset_ms();
-        let row = transaction
-            .query_one(SQL, &[name, &version, works, &state, connections, &offset, &last, &keys])
-            .await?;
+        let row =
+            transaction.query_one(SQL, &[name, &version, works, &state, connections, &offset, &last, &keys]).await?;
         transaction.commit().await?;
         get(&row, 0)
     }

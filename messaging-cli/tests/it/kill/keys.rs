@@ -77,7 +77,7 @@ impl Installation {
         let (workspace, key) = (dev["workspace_id"].as_str().unwrap(), dev["api_key"].as_str().unwrap());
         let below = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
         for n in 0..WEBHOOKS {
-            let body = json!({"url": format!("https://hooks.example.com/{n}"), "events": ["message.bounced"]});
+            let body = json!({"url": format!("https://hooks.example.com/{n}"), "events": ["bounce"]});
             let (status, answer) = server.request("POST", &below("webhooks"), key, &body);
             assert_eq!(status, 201, "{answer}");
         }
