@@ -95,6 +95,7 @@ pub fn lock(path: &Path) -> Result<RotationLock, KeyFileError> {
 pub fn replace(path: &Path, ring: &KeyRing) -> Result<(), KeyFileError> {
     // What a link leads to is replaced, and not the link.
     let path = fs::canonicalize(path).map_err(FileError::of("find the secret key", path))?;
+    remove_left_aside(&path);
     let aside = aside(&path);
     let placed = write_aside(&aside, ring)
         .and_then(|()| keep_owner(&path, &aside))
@@ -127,6 +128,20 @@ fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
 /// Where a key file is written before it gets its name.
 fn aside(path: &Path) -> PathBuf {
     path.with_extension(format!("new.{}", std::process::id()))
+}
+
+/// Removes what rotations left that were killed while they wrote: nobody else writes while the lock is held.
+fn remove_left_aside(path: &Path) {
+    let start = path.with_extension("new.");
+    let entries = path.parent().and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| is_beginning(&start, &entry.path())) {
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
+/// Whether the text of a path begins with that of another one.
+fn is_beginning(start: &Path, path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().starts_with(start.as_os_str().as_encoded_bytes())
 }
 
 fn write_aside(aside: &Path, ring: &KeyRing) -> io::Result<()> {
@@ -190,6 +205,8 @@ mod tests {
         assert!(matches!(lock(&path), Err(KeyFileError::Rotating(_))));
         drop(lock_of_one);
         lock(&path).unwrap();
+        // As one leaves it that is killed.
+        fs::write(directory.path().join("secret.new.1"), "half").unwrap();
         let more = ring.with_first(SecretKey::from_bytes([7; 32])).unwrap();
         replace(&link, &more).unwrap();
         assert_eq!(read(&path).unwrap(), Some(more));

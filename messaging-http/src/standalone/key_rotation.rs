@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 /// How long it is waited until all processes have read their key file again, or are known to be dead.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
