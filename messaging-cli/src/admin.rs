@@ -4,6 +4,7 @@ mod deletion;
 #[cfg(feature = "postgres")]
 mod moving;
 mod quarantine;
+mod rotate_secret_key;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -38,6 +39,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin delete-user --email ann@example.com
   messaging admin verify --data ./messaging-data
   messaging admin quarantine release --all
+  messaging admin rotate-secret-key
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
 An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
@@ -79,6 +81,9 @@ enum Admin {
     /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
     /// also while a server runs; the longer it takes the longer the server's log grows meanwhile
     Verify,
+    /// Change to a new secret key, while servers run or not; tokens in mail that was sent stay good
+    #[command(after_help = rotate_secret_key::HELP)]
+    RotateSecretKey(rotate_secret_key::RotateSecretKey),
     /// See what was put aside because the database refuses it for good, have it tried again, or give it up
     #[command(subcommand, disable_help_subcommand = true)]
     Quarantine(quarantine::Quarantine),
@@ -289,6 +294,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         if let Admin::DeleteWorkspace(flags) = &admin {
             return deletion::delete_workspace(matches, flags, output).await;
         }
+        if let Admin::RotateSecretKey(flags) = &admin {
+            return rotate_secret_key::carry_out(matches, flags, output).await;
+        }
         #[cfg(feature = "postgres")]
         if let Admin::Move(flags) = &admin {
             return moving::carry_out(flags, output).await;
@@ -341,7 +349,9 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
         Admin::DeleteUser(user) => output.resource(&admin::delete_user(app, &user.email).await.map_err(refused)?),
-        Admin::Resume(_) | Admin::DeleteWorkspace(_) => Err(Failure::usage("the command opens the database itself")),
+        Admin::Resume(_) | Admin::DeleteWorkspace(_) | Admin::RotateSecretKey(_) => {
+            Err(Failure::usage("the command opens the database itself"))
+        }
         #[cfg(feature = "postgres")]
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),

@@ -126,11 +126,26 @@ impl FromIterator<Write> for Changes {
     }
 }
 
+/// The change to another secret key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchSecretKey {
+    /// The check value that is replaced.
+    pub before: String,
+    /// The check value of the other key.
+    pub after: String,
+    /// The id of the other key.
+    pub key: String,
+}
+
 /// One typed write.
 #[derive(Debug, Clone)]
 pub enum Write {
     /// Keeps the check value of the secret key. A conflict when there is one.
     PutKeyCheck(String),
+    /// Makes another secret key the one that secrets are sealed under, for all processes. A conflict when the check value
+    /// is another one than `before`, or when a process that works on the database does not hold the key
+    /// ([`Installation::key_holders`](crate::ports::store::Installation::key_holders)).
+    SwitchSecretKey(Box<SwitchSecretKey>),
     /// Keeps the name of the installation. A conflict when there is another one than the second, `None` for none.
     PutInstallationName(String, Option<String>),
     /// Fences the installation, or ends that. A conflict when the fence is another one than the second; `None` for none.
@@ -407,6 +422,7 @@ impl Write {
                 | Self::DeleteUser(..)
                 | Self::EndWorkspace(..)
                 | Self::TouchApiKey(..)
+                | Self::SwitchSecretKey(..)
                 | Self::PutInstallationName(..)
                 | Self::PutFence(..)
                 | Self::RemoveJob(..)

@@ -7,6 +7,7 @@
 mod accounts;
 mod deletion;
 mod quarantine;
+mod secret_key;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, Write};
@@ -48,6 +49,7 @@ pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
 };
+pub use self::secret_key::{ResealReport, reseal, switch_secret_key};
 pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
 /// Who signs in to what `messaging dev` sets up.

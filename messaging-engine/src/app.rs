@@ -29,6 +29,7 @@ mod provider_sink;
 pub(crate) mod receiving;
 pub(crate) mod role_mail_pace;
 pub(crate) mod running_keys;
+mod secret_keys;
 pub(crate) mod segment_turns;
 mod settings;
 pub(crate) mod signers;
@@ -83,6 +84,7 @@ use metrics::Metrics;
 use receiving::Receiving;
 use role_mail_pace::RoleMailPace;
 use running_keys::RunningKeys;
+use secret_keys::SecretKeys;
 use segment_turns::SegmentTurns;
 pub use settings::Settings;
 use signers::Signers;
@@ -106,9 +108,7 @@ pub(crate) struct Shared {
     /// Providers that the program brings.
     pub(crate) own_providers: HashMap<(Channel, String), ProviderKind>,
     pub(crate) settings: Settings,
-    pub(crate) vault: Vault,
-    pub(crate) link_key: LinkKey,
-    pub(crate) cursor_key: CursorKey,
+    pub(crate) secret_keys: SecretKeys,
     pub(crate) ids: IdSource,
     pub(crate) lookups: Lookups,
     pub(crate) known_urls: KnownUrls,
@@ -258,8 +258,8 @@ impl App {
     }
 
     /// Seals and opens secrets.
-    pub fn vault(&self) -> &Vault {
-        &self.0.vault
+    pub fn vault(&self) -> Arc<Vault> {
+        Arc::clone(&self.0.secret_keys.held().vault)
     }
 
     /// The resolver.
@@ -273,8 +273,8 @@ impl App {
     }
 
     /// Makes and reads the tokens of links and return addresses.
-    pub fn link_key(&self) -> &LinkKey {
-        &self.0.link_key
+    pub fn link_key(&self) -> Arc<LinkKey> {
+        Arc::clone(&self.0.secret_keys.held().link_key)
     }
 
     /// How many attempts at a recipient ended, since this process started, without it being known whether the message
@@ -290,8 +290,8 @@ impl App {
     }
 
     /// Seals and opens the cursors of listings.
-    pub(crate) fn cursor_key(&self) -> &CursorKey {
-        &self.0.cursor_key
+    pub(crate) fn cursor_key(&self) -> Arc<CursorKey> {
+        Arc::clone(&self.0.secret_keys.held().cursor_key)
     }
 
     /// Begins to wait for events of a workspace.

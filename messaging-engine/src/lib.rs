@@ -64,5 +64,5 @@ pub use dispatch::Admitted;
 pub use error::Error;
 pub use jobs::upkeep::Sweep;
 pub use messaging_core::domain::message_input::MessageInput as Message;
-pub use messaging_core::domain::secret_key::SecretKey;
+pub use messaging_core::domain::secret_key::{KeyRing, SecretKey};
 pub use vault::KeyRefused;

@@ -38,6 +38,7 @@ mod reports;
 mod restored_automations;
 mod restored_campaigns;
 mod role_mail;
+mod secret_keys;
 mod secrets;
 mod segments;
 mod sign_ins;

@@ -5,6 +5,7 @@ pub mod backup;
 mod data_directory;
 pub mod doctor;
 mod host_probe;
+pub mod key_rotation;
 mod mail;
 #[cfg(feature = "postgres")]
 pub mod moving;

@@ -230,7 +230,7 @@ macro_rules! conformance_tests {
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
-            installation: the_check_value_of_the_key_is_kept_once, the_name_is_changed_by_whoever_knows_it,
+            installation: the_check_value_of_the_key_is_kept_once, a_secret_key_is_switched_to_once_all_hold_it, the_name_is_changed_by_whoever_knows_it,
                 a_fence_is_moved_by_whoever_knows_it, the_newest_of_what_was_put_aside_is_kept, sealed_secrets_are_found_with_their_places;
             jobs: a_claimed_job_is_finished_once, a_lane_that_is_woken_is_due, a_refused_commit_wakes_no_lane,
                 a_lane_gets_one_job_of_a_kind_that_is_needed_once,

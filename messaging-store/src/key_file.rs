@@ -1,13 +1,14 @@
-//! The file that keeps the secret key of a database.
+//! The file that keeps the secret keys of a database: 32 bytes each, one after the other, the newest first.
 //!
-//! It is made before the database holds anything that is sealed under it, and never again after: a new key
-//! opens nothing that the old one sealed.
+//! It is made, with one key, before the database holds anything that is sealed under it, and never again after: a new key
+//! opens nothing that the old one sealed. A rotation puts a new key in front; the older ones stay, because links and return
+//! addresses in mail that was sent are verified with them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::domain::secret_key::{KeyRing, SecretKey};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 
@@ -26,8 +27,14 @@ pub enum KeyFileError {
     )]
     Missing(PathBuf),
     /// The file holds something else.
-    #[error("the secret key {} must hold {} bytes; restore the file from the backup", .0.display(), SecretKey::LENGTH)]
+    #[error(
+        "the secret key {} must hold {} bytes, or as many for each of its keys, {} at most; restore the file from the backup",
+        .0.display(), SecretKey::LENGTH, KeyRing::MAX_KEYS
+    )]
     Malformed(PathBuf),
+    /// Another rotation is under way.
+    #[error("the secret key {} is being rotated by another command; wait until that has ended", .0.display())]
+    Rotating(PathBuf),
     /// The file cannot be read or made.
     #[error(transparent)]
     File(#[from] FileError),
@@ -36,11 +43,11 @@ pub enum KeyFileError {
     Store(#[from] StoreError),
 }
 
-/// The key in a file. For a database without secrets the file is made when it is not there, readable by its owner
+/// The keys in a file. For a database without secrets the file is made when it is not there, readable by its owner
 /// alone; for one with secrets that is an error.
-pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<SecretKey, KeyFileError> {
-    if let Some(key) = read(path)? {
-        return Ok(key);
+pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<KeyRing, KeyFileError> {
+    if let Some(ring) = read(path)? {
+        return Ok(ring);
     }
     if needs_its_key(store).await? {
         return Err(KeyFileError::Missing(path.to_owned()));
@@ -48,32 +55,64 @@ pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<SecretKey,
     create(path)
 }
 
-/// The key in a file; `None` when there is no such file.
-pub fn read(path: &Path) -> Result<Option<SecretKey>, KeyFileError> {
+/// The keys in a file; `None` when there is no such file.
+pub fn read(path: &Path) -> Result<Option<KeyRing>, KeyFileError> {
+    const MOST: usize = SecretKey::LENGTH * KeyRing::MAX_KEYS;
     let mut bytes = Vec::with_capacity(SecretKey::LENGTH + 1);
     let opened = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(FileError::of("open the secret key", path)(error).into()),
     };
-    // One byte more than a key tells that it is none.
-    opened
-        .take(SecretKey::LENGTH as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(FileError::of("read the secret key", path))?;
-    let key = bytes.try_into().map_err(|_| KeyFileError::Malformed(path.to_owned()))?;
-    Ok(Some(SecretKey::from_bytes(key)))
+    // One byte more than all keys tells that there are none.
+    opened.take(MOST as u64 + 1).read_to_end(&mut bytes).map_err(FileError::of("read the secret key", path))?;
+    let (keys, rest) = bytes.as_chunks();
+    let ring = KeyRing::new(keys.iter().map(|key| SecretKey::from_bytes(*key))).filter(|_| rest.is_empty());
+    ring.map(Some).ok_or_else(|| KeyFileError::Malformed(path.to_owned()))
 }
 
-fn create(path: &Path) -> Result<SecretKey, KeyFileError> {
-    let key = SecretKey::generate(&SystemEntropy::default());
+/// Keeps others from rotating the keys of a file, as long as it lives.
+#[derive(Debug)]
+pub struct RotationLock {
+    _file: File,
+}
+
+/// Takes the lock of a rotation, which ends with the process that holds it.
+pub fn lock(path: &Path) -> Result<RotationLock, KeyFileError> {
+    let beside = path.with_extension("rotation");
+    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
+        .open(&beside)
+        .map_err(FileError::of("open the lock", &beside))?;
+    match file.try_lock() {
+        Ok(()) => Ok(RotationLock { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(KeyFileError::Rotating(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(FileError::of("take the lock", &beside)(error).into()),
+    }
+}
+
+/// Puts other keys in the place of those in a file: its readers see either all of the former or all of the new ones, also
+/// after a power cut. The file keeps its owner.
+pub fn replace(path: &Path, ring: &KeyRing) -> Result<(), KeyFileError> {
+    // What a link leads to is replaced, and not the link.
+    let path = fs::canonicalize(path).map_err(FileError::of("find the secret key", path))?;
+    remove_left_aside(&path);
+    let aside = aside(&path);
+    let placed = write_aside(&aside, ring)
+        .and_then(|()| keep_owner(&path, &aside))
+        .and_then(|()| fs::rename(&aside, &path))
+        .and_then(|()| sync_directory(&path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    Ok(placed.map_err(FileError::of("replace the secret key", &path))?)
+}
+
+fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
+    let ring = KeyRing::from(SecretKey::generate(&SystemEntropy::default()));
     // Written aside and linked into place: it is there completely or not at all, and of two programs
     // that start at once both use the same.
-    let aside = path.with_extension(format!("new.{}", std::process::id()));
-    let written = private(OpenOptions::new().write(true).create(true).truncate(true))
-        .open(&aside)
-        .and_then(|mut file| file.write_all(key.as_bytes()).and_then(|()| file.sync_all()));
-    let placed = written.and_then(|()| fs::hard_link(&aside, path));
+    let aside = aside(path);
+    let placed = write_aside(&aside, &ring).and_then(|()| fs::hard_link(&aside, path));
     let _ = fs::remove_file(&aside);
     match placed {
         Ok(()) => {}
@@ -82,12 +121,54 @@ fn create(path: &Path) -> Result<SecretKey, KeyFileError> {
         }
         Err(error) => return Err(FileError::of("make the secret key", path)(error).into()),
     }
-    // The name too must outlast a power cut, before anything is sealed.
+    sync_directory(path).map_err(FileError::of("sync the directory of", path))?;
+    Ok(ring)
+}
+
+/// Where a key file is written before it gets its name.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension(format!("new.{}", std::process::id()))
+}
+
+/// Removes what rotations left that were killed while they wrote: nobody else writes while the lock is held.
+fn remove_left_aside(path: &Path) {
+    let start = path.with_extension("new.");
+    let entries = path.parent().and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| is_beginning(&start, &entry.path())) {
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
+/// Whether the text of a path begins with that of another one.
+fn is_beginning(start: &Path, path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().starts_with(start.as_os_str().as_encoded_bytes())
+}
+
+fn write_aside(aside: &Path, ring: &KeyRing) -> io::Result<()> {
+    let mut file = private(OpenOptions::new().write(true).create(true).truncate(true)).open(aside)?;
+    for key in ring.keys() {
+        file.write_all(key.as_bytes())?;
+    }
+    file.sync_all()
+}
+
+/// Gives a file the owner of another one: a rotation by root leaves the key to the user of the server.
+fn keep_owner(of: &Path, file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let (wanted, found) = (fs::metadata(of)?, fs::metadata(file)?);
+        if (wanted.uid(), wanted.gid()) != (found.uid(), found.gid()) {
+            chown(file, Some(wanted.uid()), Some(wanted.gid()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The name too must outlast a power cut, before anything is sealed.
+fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(FileError::of("sync the directory of", path))?;
-    Ok(key)
+    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -108,9 +189,33 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        for length in [0, 31, 33] {
+        for length in [0, 31, 33, 63, 65, 33 * 32] {
             fs::write(&path, vec![b'x'; length]).unwrap();
             assert!(matches!(read(&path), Err(KeyFileError::Malformed(_))), "{length}");
         }
+    }
+
+    #[test]
+    fn a_rotation_replaces_the_file_at_once_and_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("secret.key"), directory.path().join("link.key"));
+        let ring = create(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let lock_of_one = lock(&path).unwrap();
+        assert!(matches!(lock(&path), Err(KeyFileError::Rotating(_))));
+        drop(lock_of_one);
+        lock(&path).unwrap();
+        // As one leaves it that is killed.
+        fs::write(directory.path().join("secret.new.1"), "half").unwrap();
+        let more = ring.with_first(SecretKey::from_bytes([7; 32])).unwrap();
+        replace(&link, &more).unwrap();
+        assert_eq!(read(&path).unwrap(), Some(more));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "the key, the link and the lock");
     }
 }

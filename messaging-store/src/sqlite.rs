@@ -220,6 +220,11 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether this is the program that does the jobs of the database.
+    fn does_the_work(&self) -> bool {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Commits changes and does to files what they say.
     async fn commit_with_files(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         self.blobs.put_captures(&changes).await?;

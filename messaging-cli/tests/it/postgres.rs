@@ -74,6 +74,46 @@ fn another_key_than_that_of_the_database_is_3() {
 }
 
 #[test]
+fn a_key_is_rotated_once_every_node_holds_it() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let Some(database) = runtime.block_on(Database::create()) else { return };
+    let (first, second, third) = (directory(), directory(), directory());
+    let more = ["--database", &database.url, "--public-url", "http://links.nodes.test"];
+    let node = |data: &tempfile::TempDir, name: &str| {
+        Server::start("serve", data.path(), &[&more[..], &["--hostname", name]].concat())
+    };
+    let one = node(&first, "one.nodes.test");
+    let key_of = |data: &tempfile::TempDir| data.path().join("secret.key");
+    for other in [&second, &third] {
+        fs::copy(key_of(&first), key_of(other)).unwrap();
+    }
+    let two = node(&second, "two.nodes.test");
+    let data = first.path().to_str().unwrap();
+    let rotate = ["admin", "rotate-secret-key", "--json", "--data", data, "--database", &database.url];
+
+    // The other node has a file of its own.
+    let said = run(rotate).expect(1).stderr;
+    assert!(
+        said.contains("two.nodes.test") && !said.contains("one.nodes.test") && said.contains("copy the file"),
+        "{said}"
+    );
+    let ring = fs::read(key_of(&first)).unwrap();
+    assert_eq!(ring.len(), 64);
+    fs::copy(key_of(&first), key_of(&second)).unwrap();
+    let done = run(rotate).expect(0).json();
+    assert_eq!((&done["resumed"], &done["keys_in_file"]), (&json!(true), &json!(2)), "{done}");
+    assert_eq!(fs::read(key_of(&first)).unwrap(), ring, "no other key was made");
+
+    // Whoever comes with the old key alone is refused.
+    let line = ["serve", "--listen", "127.0.0.1:0", "--data", third.path().to_str().unwrap()];
+    let said = run(line.iter().chain(&more)).expect(3).stderr;
+    assert!(said.contains("does not fit the database"), "{said}");
+    fs::copy(key_of(&first), key_of(&third)).unwrap();
+    assert_eq!(node(&third, "three.nodes.test").stop(), Some(0));
+    assert_eq!((one.stop(), two.stop()), (Some(0), Some(0)));
+}
+
+#[test]
 fn attachments_are_in_the_bucket_that_is_named() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let Some(database) = runtime.block_on(Database::create()) else { return };

@@ -45,3 +45,42 @@ fn a_server_starts_with_the_key_of_its_database_or_not_at_all() {
     fs::rename(&moved, &key).unwrap();
     assert_eq!(Server::start("serve", data.path(), &[]).stop(), Some(0));
 }
+
+#[test]
+fn the_key_is_rotated_to_one_that_is_given_or_made() {
+    let (data, elsewhere) = (directory(), directory());
+    assert_eq!(Server::dev(data.path()).stop(), Some(0));
+    let (key, given) = (data.path().join("secret.key"), elsewhere.path().join("new.key"));
+    let old = fs::read(&key).unwrap();
+    let path = data.path().to_str().unwrap();
+    let rotate = ["admin", "rotate-secret-key", "--data", path, "--json"];
+    let to_given = || run(rotate.iter().chain(&["--file", given.to_str().unwrap()]));
+
+    // No key, and what is none.
+    to_given().expect(2);
+    fs::write(&given, [7; 31]).unwrap();
+    assert!(to_given().expect(2).stderr.contains("32 random bytes"));
+    fs::write(&given, &old).unwrap();
+    assert!(to_given().expect(2).stderr.contains("in use already"));
+    assert_eq!(fs::read(&key).unwrap(), old);
+
+    fs::write(&given, [7; 32]).unwrap();
+    let first = to_given().expect(0).json();
+    assert_eq!(fs::read(&key).unwrap(), [&[7; 32][..], &old].concat());
+    assert_eq!(first["resealed"]["domains"], 1, "{first}");
+    // While a server runs, to a key that is made.
+    let server = Server::start("serve", data.path(), &[]);
+    let second = run(rotate).expect(0).json();
+    assert_ne!(first["key"], second["key"]);
+    let ring = fs::read(&key).unwrap();
+    assert_eq!((ring.len(), &ring[32..]), (96, &[&[7; 32][..], &old].concat()[..]));
+    let doctor = run(["doctor", "--data", path, "--json"]).json();
+    let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["id"] == "secret_key").unwrap();
+    assert_eq!(check["status"], "ok", "{check}");
+    assert_eq!(server.stop(), Some(0));
+    // Without the newest key the database does not open; without the oldest it does.
+    fs::write(&key, &ring[32..]).unwrap();
+    assert!(refused(data.path(), &[]).contains("does not fit the database"));
+    fs::write(&key, &ring[..32]).unwrap();
+    assert_eq!(Server::start("serve", data.path(), &[]).stop(), Some(0));
+}

@@ -11,6 +11,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
 use crate::domain::channel::Channel;
+use crate::domain::secret_key::KeyRing;
 use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
 
 /// Octets of the MAC in a link.
@@ -104,14 +105,29 @@ impl ReturnPurpose {
     }
 }
 
-/// Makes and reads tokens.
-pub struct LinkKey(hmac::Key);
+/// Makes tokens with the first key of a ring, and reads those that were made with any of them.
+///
+/// Invariant: at least one key.
+pub struct LinkKey(Vec<hmac::Key>);
 
 impl LinkKey {
-    /// A key for tokens, from the 32 bytes of the key file.
+    /// A key for tokens, from the 32 bytes of a secret key.
     pub fn new(secret: &[u8; 32]) -> Self {
-        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"messaging/links/1");
-        Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
+        Self(vec![derived(secret)])
+    }
+
+    /// A key for tokens, from the secret keys of an installation.
+    pub fn of(ring: &KeyRing) -> Self {
+        Self(ring.keys().iter().map(|key| derived(key.as_bytes())).collect())
+    }
+
+    /// Each key alone, the one that makes tokens first: for what is compared with something that is made anew.
+    pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
+        self.0.iter().map(|key| Self(vec![key.clone()]))
+    }
+
+    fn sign(&self, octets: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.0[0], octets)
     }
 
     /// The token of a link in a message.
@@ -129,7 +145,7 @@ impl LinkKey {
             octets.extend(url.0);
             octets.extend(number);
         }
-        let mac = hmac::sign(&self.0, &octets);
+        let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
     }
@@ -153,7 +169,7 @@ impl LinkKey {
         let mut octets = vec![UPLOAD];
         octets.extend(workspace.to_bytes());
         octets.extend(import.to_bytes());
-        let mac = hmac::sign(&self.0, &octets);
+        let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
     }
@@ -173,7 +189,7 @@ impl LinkKey {
         let mut octets = vec![RECEIPT];
         octets.extend(workspace.to_bytes());
         octets.extend(message.to_bytes());
-        let mac = hmac::sign(&self.0, &octets);
+        let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
     }
@@ -190,14 +206,14 @@ impl LinkKey {
 
     /// What stands for the settings of a channel, given as octets that are the same for the same settings alone.
     pub fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> SettingsTag {
-        let mac = hmac::sign(&self.0, &channel_octets(SETTINGS, workspace, channel, settings));
+        let mac = self.sign(&channel_octets(SETTINGS, workspace, channel, settings));
         SettingsTag(mac.as_ref()[..LINK_MAC].try_into().expect("SHA-256 has 32 bytes"))
     }
 
     /// The token of the callback address of a channel under settings.
     pub fn callback(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
         let mut octets = channel_octets(CALLBACK, workspace, channel, &settings.0);
-        let mac = hmac::sign(&self.0, &octets);
+        let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
     }
@@ -214,7 +230,7 @@ impl LinkKey {
 
     /// A secret that the provider of a channel may be asked to send along: 32 letters, digits, `-` and `_`.
     pub fn callback_secret(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
-        let mac = hmac::sign(&self.0, &channel_octets(CALLBACK_SECRET, workspace, channel, &settings.0));
+        let mac = self.sign(&channel_octets(CALLBACK_SECRET, workspace, channel, &settings.0));
         URL_SAFE_NO_PAD.encode(&mac.as_ref()[..SECRET_LENGTH])
     }
 
@@ -223,8 +239,13 @@ impl LinkKey {
         let mut octets = vec![COPY];
         octets.extend(workspace.to_bytes());
         octets.extend(address.as_bytes());
-        let mac = hmac::sign(&self.0, &octets);
+        let mac = self.sign(&octets);
         CopyKey(mac.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
+    }
+
+    /// The keys of an address that is copied, one for each secret key: messages are listed under the one of their time.
+    pub fn copies(&self, workspace: WorkspaceId, address: &str) -> Vec<CopyKey> {
+        self.each().map(|key| key.copy(workspace, address)).collect()
     }
 
     /// What a token says before its MAC, if that is right.
@@ -232,14 +253,19 @@ impl LinkKey {
         // The longest is 66 octets, 88 characters.
         let mut octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let mac = octets.split_off(octets.len().checked_sub(LINK_MAC)?);
-        let expected = hmac::sign(&self.0, &octets);
-        bool::from(expected.as_ref()[..LINK_MAC].ct_eq(&mac)).then_some(octets)
+        let is_of = |key: &hmac::Key| bool::from(hmac::sign(key, &octets).as_ref()[..LINK_MAC].ct_eq(&mac));
+        self.0.iter().any(is_of).then_some(octets)
     }
 
     /// The tag of a recipient of a message, whose address is spelled as in the stored request.
     pub fn recipient_tag(&self, message: MessageId, address: &str) -> RecipientTag {
-        let mac = hmac::sign(&self.0, &[b"recipient\0", &message.to_bytes()[..], address.as_bytes()].concat());
+        let mac = self.sign(&[b"recipient\0", &message.to_bytes()[..], address.as_bytes()].concat());
         RecipientTag(mac.as_ref()[..RECIPIENT_TAG].try_into().expect("SHA-256 has 32 octets"))
+    }
+
+    /// Whether a tag is that of a recipient of a message, under any of the keys.
+    pub fn is_recipient(&self, tag: RecipientTag, message: MessageId, address: &str) -> bool {
+        self.each().any(|key| key.recipient_tag(message, address) == tag)
     }
 
     /// The local part of a return address: at most 62 characters, lower case, because mail systems may
@@ -256,7 +282,7 @@ impl LinkKey {
     ) -> String {
         let mut octets = message.to_bytes().to_vec();
         octets.extend(recipient.iter().flat_map(|tag| tag.0));
-        octets.extend(&self.address_mac(purpose, workspace, &octets));
+        octets.extend(&address_mac(&self.0[0], purpose, workspace, &octets));
         format!("{}+{}", purpose.word(), base32(&octets))
     }
 
@@ -272,18 +298,25 @@ impl LinkKey {
         let octets =
             from_base32(token, 16 + ADDRESS_MAC).or_else(|| from_base32(token, 16 + RECIPIENT_TAG + ADDRESS_MAC))?;
         let (named, mac) = octets.split_at(octets.len() - ADDRESS_MAC);
-        if !bool::from(self.address_mac(purpose, workspace, named).ct_eq(mac)) {
+        let is_of = |key: &hmac::Key| bool::from(address_mac(key, purpose, workspace, named).ct_eq(mac));
+        if !self.0.iter().any(is_of) {
             return None;
         }
         let (id, tag) = named.split_at(16);
         Some((purpose, MessageId::from_bytes(id.try_into().ok()?), tag.try_into().ok().map(RecipientTag)))
     }
+}
 
-    /// The MAC over what an address names: a message, and perhaps a recipient of it.
-    fn address_mac(&self, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
-        let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
-        hmac::sign(&self.0, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
-    }
+/// What tokens are made with, from the 32 bytes of a secret key.
+fn derived(secret: &[u8; 32]) -> hmac::Key {
+    let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"messaging/links/1");
+    hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
+}
+
+/// The MAC over what an address names: a message, and perhaps a recipient of it.
+fn address_mac(key: &hmac::Key, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
+    let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
+    hmac::sign(key, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
 }
 
 impl fmt::Debug for LinkKey {
@@ -344,6 +377,7 @@ fn from_base32(text: &str, length: usize) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::secret_key::SecretKey;
 
     fn ids() -> (WorkspaceId, MessageId) {
         ("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(), "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap())
@@ -380,6 +414,36 @@ mod tests {
         for bad in ["", "A", "é", &"A".repeat(90), &"A".repeat(1000)] {
             assert_eq!(key.read_link(bad), None);
         }
+    }
+
+    #[test]
+    fn what_an_older_key_made_is_read_and_new_tokens_are_of_the_first() {
+        let (workspace, message) = ids();
+        let (old, new) = (SecretKey::from_bytes([7; 32]), SecretKey::from_bytes([8; 32]));
+        let (before, alone) = (LinkKey::new(old.as_bytes()), LinkKey::new(new.as_bytes()));
+        let both = LinkKey::of(&KeyRing::new([new, old]).unwrap());
+        for link in kinds() {
+            let token = before.link(workspace, message, link);
+            assert_eq!(both.read_link(&token), Some((workspace, message, link)));
+            assert_eq!(both.link(workspace, message, link), alone.link(workspace, message, link));
+        }
+        let import = "imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
+        assert_eq!(both.read_upload(&before.upload(workspace, import)), Some((workspace, import)));
+        assert_eq!(both.read_receipt(&before.receipt(workspace, message)), Some((workspace, message)));
+        let tag = before.settings_tag(workspace, Channel::Sms, b"a");
+        let callback = before.callback(workspace, Channel::Sms, tag);
+        assert_eq!(both.read_callback(&callback), Some((workspace, Channel::Sms, tag)));
+        let recipient = before.recipient_tag(message, "ann@example.com");
+        assert!(both.is_recipient(recipient, message, "ann@example.com"));
+        assert!(!both.is_recipient(recipient, message, "bob@example.com"));
+        assert!(!alone.is_recipient(recipient, message, "ann@example.com"));
+        for purpose in ReturnPurpose::ALL {
+            let local_part = before.local_part(purpose, workspace, message, Some(recipient));
+            assert_eq!(both.read_local_part(workspace, &local_part), Some((purpose, message, Some(recipient))));
+            assert_eq!(alone.read_local_part(workspace, &local_part), None);
+        }
+        let copy = |key: &LinkKey| key.copy(workspace, "ann@example.com");
+        assert_eq!(both.copies(workspace, "ann@example.com"), [copy(&alone), copy(&before)]);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
+use crate::domain::secret_key::KeyRing;
+
 /// Octets of the key of an item.
 const KEY: usize = 16;
 
@@ -32,26 +34,34 @@ impl CursorScope {
     }
 }
 
-/// Seals and opens cursors.
-pub struct CursorKey {
+/// Seals cursors with the first key of a ring, and opens those that any of them sealed.
+///
+/// Invariant: at least one key.
+pub struct CursorKey(Vec<Derived>);
+
+/// What is derived from one secret key.
+struct Derived {
     mac: hmac::Key,
     keystream: hmac::Key,
 }
 
 impl CursorKey {
-    /// The key for cursors, derived from the 32 bytes of the key file.
+    /// The key for cursors, derived from the 32 bytes of a secret key.
     pub fn new(secret: &[u8; 32]) -> Self {
-        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        let derive = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&secret, label).as_ref());
-        Self { mac: derive(b"messaging/cursors/1/mac"), keystream: derive(b"messaging/cursors/1/keystream") }
+        Self(vec![Derived::of(secret)])
+    }
+
+    /// The key for cursors, derived from the secret keys of an installation.
+    pub fn of(ring: &KeyRing) -> Self {
+        Self(ring.keys().iter().map(|key| Derived::of(key.as_bytes())).collect())
     }
 
     /// The cursor for the items after the one with this key.
     pub fn seal(&self, scope: &CursorScope, key: [u8; KEY]) -> String {
-        let tag = self.tag(scope, &key);
+        let tag = self.0[0].tag(scope, &key);
         let mut octets = [0; TAG + KEY];
         octets[..TAG].copy_from_slice(&tag);
-        octets[TAG..].copy_from_slice(&self.mask(&tag, key));
+        octets[TAG..].copy_from_slice(&self.0[0].mask(&tag, key));
         URL_SAFE_NO_PAD.encode(octets)
     }
 
@@ -59,8 +69,19 @@ impl CursorKey {
     pub fn open(&self, scope: &CursorScope, cursor: &str) -> Option<[u8; KEY]> {
         let octets: [u8; TAG + KEY] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
         let (tag, masked) = octets.split_first_chunk::<TAG>()?;
-        let key = self.mask(tag, masked.try_into().ok()?);
-        bool::from(self.tag(scope, &key).ct_eq(tag)).then_some(key)
+        let masked = masked.try_into().ok()?;
+        self.0.iter().find_map(|derived| {
+            let key = derived.mask(tag, masked);
+            bool::from(derived.tag(scope, &key).ct_eq(tag)).then_some(key)
+        })
+    }
+}
+
+impl Derived {
+    fn of(secret: &[u8; 32]) -> Self {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let derive = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&secret, label).as_ref());
+        Self { mac: derive(b"messaging/cursors/1/mac"), keystream: derive(b"messaging/cursors/1/keystream") }
     }
 
     fn tag(&self, scope: &CursorScope, key: &[u8; KEY]) -> [u8; TAG] {
@@ -93,6 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::secret_key::SecretKey;
 
     fn scope(fields: &[&str]) -> CursorScope {
         fields.iter().fold(CursorScope::default(), |scope, field| scope.field(field.as_bytes()))
@@ -111,6 +133,15 @@ mod tests {
         for text in ["", "x", &cursor[1..], &format!("{cursor}A"), &format!("{cursor}=")] {
             assert_eq!(key.open(&listing, text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_cursor_of_an_older_key_still_opens() {
+        let (old, new) = (SecretKey::from_bytes([7; 32]), SecretKey::from_bytes([8; 32]));
+        let both = CursorKey::of(&KeyRing::new([new, old]).unwrap());
+        let listing = scope(&["a"]);
+        assert_eq!(both.open(&listing, &CursorKey::new(&[7; 32]).seal(&listing, [1; 16])), Some([1; 16]));
+        assert_eq!(both.seal(&listing, [1; 16]), CursorKey::new(&[8; 32]).seal(&listing, [1; 16]));
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
-pub use installation::{Installation, SealedSecret, needs_its_key};
+pub use installation::{Installation, KeyHolder, SealedSecret, needs_its_key};
 pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob, WithheldOf};
 pub use keys::ApiKeys;
 pub use limits::{SharedLimits, Taking};

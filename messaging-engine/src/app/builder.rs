@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::LinkKey;
-use messaging_core::domain::page_cursor::CursorKey;
 use messaging_core::domain::provider::{self, ProviderKind};
-use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::domain::secret_key::KeyRing;
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch, NoFetch};
@@ -32,6 +30,7 @@ use super::metrics::Metrics;
 use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
 use super::running_keys::RunningKeys;
+use super::secret_keys::SecretKeys;
 use super::segment_turns::SegmentTurns;
 use super::settings::Settings;
 use super::signers::Signers;
@@ -39,7 +38,7 @@ use super::store_clock::StoreClock;
 use super::work_signal::WorkSignal;
 use super::write_queues::WriteQueues;
 use super::{App, Shared, capacity, news};
-use crate::vault::{KeyRefused, Vault};
+use crate::vault::KeyRefused;
 
 /// Where nothing is to be done until somebody acts, who is heard of, work looks so often anyway.
 const REST: Duration = Duration::from_hours(1);
@@ -55,7 +54,7 @@ pub struct Builder {
     fetch: Arc<dyn Fetch>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
-    secret_key: SecretKey,
+    secret_keys: KeyRing,
     temporary_stores: Option<Arc<dyn TemporaryStores>>,
     checkup: Option<Checkup>,
     rest: Duration,
@@ -146,8 +145,7 @@ impl Builder {
     /// The application. Must be called on a runtime, on which it hears what the store tells. Refused when the store's secrets are sealed under another key; a new store takes this
     /// one as its own.
     pub async fn build(self) -> Result<App, KeyRefused> {
-        let vault = Vault::new(self.secret_key.as_bytes());
-        vault.admit(self.store.as_ref(), self.entropy.as_ref()).await?;
+        let secret_keys = SecretKeys::open(self.secret_keys, self.store.as_ref(), self.entropy.as_ref()).await?;
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
@@ -164,9 +162,7 @@ impl Builder {
             own_providers: own_providers(&self.transports),
             transports: self.transports,
             settings: self.settings,
-            vault,
-            link_key: LinkKey::new(self.secret_key.as_bytes()),
-            cursor_key: CursorKey::new(self.secret_key.as_bytes()),
+            secret_keys,
             ids: IdSource::default(),
             lookups: Lookups::new(),
             known_urls: KnownUrls::default(),
@@ -232,9 +228,10 @@ fn own_providers(
 }
 
 impl App {
-    /// Starts putting an application together over a store, whose secrets are sealed under `secret_key`: the
-    /// same one at every start.
-    pub fn builder(store: Arc<dyn Store>, secret_key: SecretKey) -> Builder {
+    /// Starts putting an application together over a store, whose secrets are sealed under one of `secret_keys`: a
+    /// [`SecretKey`](messaging_core::domain::secret_key::SecretKey), the same one at every start, or those that there are
+    /// after a rotation. The others only open what they sealed, and verify links in mail that was sent.
+    pub fn builder(store: Arc<dyn Store>, secret_keys: impl Into<KeyRing>) -> Builder {
         Builder {
             store,
             blobs: None,
@@ -245,7 +242,7 @@ impl App {
             fetch: Arc::new(NoFetch),
             transports: HashMap::new(),
             settings: Settings::default(),
-            secret_key,
+            secret_keys: secret_keys.into(),
             temporary_stores: None,
             checkup: None,
             rest: REST,

@@ -1,7 +1,7 @@
 //! DKIM keys opened for signing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use messaging_core::domain::dkim::Signer;
 use messaging_core::ids::DomainId;
@@ -15,3 +15,10 @@ pub(crate) const CAPACITY: usize = 4_096;
 pub(crate) struct Signers(pub(crate) RwLock<HashMap<DomainId, Opened>>);
 
 pub(crate) type Opened = Vec<(String, Option<Arc<Signer>>)>;
+
+impl Signers {
+    /// Forgets all of them: they are opened anew.
+    pub(crate) fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -12,7 +12,7 @@ use futures_util::stream::{self, TryStreamExt as _};
 use http::{HeaderMap, Method};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::inbound_message::{InboundKey, InboundMessage};
-use messaging_core::domain::link_token::SettingsTag;
+use messaging_core::domain::link_token::{LinkKey, SettingsTag};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::provider::{Callbacks, ProviderKind};
 use messaging_core::domain::receipt::Receipt;
@@ -211,11 +211,12 @@ impl App {
         match whose {
             Whose::Channel(tag) => {
                 let Some(provider) = present else { return Ok(None) };
-                if self.settings_tag(workspace, channel, &provider) != Some(tag) {
-                    return Ok(None);
-                }
-                let address = self.callback_address(workspace, channel, tag);
-                Ok(Some((provider, CallbackProof::Channel(address))))
+                let all = self.link_key();
+                // An address that was made with an older key is known to the provider until it is told another one.
+                let made_with =
+                    all.each().find(|key| self.settings_tag(key, workspace, channel, &provider) == Some(tag));
+                let address = made_with.map(|key| self.callback_address(&key, workspace, channel, tag));
+                Ok(address.map(|address| (provider, CallbackProof::Channel(address))))
             }
             Whose::Message(message) => {
                 // A message that is gone is still called about: what comes is read, and then has no effect.
@@ -251,8 +252,9 @@ impl App {
         }
         let (name, opened) = (settings.provider.clone(), self.open_secrets(settings).into());
         let (workspace, channel) = (settings.workspace_id, settings.channel);
-        let tag = self.settings_tag(workspace, channel, &Provider { name, settings: opened })?;
-        Some(self.callback_address(workspace, channel, tag))
+        let key = self.link_key();
+        let tag = self.settings_tag(&key, workspace, channel, &Provider { name, settings: opened })?;
+        Some(self.callback_address(&key, workspace, channel, tag))
     }
 
     /// Why what the provider of a channel calls with does not arrive, if it does not.
@@ -268,9 +270,15 @@ impl App {
         is_missing.then(|| format!("callbacks are refused: without {name} nobody can tell who sends them"))
     }
 
-    fn callback_address(&self, workspace: WorkspaceId, channel: Channel, tag: SettingsTag) -> CallbackAddress {
-        let token = self.link_key().callback(workspace, channel, tag);
-        let secret = self.link_key().callback_secret(workspace, channel, tag);
+    fn callback_address(
+        &self,
+        key: &LinkKey,
+        workspace: WorkspaceId,
+        channel: Channel,
+        tag: SettingsTag,
+    ) -> CallbackAddress {
+        let token = key.callback(workspace, channel, tag);
+        let secret = key.callback_secret(workspace, channel, tag);
         CallbackAddress { url: self.callback_url(channel, &token), token, secret }
     }
 
@@ -280,10 +288,16 @@ impl App {
     }
 
     /// What stands for a provider and its settings: the same for the same ones, whichever defaults they were left to.
-    fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, provider: &Provider) -> Option<SettingsTag> {
+    fn settings_tag(
+        &self,
+        key: &LinkKey,
+        workspace: WorkspaceId,
+        channel: Channel,
+        provider: &Provider,
+    ) -> Option<SettingsTag> {
         let kind = self.provider_kind(channel, &provider.name)?;
         let text = serde_json::to_vec(&(&provider.name, given(kind, &provider.settings))).ok()?;
-        Some(self.link_key().settings_tag(workspace, channel, &text))
+        Some(key.settings_tag(workspace, channel, &text))
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) struct Unsent {
 pub(crate) fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
     let copies = input.cc.iter().chain(&input.bcc).flatten().map(|copy| (Channel::Email, copy));
     let steps = input.fallback.iter().flatten().filter_map(|step| Some((step.channel, step.to.as_ref()?)));
-    let key =
-        |(channel, address): (Channel, &String)| app.link_key().copy(workspace, &address::normalize(channel, address));
+    let link_key = app.link_key();
+    let key = |(channel, address): (Channel, &String)| link_key.copy(workspace, &address::normalize(channel, address));
     let mut keys: Vec<_> = copies.chain(steps).filter(|(_, address)| !address.is_empty()).map(key).collect();
     keys.sort_unstable();
     keys.dedup();

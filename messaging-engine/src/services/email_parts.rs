@@ -77,8 +77,9 @@ impl App {
         let text = text.or_else(|| html.map(plain_text::from_html));
         let options = input.options.as_ref();
         let base = tracking::base(domain, &self.settings().public_url);
+        let key = self.link_key();
         let links = Links {
-            key: self.link_key(),
+            key: &key,
             base: &base,
             workspace: message.workspace_id,
             message: message.id,

@@ -208,8 +208,9 @@ impl App {
         let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
         let domain = from.and_then(|from| responsible(&domains, &from.ascii_domain()));
         let base = tracking::base(domain, &self.settings().public_url);
+        let key = self.link_key();
         let links = Links {
-            key: self.link_key(),
+            key: &key,
             base: &base,
             workspace: message.workspace_id,
             message: message.id,

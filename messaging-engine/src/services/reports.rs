@@ -131,7 +131,8 @@ impl App {
         let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
         if let Some(tag) = to.recipient {
             // Whatever the mail names, it is about whom the address was made for.
-            recipients.retain(|known| self.link_key().recipient_tag(message.id, &known.address) == tag);
+            let key = self.link_key();
+            recipients.retain(|known| key.is_recipient(tag, message.id, &known.address));
             complete = true;
         }
         let of_kind = |kind| self.store().message_events_of_kind(to.workspace_id, to.message_id, kind, MAX_EVENTS);

@@ -62,10 +62,11 @@ impl EraseContact {
 
     /// What messages are found by that copy it, or whose chain goes to it.
     fn copy_keys(&self, cx: &JobContext) -> Vec<CopyKey> {
-        let key = |(channel, address): &(Channel, String)| {
-            cx.app.link_key().copy(self.workspace_id, &address::normalize(*channel, address))
+        let link_key = cx.app.link_key();
+        let keys = |(channel, address): &(Channel, String)| {
+            link_key.copies(self.workspace_id, &address::normalize(*channel, address))
         };
-        let mut keys: Vec<_> = self.addresses.iter().map(key).collect();
+        let mut keys: Vec<_> = self.addresses.iter().flat_map(keys).collect();
         keys.sort_unstable();
         keys.dedup();
         keys

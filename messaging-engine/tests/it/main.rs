@@ -54,6 +54,7 @@ mod reports;
 mod returned_mail;
 mod role_mail;
 mod secret_key;
+mod secret_key_rotation;
 mod segments;
 mod sending_domains;
 mod sent_back;

@@ -12,7 +12,7 @@ use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{Installation as _, Priority};
 use messaging_engine::vault::{KeyRefused, Vault};
-use messaging_engine::{App, SecretKey};
+use messaging_engine::{App, KeyRing, SecretKey};
 use messaging_store::key_file::{self, KeyFileError};
 use messaging_store::{SqliteOptions, SqliteStore};
 
@@ -25,7 +25,7 @@ fn open(directory: &std::path::Path) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(SqliteOptions::new(directory.join("messaging.db"))).unwrap())
 }
 
-async fn build(store: &Arc<SqliteStore>, key: SecretKey) -> Result<App, KeyRefused> {
+async fn build(store: &Arc<SqliteStore>, key: impl Into<KeyRing>) -> Result<App, KeyRefused> {
     App::builder(Arc::clone(store) as _, key).build().await
 }
 
@@ -80,7 +80,7 @@ async fn a_key_file_is_made_for_a_new_database_alone() {
     let path = directory.path().join("secret.key");
     let store = open(directory.path());
     let key = key_file::open_or_create(&path, store.as_ref()).await.unwrap();
-    build(&store, key).await.unwrap();
+    build(&store, key.clone()).await.unwrap();
     assert_eq!(key_file::open_or_create(&path, store.as_ref()).await.unwrap(), key);
     std::fs::remove_file(&path).unwrap();
     let missing = key_file::open_or_create(&path, store.as_ref()).await.unwrap_err();

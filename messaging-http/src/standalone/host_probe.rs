@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
-use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::domain::secret_key::KeyRing;
 use messaging_core::error::Chain;
 use messaging_core::ports::HostProbe;
 use messaging_core::ports::clock::{Clock, SystemClock};
@@ -22,8 +22,8 @@ use crate::settings::{Database, Settings, TlsFiles};
 /// What is known of the secret key.
 #[derive(Debug, Clone)]
 pub(super) enum KeyKnown {
-    /// The database was opened with this one.
-    Admitted(SecretKey),
+    /// The database was opened with these.
+    Admitted(KeyRing),
     /// It could not be opened.
     Refused(SecretKeyFact),
 }
@@ -138,7 +138,8 @@ impl HostProbe for ThisHost {
         };
         // It may have been replaced since; then the next start fails.
         match key_file::read(&self.secret_key) {
-            Ok(Some(key)) if key == *admitted => SecretKeyFact::Fits,
+            // A rotation since has put another key before them.
+            Ok(Some(ring)) if ring.holds(admitted) => SecretKeyFact::Fits,
             Ok(Some(_)) => SecretKeyFact::Wrong,
             Ok(None) => SecretKeyFact::Unusable("the file is missing".to_owned()),
             Err(error) => SecretKeyFact::Unusable(Chain(&error).to_string()),

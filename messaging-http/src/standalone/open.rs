@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 #[cfg(feature = "postgres")]
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use messaging_core::domain::domain_name::is_fully_qualified;
-#[cfg(feature = "postgres")]
+use messaging_core::domain::secret_key::KeyRing;
 use messaging_core::error::Chain;
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_engine::app::checks::Checkup;
-use messaging_engine::{App, KeyRefused, SecretKey};
+use messaging_engine::{App, KeyRefused};
 use messaging_store::key_file::{self, KeyFileError};
 #[cfg(feature = "s3")]
 use messaging_store::{Bucket, BucketError};
@@ -33,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it tries.
 #[cfg(feature = "postgres")]
 const TRY_EVERY: Duration = Duration::from_secs(1);
+
+/// How often the key file is looked at.
+const LOOK_FOR_KEYS_EVERY: Duration = Duration::from_secs(1);
 
 /// The directory in which a server simulates.
 const SIMULATIONS: &str = "simulations";
@@ -63,7 +67,21 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     let store = open_store(settings, role).await?;
     // Once the lock of the database is ours, so that of two servers one makes the key.
     let key = key_file::open_or_create(&settings.secret_key_file, &*store).await?;
-    build(settings, role, base, store, key, checkup(settings, KeyKnown::Admitted(key))).await
+    let checkup = checkup(settings, KeyKnown::Admitted(key.clone()));
+    let app = build(settings, role, base, store, key, checkup).await?;
+    follow_key_file(&app, settings.secret_key_file.clone());
+    Ok(app)
+}
+
+/// Takes the keys that a rotation puts into the key file, or that somebody copies there from another node.
+fn follow_key_file(app: &App, file: PathBuf) {
+    app.follow_secret_keys(LOOK_FOR_KEYS_EVERY, move || match key_file::read(&file) {
+        Ok(ring) => ring,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "the secret key cannot be read again");
+            None
+        }
+    });
 }
 
 /// What is there to look at.
@@ -93,7 +111,7 @@ pub(super) async fn look_at(
     {
         settings.engine = settings.engine.hostname(name);
     }
-    let checkup = asked(checkup(&settings, KeyKnown::Admitted(key)));
+    let checkup = asked(checkup(&settings, KeyKnown::Admitted(key.clone())));
     Ok(Opened::App(Box::new(build(&settings, Role::Command, base, store, key, checkup).await?)))
 }
 
@@ -158,7 +176,7 @@ async fn build(
     role: Role,
     base: &str,
     store: Arc<dyn Store>,
-    key: SecretKey,
+    key: KeyRing,
     checkup: Checkup,
 ) -> Result<App, StartError> {
     let dns = Dns::new(settings.dns);

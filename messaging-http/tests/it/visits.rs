@@ -2,7 +2,7 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::{Link, UrlKey};
+use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::domain::tracking::{Links, track};
@@ -59,16 +59,16 @@ impl Mailed {
         let content = MessageContent { request: "{}".into() };
         server.commit([Write::InsertMessage(Box::new(message), content)]).await;
         let mut this = Self { server, message: id, html: String::new() };
-        let tracked = track(HTML, &this.links());
+        let tracked = track(HTML, &this.links(&this.server.app.link_key()));
         let writes = this.server.app.store_urls(this.server.workspace, tracked.urls);
         this.server.app.store().commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
         this.html = tracked.html;
         this
     }
 
-    fn links(&self) -> Links<'_> {
+    fn links<'a>(&'a self, key: &'a LinkKey) -> Links<'a> {
         Links {
-            key: self.server.app.link_key(),
+            key,
             base: "https://links.acme.com",
             workspace: self.server.workspace,
             message: self.message,
@@ -84,7 +84,11 @@ impl Mailed {
     }
 
     fn unsubscribe_path(&self) -> String {
-        self.links().unsubscribe_url().strip_prefix("https://links.acme.com").unwrap().to_owned()
+        self.links(&self.server.app.link_key())
+            .unsubscribe_url()
+            .strip_prefix("https://links.acme.com")
+            .unwrap()
+            .to_owned()
     }
 
     async fn visit(&self, method: &str, path: &str, body: Option<&str>) -> Response {

@@ -60,7 +60,7 @@ pub mod prelude {
     };
     pub use messaging_core::ports::store::campaigns::Wanted;
     pub use messaging_core::ports::store::events::LogPosition;
-    pub use messaging_core::ports::store::installation::SealedSecret;
+    pub use messaging_core::ports::store::installation::{KeyHolder, SealedSecret};
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
@@ -204,6 +204,8 @@ macro_rules! for_every_read {
                 installation_name() -> Option<String>;
                 fence() -> Option<Fence>;
                 quarantined(limit: usize) -> (u64, Vec<Quarantined>);
+                announce_keys(keys: &[String]) -> ();
+                key_holders() -> Vec<KeyHolder>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
             impl ApiKeys {

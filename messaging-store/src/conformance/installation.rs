@@ -1,6 +1,6 @@
 //! What holds for the database as a whole.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, SwitchSecretKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::fence::Fence;
@@ -24,6 +24,40 @@ pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
     assert!(matches!(again, Err(CommitError::Conflict)), "{again:?}");
     assert_eq!(store.key_check().await.unwrap().as_deref(), Some("one"));
     assert!(needs_its_key(store).await.unwrap());
+}
+
+/// Another secret key is switched to once all processes hold it, by whoever knows the check value before.
+pub async fn a_secret_key_is_switched_to_once_all_hold_it(store: &dyn Store) {
+    let switch = |before: &str, after: &str, key: &str| {
+        let (before, after, key) = (before.to_owned(), after.to_owned(), key.to_owned());
+        [Write::SwitchSecretKey(Box::new(SwitchSecretKey { before, after, key }))]
+    };
+    put(store, [Write::PutKeyCheck("one".to_owned())]).await;
+    // Nobody has said what it holds.
+    assert!(store.key_holders().await.unwrap().iter().all(|holder| holder.keys.is_none()));
+    refuse(store, switch("one", "two", "b")).await;
+    announce(store, &["a"]).await;
+    refuse(store, switch("one", "two", "b")).await;
+    announce(store, &["a", "b"]).await;
+    let holders = store.key_holders().await.unwrap();
+    assert!(!holders.is_empty() && holders.iter().all(|holder| holder.seals_under("a") && holder.holds("b")));
+    assert!(holders.iter().all(|holder| !holder.seals_under("b") && !holder.holds("c")));
+    refuse(store, switch("other", "two", "b")).await;
+    refuse(store, switch("one", "two", "ab")).await;
+    assert_eq!(store.key_check().await.unwrap().as_deref(), Some("one"));
+    put(store, switch("one", "two", "b")).await;
+    assert_eq!(store.key_check().await.unwrap().as_deref(), Some("two"));
+    refuse(store, switch("one", "two", "b")).await;
+    put(store, switch("two", "three", "a")).await;
+    assert_eq!(store.key_check().await.unwrap().as_deref(), Some("three"));
+}
+
+/// Says which keys are held, through both handles where there are two.
+async fn announce(store: &dyn Store, keys: &[&str]) {
+    let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+    for _ in 0..2 {
+        store.announce_keys(&keys).await.unwrap();
+    }
 }
 
 /// The name of the installation is changed by whoever knows the one before.

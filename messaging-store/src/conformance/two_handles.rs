@@ -45,7 +45,7 @@ impl TwoHandles {
 
     /// The handle for a call: the one that is to write next did not write last.
     fn of_call(&self, call: &str) -> &dyn Store {
-        const UPKEEP: [&str; 4] = ["forget", "trim", "expire", "append"];
+        const UPKEEP: [&str; 5] = ["forget", "trim", "expire", "append", "announce"];
         // Under the claim of a job.
         if ["calculate", "follow_changes"].iter().any(|word| call.starts_with(word)) {
             return self.first();

@@ -92,7 +92,7 @@ pub(crate) const TABLES: &[Table] = &[
     table(
         "installation",
         "name, value",
-        Rows::Select("SELECT name, value FROM installation WHERE name IN ('key_check', 'name', 'fence')"),
+        Rows::Select("SELECT name, value FROM installation WHERE name IN ('key_check', 'secret_key', 'name', 'fence')"),
     ),
     same("channels", "workspace, channel, revision, doc"),
     same("sending_domains", "workspace, id, name, revision, doc"),

@@ -46,6 +46,7 @@ async fn apply_each(transaction: &mut Transaction, writes: &[Write]) -> Result<(
 async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(transaction, check),
+        Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(transaction, switch),
         Write::PutInstallationName(name, before) => installation_values::put_name(transaction, name, before.as_deref()),
         Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
         Write::PutUser(user, expect) => accounts::put_user(transaction, user, *expect)?,

@@ -7,13 +7,13 @@ use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
+use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreError};
 
 use super::PostgresStore;
 use super::installation_values::{FENCE, KEY_CHECK, NAME, get, get_shared};
 use super::quarantine;
 use super::query::params;
-use super::row::{record, sql_limit};
+use super::row::{get as get_column, record, sql_limit};
 
 #[async_trait]
 impl Installation for PostgresStore {
@@ -31,6 +31,21 @@ impl Installation for PostgresStore {
 
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
         quarantine::newest(&self.reads, limit).await
+    }
+
+    async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError> {
+        Ok(self.membership.announce_keys(keys).await?)
+    }
+
+    async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError> {
+        const SQL: &str = "SELECT name, keys FROM nodes ORDER BY term";
+        self.reads
+            .many(SQL, params![], |row| {
+                let keys = get_column::<Option<String>>(row, 1)?;
+                let keys = keys.map(|keys| keys.split(',').map(ToOwned::to_owned).collect());
+                Ok(KeyHolder { name: get_column(row, 0)?, keys })
+            })
+            .await
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

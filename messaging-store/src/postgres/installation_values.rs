@@ -1,5 +1,6 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
+use messaging_core::changes::SwitchSecretKey;
 use messaging_core::domain::fence::Fence;
 use messaging_core::ports::store::StoreError;
 
@@ -11,6 +12,9 @@ use super::transaction::Transaction;
 
 /// The check value of the secret key.
 pub(super) const KEY_CHECK: &str = "key_check";
+
+/// The id of the secret key that secrets are sealed under, once it is not the first.
+pub(super) const SECRET_KEY: &str = "secret_key";
 
 /// The name of the installation.
 pub(super) const NAME: &str = "name";
@@ -33,6 +37,25 @@ pub(super) async fn get_shared(reads: &Reads, name: &str) -> Result<Option<Strin
 /// Keeps the check value of the secret key, unless there is one.
 pub(super) fn put_key_check(transaction: &mut Transaction, check: &str) {
     put_first(transaction, KEY_CHECK, check);
+}
+
+/// Makes another secret key the one that secrets are sealed under, if all processes hold it. The row of the check value
+/// is locked first: whoever begins, or says which keys it holds, waits for that row, so that none is overlooked.
+pub(super) fn switch_secret_key(transaction: &mut Transaction, switch: &SwitchSecretKey) {
+    transaction.run_one(
+        "UPDATE installation SET value = $2 WHERE name = $1 AND value = $3",
+        params![KEY_CHECK.to_owned(), switch.after.clone(), switch.before.clone()],
+    );
+    transaction.run_one(
+        "UPDATE installation SET value = value WHERE name = $1 AND NOT EXISTS
+             (SELECT 1 FROM nodes WHERE keys IS NULL OR $2 <> ALL (string_to_array(keys, ',')))",
+        params![KEY_CHECK.to_owned(), switch.key.clone()],
+    );
+    transaction.run(
+        "INSERT INTO installation (name, value) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        params![SECRET_KEY.to_owned(), switch.key.clone()],
+    );
 }
 
 /// Keeps the name of the installation in the place of `before`.

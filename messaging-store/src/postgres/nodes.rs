@@ -4,6 +4,8 @@
 //! Whoever was not seen for long is declared dead by anybody: the rows of its term are deleted, which waits for its open
 //! transactions and refuses all that come after. Places go to the living by rendezvous hashing; the owner itself hands over.
 
+mod keys;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,6 +107,8 @@ pub(super) struct Membership {
     is_draining: AtomicBool,
     /// Since when places are on their way to others, or stay after they were not.
     leaving: Mutex<HashMap<i16, Instant>>,
+    /// The ids of the secret keys that this process holds, by commas, once it has said so.
+    keys: Mutex<Option<String>>,
     renewing: tokio::sync::Mutex<()>,
     health: watch::Sender<StoreHealth>,
     looks: AtomicU64,
@@ -149,6 +153,7 @@ impl Membership {
             offset: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
             leaving: Mutex::default(),
+            keys: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             health: watch::Sender::default(),
             looks: AtomicU64::new(0),
@@ -430,20 +435,37 @@ impl Membership {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes a term; refused while the database is sealed under a secret key that this process does not hold.
     async fn take_term(&self) -> Result<i64, Fault> {
         const SQL: &str = "WITH node AS (
-                INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at)
-                VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms()) RETURNING term),
+                INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at, keys)
+                VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms(), $8) RETURNING term),
             slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0::bigint, $7) AS slot)
             SELECT term FROM node";
-        let connection = self.connection().await?;
         let version = env!("CARGO_PKG_VERSION");
         let last = i64::try_from(self.options.slots).unwrap_or(i64::MAX) - 1;
         let NodeOptions { name, works, connections, .. } = &self.options;
-        let state = self.state().number();
+        let (state, keys) = (self.state().number(), self.keys().clone());
+        let mut connection = self.connection().await?;
+        let transaction = connection.transaction().await?;
+        keys::require_current(&transaction, keys.as_deref()).await?;
+        let offset = self.offset_ms();
         let row =
-            connection.query_one(SQL, &[name, &version, works, &state, connections, &self.offset_ms(), &last]).await?;
+            transaction.query_one(SQL, &[name, &version, works, &state, connections, &offset, &last, &keys]).await?;
+        transaction.commit().await?;
         get(&row, 0)
+    }
+
+    /// Says which secret keys this process holds, also whenever it takes another term.
+    pub(super) async fn announce_keys(&self, ids: &[String]) -> Result<(), Fault> {
+        let keys = ids.join(",");
+        *self.keys() = Some(keys.clone());
+        let mut connection = self.connection().await?;
+        keys::announce(&mut connection, self.writes.term(), &keys).await
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Option<String>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends a term, if its process was not seen for so long; answers whether it was ended.

@@ -24,6 +24,7 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
+        Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => installation_values::put_name(connection, name, before.as_deref()),
         Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
         Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),

@@ -7,13 +7,13 @@ use messaging_core::domain::secret_key;
 use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ports::store::{Installation, SealedSecret, StoreError};
+use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreError};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::installation_values::{self, KEY_CHECK, NAME, get};
+use super::installation_values::{self, HELD_KEYS, KEY_CHECK, NAME, get, set};
 use super::{quarantine, row};
 
 #[async_trait]
@@ -32,6 +32,25 @@ impl Installation for SqliteStore {
 
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
         self.readers.point_read(move |connection| quarantine::newest(connection, limit)).await
+    }
+
+    async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError> {
+        if !self.does_the_work() {
+            return Ok(());
+        }
+        let keys = keys.join(",");
+        let known = self.readers.read(|connection| get(connection, HELD_KEYS)).await?;
+        if known.as_ref() == Some(&keys) {
+            return Ok(());
+        }
+        // A power cut may undo it, and ends this process as well.
+        self.writer.undurably(move |connection| set(connection, HELD_KEYS, &keys)).await
+    }
+
+    async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError> {
+        let held = self.readers.read(|connection| get(connection, HELD_KEYS)).await?;
+        let keys = held.map(|held| held.split(',').map(ToOwned::to_owned).collect());
+        Ok(vec![KeyHolder { name: "the server".to_owned(), keys }])
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {

@@ -1,5 +1,6 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
+use messaging_core::changes::SwitchSecretKey;
 use messaging_core::domain::fence::Fence;
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -13,6 +14,12 @@ pub(super) const LATEST: &str = "latest";
 
 /// The check value of the secret key.
 pub(super) const KEY_CHECK: &str = "key_check";
+
+/// The id of the secret key that secrets are sealed under, once it is not the first.
+pub(super) const SECRET_KEY: &str = "secret_key";
+
+/// The ids of the secret keys that the program which does the jobs holds, by commas.
+pub(super) const HELD_KEYS: &str = "held_keys";
 
 /// The name of the installation.
 pub(super) const NAME: &str = "name";
@@ -52,6 +59,16 @@ pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<()
 /// Keeps the check value of the secret key, unless there is one.
 pub(super) fn put_key_check(connection: &Connection, check: &str) -> Result<(), Fault> {
     put_first(connection, KEY_CHECK, check)
+}
+
+/// Makes another secret key the one that secrets are sealed under, if the program that does the jobs holds it.
+pub(super) fn switch_secret_key(connection: &Connection, switch: &SwitchSecretKey) -> Result<(), Fault> {
+    let is_held = get(connection, HELD_KEYS)?.is_some_and(|held| held.split(',').any(|held| held == switch.key));
+    if !is_held || get(connection, KEY_CHECK)?.as_ref() != Some(&switch.before) {
+        return Err(Fault::Conflict);
+    }
+    set(connection, KEY_CHECK, &switch.after)?;
+    set(connection, SECRET_KEY, &switch.key)
 }
 
 /// Keeps the name of the installation in the place of `before`.

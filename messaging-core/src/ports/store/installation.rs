@@ -19,8 +19,35 @@ pub trait Installation {
     async fn fence(&self) -> Result<Option<Fence>, StoreError>;
     /// The newest records of what was put aside, at most `limit`, and how many there are.
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError>;
+    /// Says which secret keys this process holds, by their ids, the one that it seals under first. From when this returns
+    /// on [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the holders. A
+    /// process that writes nothing but beside the one that does the work need not be counted.
+    async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError>;
+    /// The processes that work on the database, and which secret keys they hold.
+    async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError>;
     /// Up to `limit` secrets that are sealed under the key, of any workspace and in any order.
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError>;
+}
+
+/// A process that works on the database, and the secret keys that it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// Name of the process.
+    pub name: String,
+    /// Ids of its keys, the one that it seals under first; `None` where it has not said so, as earlier versions do not.
+    pub keys: Option<Vec<String>>,
+}
+
+impl KeyHolder {
+    /// Whether the process opens what a key sealed.
+    pub fn holds(&self, key: &str) -> bool {
+        self.keys.iter().flatten().any(|held| held == key)
+    }
+
+    /// Whether the process seals under a key.
+    pub fn seals_under(&self, key: &str) -> bool {
+        self.keys.iter().flatten().next().is_some_and(|first| first == key)
+    }
 }
 
 /// A secret as the vault sealed it.

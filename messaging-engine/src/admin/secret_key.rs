@@ -1,0 +1,236 @@
+//! Changing to another secret key, while everything goes on.
+//!
+//! A key that all processes hold becomes the one that they seal and sign with, by one commit. What was sealed before is
+//! sealed anew, a record at a time; until then, and for what is not kept here but in mail that was sent, the older keys
+//! stay in the ring.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use messaging_core::changes::{Changes, Expect, SwitchSecretKey, Write};
+use messaging_core::domain::account::Workspace;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::secret_key::{SecretKey, replace_channel_secrets};
+use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::webhook::Webhook;
+use messaging_core::ids::{DomainId, WebhookId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, PageRequest, Slice, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::vault::{KeyRefused, check_value, is_checked_by};
+
+/// Records that are read at a time.
+const PAGE: usize = 100;
+
+/// How often a change is tried that others got in the way of.
+const TRIES: usize = 8;
+
+/// What was sealed anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResealReport {
+    /// Sending domains with DKIM keys.
+    pub domains: u64,
+    /// Channels with settings of a provider.
+    pub channels: u64,
+    /// Webhooks with secrets.
+    pub webhooks: u64,
+    /// Secrets that no key opens; they stay as they are.
+    pub unreadable: u64,
+}
+
+impl ResealReport {
+    /// Records that were sealed anew.
+    pub const fn records(&self) -> u64 {
+        self.domains + self.channels + self.webhooks
+    }
+
+    /// Adds what another pass has done. What cannot be read is the same in each.
+    pub fn add(&mut self, other: &Self) {
+        self.domains += other.domains;
+        self.channels += other.channels;
+        self.webhooks += other.webhooks;
+        self.unreadable = other.unreadable;
+    }
+}
+
+/// Makes a key the one that all processes seal and sign with. This process and all others must hold it; answers `false`,
+/// and changes nothing, where one does not ([`key_holders`](messaging_core::ports::store::Installation::key_holders)).
+pub async fn switch_secret_key(app: &App, key: &SecretKey) -> Result<bool, Error> {
+    let id = key.id();
+    for _ in 0..TRIES {
+        let before = app.store().key_check().await?.ok_or_else(|| Error::internal(KeyRefused::WrongKey))?;
+        if !is_checked_by(key, &before) {
+            let after = check_value(key, app.entropy());
+            let switch = SwitchSecretKey { before, after, key: id.clone() };
+            match app.commit(Changes::from_iter([Write::SwitchSecretKey(Box::new(switch))])).await {
+                Ok(()) => {}
+                Err(CommitError::Conflict) => {
+                    if app.store().key_holders().await?.iter().any(|holder| !holder.holds(&id)) {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error.into_store_error().into()),
+            }
+        }
+        app.take_secret_keys(&app.secret_keys()).await.map_err(Error::internal)?;
+        return Ok(true);
+    }
+    Err(Error::Unavailable { retry_after: 1 })
+}
+
+/// Seals anew what is sealed under an older key, each record in a commit of its own. It can be stopped anywhere and begun
+/// again.
+pub async fn reseal(app: &App) -> Result<ResealReport, Error> {
+    let mut report = ResealReport::default();
+    let mut workspaces = Pages::default();
+    while let Some(page) = workspaces.next(|page| app.store().workspaces(page)).await? {
+        for Workspace { id, .. } in page {
+            reseal_workspace(app, id, &mut report).await?;
+        }
+    }
+    Ok(report)
+}
+
+async fn reseal_workspace(app: &App, workspace: WorkspaceId, report: &mut ResealReport) -> Result<(), Error> {
+    let sealer = Sealer::new(app);
+    let mut domains = Pages::default();
+    while let Some(page) = domains.next(|page| app.store().domains(workspace, page)).await? {
+        for mut domain in page {
+            if sealer.seal_domain(&mut domain) {
+                report.domains += u64::from(reseal_domain(app, workspace, domain.id).await?);
+            }
+        }
+    }
+    let mut webhooks = Pages::default();
+    while let Some(page) = webhooks.next(|page| app.store().webhooks(workspace, page)).await? {
+        for mut webhook in page {
+            if sealer.seal_webhook(&mut webhook) {
+                report.webhooks += u64::from(reseal_webhook(app, workspace, webhook.id).await?);
+            }
+        }
+    }
+    for mut settings in app.store().channels(workspace).await? {
+        if sealer.seal_channel(&mut settings) {
+            report.channels += u64::from(reseal_channel(app, workspace, settings.channel).await?);
+        }
+    }
+    report.unreadable += sealer.unreadable();
+    Ok(())
+}
+
+async fn reseal_domain(app: &App, workspace: WorkspaceId, id: DomainId) -> Result<bool, Error> {
+    app.until_committed(|| async {
+        let Some(mut found) = app.store().domain(workspace, id).await? else { return Ok((Changes::default(), false)) };
+        let is_new = Sealer::new(app).seal_domain(&mut found.record);
+        let write = is_new.then_some(Write::PutDomain(found.record, Expect::Revision(found.revision)));
+        Ok((write.into_iter().collect(), is_new))
+    })
+    .await
+}
+
+async fn reseal_webhook(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<bool, Error> {
+    app.until_committed(|| async {
+        let Some(mut found) = app.store().webhook(workspace, id).await? else { return Ok((Changes::default(), false)) };
+        let is_new = Sealer::new(app).seal_webhook(&mut found.record);
+        let write = is_new.then_some(Write::PutWebhook(Box::new(found.record), Expect::Revision(found.revision)));
+        Ok((write.into_iter().collect(), is_new))
+    })
+    .await
+}
+
+async fn reseal_channel(app: &App, workspace: WorkspaceId, channel: Channel) -> Result<bool, Error> {
+    app.until_committed(|| async {
+        let found = app.store().channel(workspace, channel).await?;
+        let Some(mut found) = found else { return Ok((Changes::default(), false)) };
+        let is_new = Sealer::new(app).seal_channel(&mut found.record);
+        let write = is_new.then_some(Write::PutChannel(found.record, Expect::Revision(found.revision)));
+        Ok((write.into_iter().collect(), is_new))
+    })
+    .await
+}
+
+/// Seals records anew, in memory, and counts the secrets that no key opens.
+struct Sealer<'a> {
+    app: &'a App,
+    unreadable: AtomicU64,
+}
+
+impl<'a> Sealer<'a> {
+    fn new(app: &'a App) -> Self {
+        Self { app, unreadable: AtomicU64::new(0) }
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
+    /// What a secret is to be replaced by.
+    fn anew(&self, place: &str, sealed: &str) -> Option<String> {
+        self.app.vault().reseal(place, sealed, self.app.entropy()).unwrap_or_else(|error| {
+            tracing::warn!(place, %error, "a secret stays sealed as it is");
+            self.unreadable.fetch_add(1, Ordering::Relaxed);
+            None
+        })
+    }
+
+    /// Seals in place; answers whether anything is new.
+    fn replace(&self, place: &str, sealed: &mut String) -> bool {
+        let anew = self.anew(place, sealed);
+        let is_new = anew.is_some();
+        if let Some(anew) = anew {
+            *sealed = anew;
+        }
+        is_new
+    }
+
+    fn seal_domain(&self, domain: &mut SendingDomain) -> bool {
+        let id = domain.id;
+        let replace = |key: &mut DkimKey| self.replace(&DkimKey::place(id, &key.selector), &mut key.sealed);
+        domain.dkim.iter_mut().map(replace).filter(|is_new| *is_new).count() > 0
+    }
+
+    fn seal_webhook(&self, webhook: &mut Webhook) -> bool {
+        let place = webhook.secret_place();
+        let previous = webhook.previous_secret.as_mut().map(|(secret, _)| secret);
+        let secrets = [&mut webhook.secret].into_iter().chain(previous);
+        secrets.map(|secret| self.replace(&place, secret)).filter(|is_new| *is_new).count() > 0
+    }
+
+    fn seal_channel(&self, settings: &mut ChannelSettings) -> bool {
+        let mut is_new = false;
+        replace_channel_secrets(settings, |place, sealed| {
+            let anew = self.anew(place, sealed);
+            is_new |= anew.is_some();
+            anew
+        });
+        is_new
+    }
+}
+
+/// Goes through a listing, a page at a time.
+struct Pages {
+    page: Option<PageRequest>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { page: Some(PageRequest { after: None, limit: PAGE }) }
+    }
+}
+
+impl Pages {
+    /// The next page; `None` after the last.
+    async fn next<T, F>(&mut self, look: impl FnOnce(PageRequest) -> F) -> Result<Option<Vec<T>>, StoreError>
+    where
+        F: Future<Output = Result<Slice<T>, StoreError>>,
+    {
+        let Some(page) = self.page.take() else { return Ok(None) };
+        let slice = look(page).await?;
+        self.page = slice.next.map(|after| PageRequest { after: Some(after), limit: PAGE });
+        Ok(Some(slice.items))
+    }
+}

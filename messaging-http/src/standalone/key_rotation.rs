@@ -1,0 +1,175 @@
+//! Changing to another secret key, while servers run or not.
+//!
+//! The order is what makes it safe to be killed anywhere: the new key is in the file before any process holds it, all
+//! processes hold it before one seals with it, and the older keys stay in the file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use messaging_core::domain::secret_key::{KeyRing, SecretKey};
+use messaging_core::ports::clock::SystemEntropy;
+use messaging_core::ports::store::{KeyHolder, StoreError};
+use messaging_engine::admin::{self, ResealReport};
+use messaging_engine::{App, Error, KeyRefused};
+use messaging_store::key_file::{self, KeyFileError};
+use serde::Serialize;
+use tokio::time::Instant;
+
+/// How long it is waited until all processes have read their key file again, or are known to be dead.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Why the key was not rotated, or not to the end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RotationError {
+    /// The key file cannot be used.
+    #[error(transparent)]
+    File(#[from] KeyFileError),
+    /// The file with the new key holds something else.
+    #[error("--file {} must hold a key of 32 random bytes", .0.display())]
+    NotAKey(PathBuf),
+    /// The key that was given is among those of the installation.
+    #[error("the key of --file {} is in use already; name a file with a new one", .0.display())]
+    InUse(PathBuf),
+    /// The key file holds as many keys as it may.
+    #[error(
+        "{} holds {} keys already, and no more are possible: remove the last of them, with which no mail was sent for years",
+        .0.display(), KeyRing::MAX_KEYS
+    )]
+    Full(PathBuf),
+    /// Some processes do not hold the new key.
+    #[error(
+        "the new key is in {}, and these nodes do not hold it: {nodes}; copy the file over that of each, which takes it \
+         within seconds, and run the command again. Until then nothing changes",
+        file.display()
+    )]
+    NotHeld {
+        /// The key file.
+        file: PathBuf,
+        /// Names of the processes, by commas.
+        nodes: String,
+    },
+    /// Some processes still seal under the key before.
+    #[error("a node has not changed to the new key yet; run the command again")]
+    NotChanged,
+    /// The database does not take the keys.
+    #[error("failed to take the keys of the file")]
+    Refused(#[from] KeyRefused),
+    /// The database cannot be used.
+    #[error("failed to use the database")]
+    Store(#[from] StoreError),
+    /// What is sealed could not be sealed anew.
+    #[error("failed to seal anew what the database holds; run the command again")]
+    Reseal(#[from] Error),
+}
+
+/// How a rotation ended.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct RotationReport {
+    /// The id of the key that secrets are sealed under now.
+    pub key: String,
+    /// Keys in the file: this one and those before.
+    pub keys_in_file: usize,
+    /// True when this brought an earlier rotation to its end, for which no other key was made.
+    pub resumed: bool,
+    /// What was sealed anew.
+    pub resealed: ResealReport,
+}
+
+/// Changes to the key in the file `given`, or a new one, and puts it in front of the keys in `file`. A rotation that was
+/// cut off goes on instead.
+pub async fn rotate(app: &App, file: &Path, given: Option<&Path>) -> Result<RotationReport, RotationError> {
+    let _lock = key_file::lock(file)?;
+    let mut ring = key_file::read(file)?.ok_or_else(|| KeyFileError::Missing(file.to_owned()))?;
+    app.take_secret_keys(&ring).await?;
+    let current = *app.secret_keys().first();
+    let mut resealed = ResealReport::default();
+    let mut resumed = *ring.first() != current;
+    if !resumed && ring.keys().len() > 1 {
+        resumed = reseal_all(app, &mut resealed).await?;
+    }
+    if !resumed {
+        ring = extended(&ring, given, file)?;
+        app.take_secret_keys(&ring).await?;
+    }
+    let new = ring.first();
+    change_to(app, new, file).await?;
+    reseal_all(app, &mut resealed).await?;
+    Ok(RotationReport { key: new.id(), keys_in_file: ring.keys().len(), resumed, resealed })
+}
+
+/// The keys with a new one in front, as the file now holds them too.
+fn extended(ring: &KeyRing, given: Option<&Path>, file: &Path) -> Result<KeyRing, RotationError> {
+    let new = match given {
+        None => SecretKey::generate(&SystemEntropy::default()),
+        Some(given) => new_key(given, ring)?,
+    };
+    let ring = ring.with_first(new).ok_or_else(|| RotationError::Full(file.to_owned()))?;
+    key_file::replace(file, &ring)?;
+    Ok(ring)
+}
+
+/// The one key in a file that somebody made.
+fn new_key(file: &Path, ring: &KeyRing) -> Result<SecretKey, RotationError> {
+    match key_file::read(file) {
+        Ok(Some(given)) if ring.keys().contains(given.first()) => Err(RotationError::InUse(file.to_owned())),
+        Ok(Some(given)) if given.keys().len() == 1 => Ok(*given.first()),
+        Ok(_) | Err(KeyFileError::Malformed(_)) => Err(RotationError::NotAKey(file.to_owned())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Has all processes seal and sign with a key, once all of them hold it.
+async fn change_to(app: &App, key: &SecretKey, file: &Path) -> Result<(), RotationError> {
+    let id = key.id();
+    let mut lacking = wait_for(app, |holder| holder.holds(&id)).await?;
+    if lacking.is_empty() && !admin::switch_secret_key(app, key).await? {
+        lacking = others(app, |holder| holder.holds(&id)).await?;
+    }
+    if !lacking.is_empty() {
+        return Err(RotationError::NotHeld { file: file.to_owned(), nodes: names(&lacking) });
+    }
+    // Until all seal under the new key, some of them may write down what is sealed under the one before.
+    let behind = wait_for(app, |holder| holder.seals_under(&id)).await?;
+    if behind.is_empty() { Ok(()) } else { Err(RotationError::NotChanged) }
+}
+
+/// Seals anew until nothing is left; answers whether there was something.
+async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationError> {
+    loop {
+        let pass = admin::reseal(app).await?;
+        all.add(&pass);
+        if pass.records() == 0 {
+            return Ok(all.records() > 0);
+        }
+    }
+}
+
+/// Waits until all processes are as they shall be; answers those that are not.
+async fn wait_for(app: &App, is: impl Fn(&KeyHolder) -> bool + Send + Sync) -> Result<Vec<KeyHolder>, StoreError> {
+    let since = Instant::now();
+    loop {
+        let others = others(app, &is).await?;
+        if others.is_empty() || since.elapsed() > PATIENCE {
+            return Ok(others);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The processes that are not so.
+async fn others(app: &App, is: impl Fn(&KeyHolder) -> bool + Send) -> Result<Vec<KeyHolder>, StoreError> {
+    let holders = app.store().key_holders().await?;
+    Ok(holders.into_iter().filter(|holder| !is(holder)).collect())
+}
+
+fn names(holders: &[KeyHolder]) -> String {
+    let name = |holder: &KeyHolder| match holder.keys {
+        Some(_) => holder.name.clone(),
+        None => format!("{} (of an earlier version: it has to be replaced first)", holder.name),
+    };
+    holders.iter().map(name).collect::<Vec<_>>().join(", ")
+}
