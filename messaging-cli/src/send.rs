@@ -19,7 +19,7 @@ const HEADER: &str = "header";
 
 const EXAMPLES: &str = "Examples:
   messaging message send --to ann@example.com --subject 'Order 17' --text Thanks --attach a.pdf
-  messaging message send --to ann@example.com --template-id tpl_… --variables '{\"order\": 17}'
+  messaging message send --to ann@example.com --template-id tpl_… --vars '{\"order\": 17}'
   messaging message send --channel sms --to +491701234567 --text 'Your code is 123456'
   messaging message send --json-body message.json --idempotency-key order-17";
 

@@ -14,6 +14,7 @@ use messaging_http::standalone::Role;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use crate::command::spoken;
 use crate::failure::Failure;
 use crate::profile::{self, Connection};
 use crate::reply::Reply;
@@ -83,7 +84,8 @@ impl Target {
         match &self.place {
             Place::Server(server) => server.raw(&raw).await,
             Place::Database(database) => {
-                let found = ops::all().iter().find_map(|row| Some((row, parameters(row, &raw)?)));
+                let mut rows = ops::all().iter().filter(|row| (row.method)() == raw.method);
+                let found = rows.find_map(|row| Some((row, spoken::parameters(row, &raw.path)?)));
                 let Some((endpoint, path)) = found else {
                     return Err(Failure::usage(format!("the API has no {} {}", raw.method, raw.path)));
                 };
@@ -165,23 +167,6 @@ impl Target {
 
 /// What the path of a request may have in the place of its workspace.
 const WORKSPACE_PLACE: &str = "{workspace_id}";
-
-/// The parameters of a path, if the request is for this operation.
-fn parameters(endpoint: &Endpoint, raw: &Raw) -> Option<Vec<(String, String)>> {
-    let (wanted, given) = (endpoint.path.split('/'), raw.path.split('/'));
-    if (endpoint.method)() != raw.method || wanted.clone().count() != given.clone().count() {
-        return None;
-    }
-    let mut found = Vec::new();
-    for (wanted, given) in wanted.zip(given) {
-        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(name) if !given.is_empty() => found.push((name.to_owned(), given.to_owned())),
-            None if wanted == given => {}
-            _ => return None,
-        }
-    }
-    Some(found)
-}
 
 fn list_workspaces() -> &'static Endpoint {
     ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")

@@ -141,7 +141,7 @@ fn shared_arguments_may_stand_before_the_command() {
         ["messaging", "workspace", "list", "--url", "http://x", "--json"],
     ] {
         let matches = command::root().try_get_matches_from(line).unwrap();
-        assert!(arguments::wants_json(&matches), "{line:?}");
+        assert!(arguments::is_set(arguments::innermost(&matches), arguments::JSON), "{line:?}");
         let (_, inner) = matches.subcommand().unwrap();
         let (_, inner) = inner.subcommand().unwrap();
         assert_eq!(arguments::text(inner, arguments::URL), Some("http://x"), "{line:?}");
