@@ -41,8 +41,8 @@ const JSON_LINES: &str = "jsonl";
 
 const HELP: &str =
     "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between, and an
-apostrophe stands before what a spreadsheet would take for a formula; JSON lines are what the API shows. Where it breaks
-off the exit code is not 0, and it is said how to go on.";
+apostrophe stands before what a spreadsheet would take for a formula; JSON lines are what the API shows. Where
+it breaks off the exit code is not 0, and it is said how to go on.";
 
 fn contacts() -> Command {
     let id =
@@ -50,7 +50,9 @@ fn contacts() -> Command {
     let filters = operation::filters(Endpoint::row::<ListContacts>());
     let filters = filters.into_iter().map(|arg| arg.conflicts_with(Part::Path.id("id")));
     command("Write all contacts, or show everything that is kept about one").arg(id).args(filters).after_help(format!(
-        "{HELP} The CSV is one that `contact import` takes; custom fields have a column each, and attributes that are no
+        "{HELP}
+
+The CSV is one that `contact import` takes; custom fields have a column each, and attributes that are no
 custom fields stand in the last as JSON.
 
 Examples:

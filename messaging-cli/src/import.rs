@@ -59,10 +59,11 @@ const SHOWN: usize = 10;
 const PIECE: usize = 64 << 10;
 
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
-consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is left becomes
-attributes, unless --attributes says otherwise. Their types are guessed from all rows (number, boolean, date, datetime,
-else string), and one that is no text is declared as a custom field. What becomes of the columns is said before the file is
-sent; --dry-run says it, shows the first rows as they would be, and changes nothing.
+consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is
+left becomes attributes, unless --attributes says otherwise. Their types are guessed from all rows (number,
+boolean, date, datetime, else string), and one that is no text is declared as a custom field. What becomes of
+the columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and
+changes nothing.
 
 Ends with 0 when the file was read, even if rows were refused, and with 1 when it cannot be read.
 

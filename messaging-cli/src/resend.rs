@@ -30,11 +30,12 @@ const IDS: &str = "ids";
 const NAMED: usize = 10;
 
 const HELP: &str =
-    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one; a message that was resent
-less than 24 hours ago is not sent once more. Needs the scopes messages:send and pii:read.
+    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one; one that was resent less
+than 24 hours ago is not sent once more. Needs the scopes messages:send and pii:read.
 
-Not sent again are messages that have not ended yet, those of campaigns and automations, those with attachments, whose
-bytes are not handed out, and those whose content is no longer kept (30 days). They are named; exit code 1.
+Not sent again are messages that have not ended yet, those of campaigns and automations, those with
+attachments, whose bytes are not handed out, and those whose content is no longer kept (30 days). They are
+named; exit code 1.
 
 Examples:
   messaging message resend msg_…

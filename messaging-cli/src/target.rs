@@ -52,6 +52,11 @@ impl Target {
         let Connection { url, token, workspace: named } = profile::connection(matches, database::is_named(matches))?;
         let key = token.as_deref();
         let place = match url.as_deref() {
+            Some(_) if key.is_none() && is_for_people(access) => {
+                return Err(Failure::usage(
+                    "this needs a session of the server: `messaging login --url URL --email EMAIL` saves one",
+                ));
+            }
             Some(_) if key.is_none() && access != Access::Public => {
                 return Err(Failure::usage(
                     "a server needs an API key: give --api-key, or set MESSAGING_API_KEY (`messaging admin create-key` \
@@ -163,6 +168,11 @@ impl Target {
             }
         }
     }
+}
+
+/// Whether an operation takes sessions alone.
+const fn is_for_people(access: Access) -> bool {
+    matches!(access, Access::Session | Access::SessionRole(_) | Access::Operator)
 }
 
 /// What the path of a request may have in the place of its workspace.

@@ -130,8 +130,8 @@ fn long_name(member: &str, noun: &str, longs: &mut Longs) -> String {
 
 /// `tag` for `tags`, so that the flag reads well when it is repeated.
 fn singular(long: &str, longs: &mut Longs) -> Option<String> {
-    // Not `addresse` or `propertie`.
-    let is_word = |rest: &&str| !["s", "sse", "xe", "che", "she", "ie"].iter().any(|end| rest.ends_with(end));
+    // Not `addresse`, `propertie` or `statu`.
+    let is_word = |rest: &&str| !["s", "u", "sse", "xe", "che", "she", "ie"].iter().any(|end| rest.ends_with(end));
     let singular = long.strip_suffix('s').filter(is_word)?;
     longs.take_alias(singular).then(|| singular.to_owned())
 }
@@ -256,7 +256,7 @@ mod tests {
         let singular = |long: &str| singular(long, &mut Longs(HashSet::new()));
         assert_eq!(singular("tags").as_deref(), Some("tag"));
         assert_eq!(singular("scopes").as_deref(), Some("scope"));
-        for long in ["cc", "addresses", "properties", "access", "urls"] {
+        for long in ["cc", "addresses", "properties", "access", "urls", "status"] {
             assert_eq!(singular(long), None, "{long}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use minijinja::value::Serde;
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 use serde_json::Value;
 
@@ -29,13 +29,14 @@ pub(super) fn choose(template: &str) -> Result<(), Failure> {
 /// What templates are read and carried out by.
 fn environment<'source>() -> Environment<'source> {
     let mut environment = Environment::new();
-    // A member of something that an item does not have is empty, as the item's own is, and so is null.
+    // A member of something that an item does not have is empty, as the item's own is.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_formatter(
-        |out, state, value| {
-            if value.is_none() { Ok(()) } else { escape_formatter(out, state, value) }
-        },
-    );
+    // As the templates of messages print: null is empty, and booleans are those of JSON.
+    environment.set_formatter(|out, state, value| match value.kind() {
+        ValueKind::None => Ok(()),
+        ValueKind::Bool => Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
+        _ => escape_formatter(out, state, value),
+    });
     environment
 }
 
@@ -90,9 +91,9 @@ mod tests {
     #[test]
     fn a_template_makes_a_line_of_an_item() {
         assert!(choose("{{ id ").is_err());
-        choose("{{ id }} {{ why.code }}{% if gone %} gone{% endif %}").unwrap();
+        choose("{{ id }} {{ why.code }}{{ gone }}").unwrap();
         let page = json!({"data": [{"id": "a", "why": {"code": "x"}, "gone": null}, {"id": "b\u{1b}", "gone": true}]});
-        assert_eq!(formatted(&items(&page), false).unwrap(), "a x\nb\u{1b}  gone\n");
-        assert_eq!(formatted(&items(&page), true).unwrap(), "a x\nb\u{FFFD}  gone\n");
+        assert_eq!(formatted(&items(&page), false).unwrap(), "a x\nb\u{1b} true\n");
+        assert_eq!(formatted(&items(&page), true).unwrap(), "a x\nb\u{FFFD} true\n");
     }
 }

@@ -232,10 +232,10 @@ const MESSAGES: &str = r#"{"data":[{"message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH
 #[test]
 fn why_a_message_was_not_sent_stands_below_it() {
     insta::assert_snapshot!(page(MESSAGES, Some(80)), @r"
-    MESSAGE_ID                      STATUS     TO                SUBJECT   CHANNEL
-    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced    a***@example.com  Order 17  email
+    MESSAGE_ID                      CHANNEL  STATUS     TO                SUBJECT
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  email    bounced    a***@example.com  Order 17
         The recipient's server says that the mailbox does not exist.
-    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ  delivered  b***@example.com  Order 18  email
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ  email    delivered  b***@example.com  Order 18
     hidden: tags created_at
     ");
     insta::assert_snapshot!(page(MESSAGES, Some(50)), @r"
