@@ -90,7 +90,7 @@ fn statuses_are_lists_and_have_one_word_each() {
     let table = server.command(&["message", "list", "--all", "--limit", "1"]).expect(0).stdout;
     let header = table.lines().next().unwrap();
     assert!(header.contains("  REASON") && header.contains("  EXPLANATION"), "{header}");
-    assert_eq!(table.matches("MESSAGE_ID").count(), 1, "{table}");
+    assert_eq!(table.lines().filter(|line| line.starts_with("MESSAGE_ID")).count(), 1, "{table}");
     let pairs = server.command(&["message", "get", &bounced]).expect(0).stdout;
     assert!(pairs.lines().any(|line| line.starts_with("to ") && line.ends_with("bounce@simulator.invalid")), "{pairs}");
     assert!(pairs.lines().any(|line| line.starts_with("reason ")), "{pairs}");
