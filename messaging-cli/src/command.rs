@@ -3,6 +3,7 @@
 pub(crate) mod flags;
 mod help;
 pub(crate) mod operation;
+pub(crate) mod part;
 pub(crate) mod spoken;
 mod word;
 

@@ -26,7 +26,7 @@ use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-use self::columns::{Columns, Wanted};
+use self::columns::{Columns, Wanted, name_of};
 use crate::arguments;
 use crate::command::operation;
 use crate::failure::Failure;
@@ -216,11 +216,6 @@ fn tell(columns: &Columns) {
 
 fn not_imported(columns: &Columns) -> String {
     format!("not imported: {}", output::plain_text(&columns.left_out.join(", ")))
-}
-
-/// A type as the API calls it.
-fn name_of(kind: FieldType) -> String {
-    json!(kind).as_str().unwrap_or_default().to_owned()
 }
 
 /// Declares the types that were guessed and are no texts.

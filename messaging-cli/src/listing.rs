@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::command::operation::CURSOR;
+use crate::command::part::CURSOR;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::output::rows::Rows;

@@ -8,7 +8,7 @@ use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value};
 
 use crate::audience;
-use crate::command::operation::{self, Part};
+use crate::command::part::{self, Part};
 use crate::failure::Failure;
 use crate::listing::Pages;
 use crate::output::plain_text;
@@ -115,7 +115,7 @@ async fn replace(target: &Target, kind: &'static Kind, value: &mut String) -> Re
 
 /// The id of the only resource with a name.
 async fn id_of(target: &Target, kind: &'static Kind, name: &str) -> Result<String, Failure> {
-    let list = operation::endpoint(&[kind.noun, "list"]).expect("part of the contract");
+    let list = part::endpoint(&[kind.noun, "list"]).expect("part of the contract");
     let mut pages = Pages::new(target, Request::new(list));
     let (mut fitting, mut others) = (Vec::new(), Vec::new());
     let noun = kind.noun;

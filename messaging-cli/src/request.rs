@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::audience;
-use crate::command::operation::{HTML, Part};
+use crate::command::part::{HTML, Part};
 use crate::failure::Failure;
 use crate::files;
 use crate::members::{self, Kind, Member};

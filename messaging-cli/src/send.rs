@@ -8,7 +8,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
-use crate::command::operation::Part;
+use crate::command::part::Part;
 use crate::failure::Failure;
 
 /// The operation that this is about.

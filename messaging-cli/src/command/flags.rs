@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, 
 use clap::{Arg, ArgAction};
 use serde_json::{Number, Value};
 
-use super::operation::{HTML, Part};
+use super::part::{HTML, Part};
 use super::spoken::in_commands;
 use crate::arguments;
 use crate::files;

@@ -143,6 +143,11 @@ impl Columns {
     }
 }
 
+/// A type as the API calls it.
+pub(super) fn name_of(kind: FieldType) -> String {
+    serde_json::json!(kind).as_str().unwrap_or_default().to_owned()
+}
+
 /// Refuses headers that the file does not have.
 fn check(wanted: &Wanted, names: &[String]) -> Result<(), Failure> {
     let Wanted::These(these) = wanted else { return Ok(()) };

@@ -8,8 +8,8 @@ use messaging_core::domain::import::row;
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use super::columns::Columns;
-use super::{name_of, rows};
+use super::columns::{Columns, name_of};
+use super::rows;
 use crate::failure::Failure;
 use crate::output::Output;
 

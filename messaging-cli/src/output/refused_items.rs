@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::plain_text;
+use super::node::clean;
 use crate::command::spoken::in_commands;
 use crate::failure::Failure;
 
@@ -31,7 +31,7 @@ pub(super) fn failure(answer: &Value) -> Option<Failure> {
 
 /// Why something was refused: each of its faults, or the sentence of the error.
 pub(super) fn reason(error: &Value) -> String {
-    let text = |value: &Value, member: &str| in_commands(&plain_text(value[member].as_str().unwrap_or_default()));
+    let text = |value: &Value, member: &str| in_commands(&clean(value[member].as_str().unwrap_or_default(), ' '));
     let faults: Vec<_> = error["details"]["errors"]
         .as_array()
         .into_iter()

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use super::*;
-use crate::command::{self, operation};
+use crate::command::{self, part};
 
 /// What a command line becomes: path parameters, query, body, each as text.
 #[track_caller]
@@ -24,7 +24,7 @@ fn read(line: &[&str]) -> Result<Request, Failure> {
         words.push(word);
         inner = next;
     }
-    Request::read(operation::endpoint(&words).unwrap(), inner)
+    Request::read(part::endpoint(&words).unwrap(), inner)
 }
 
 #[track_caller]
