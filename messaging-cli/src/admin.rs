@@ -145,8 +145,8 @@ struct CreateKey {
     /// Addresses and blocks from which it works; everywhere unless given
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
     ip_allow: Vec<String>,
-    /// When it stops working, RFC 3339
-    #[arg(long, value_name = "TIME")]
+    /// When it stops working, RFC 3339, or in how long: +90d
+    #[arg(long, value_name = "TIME", value_parser = arguments::time_ahead)]
     expires_at: Option<String>,
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn command() -> Command {
     for name in names {
         // It names its databases itself.
         let is_move = name == "move";
-        let of_database = |verb: Command| verb.args(arguments::database_target()).arg(arguments::json());
+        let of_database = |verb: Command| verb.args(arguments::database_target()).args(arguments::output());
         command = command.mut_subcommand(name, |verb| {
             if verb.has_subcommands() {
                 return verb.mut_subcommands(of_database);

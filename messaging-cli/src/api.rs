@@ -2,19 +2,24 @@
 
 use clap::ArgMatches;
 use http::Method;
-use serde_json::json;
+use messaging_engine::ops::Endpoint;
+use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::automations;
 use crate::campaign_watch;
 use crate::command::operation;
 use crate::domain_wait;
+use crate::export;
 use crate::failure::Failure;
 use crate::import;
 use crate::listen;
 use crate::listing;
+use crate::names;
 use crate::output::{self, Output};
+use crate::reply::Reply;
 use crate::request::Request;
+use crate::resend;
 use crate::target::{self, Target};
 use crate::{templates, terminal, watch};
 
@@ -52,24 +57,48 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     if words == listen::WORDS {
         return target::block_on(listen::run(matches, output))?;
     }
+    if words == resend::WORDS {
+        return target::block_on(resend::run(matches, output))?;
+    }
+    if export::is_ours(&words) {
+        return target::block_on(export::run(&words, matches, output))?;
+    }
     let endpoint = operation::endpoint(&words).expect("the tree is made of the operations");
     let mut request = Request::read(endpoint, matches)?;
-    let has = |flag: &str| matches.try_get_one::<bool>(flag).ok().flatten().copied().unwrap_or(false);
     if endpoint.id == DELETE_WORKSPACE && request.body == NO_NAME && terminal::has_somebody() {
         request.body = json!({"name": terminal::ask(NAME_TO_DELETE)?}).to_string().into();
-    } else if (endpoint.method)() == Method::DELETE && !has(arguments::YES) {
+    } else if (endpoint.method)() == Method::DELETE && !arguments::is_set(matches, arguments::YES) {
         let named: Vec<_> = request.path.iter().map(|(_, id)| output::plain_text(id)).collect();
         terminal::confirm(&format!("{}: {}?", endpoint.summary, named.join(" ")))?;
     }
     target::block_on(async {
         let target = Target::choose(matches, endpoint.access).await?;
+        names::resolve(&target, &mut request, matches).await?;
         if domain_wait::is_wanted(matches) {
             return domain_wait::run(&target, &request, matches, output).await;
         }
-        if has(arguments::ALL) {
+        if arguments::is_set(matches, arguments::ALL) {
             return listing::all(&target, request, output).await;
         }
         let reply = target.call(&request).await?;
         output.reply(reply)
     })?
+    .map_err(|failure| with_way_to_session(failure, endpoint))
+}
+
+/// A refusal because an API key is no session, with how to get one.
+fn with_way_to_session(failure: Failure, endpoint: &Endpoint) -> Failure {
+    let is_about_session = |reply: &Reply| {
+        let error: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        error["error"]["code"] == "session_required"
+    };
+    if !matches!(&failure, Failure::Refused(reply) if is_about_session(reply)) {
+        return failure;
+    }
+    let beside = match endpoint.cli.split(' ').next() {
+        Some("key") => "; beside the server `messaging admin create-key`, `list-keys` and `revoke-key` need none",
+        Some("member") => "; beside the server `messaging admin create-user` needs none",
+        _ => "",
+    };
+    failure.advised(|| format!("sign in with `messaging login --url URL --email EMAIL`{beside}"))
 }

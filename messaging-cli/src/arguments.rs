@@ -15,6 +15,8 @@ pub(crate) const DATA: &str = "data";
 pub(crate) const DATABASE: &str = "database";
 pub(crate) const SECRET_KEY_FILE: &str = "secret_key_file";
 pub(crate) const JSON: &str = "json";
+pub(crate) const QUIET: &str = "quiet";
+pub(crate) const FORMAT: &str = "format";
 pub(crate) const JSON_BODY: &str = "json_body";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 pub(crate) const PROFILE: &str = "profile";
@@ -40,6 +42,8 @@ pub(crate) fn is_taken(long: &str) -> bool {
         "database",
         "secret-key-file",
         "json",
+        "quiet",
+        "format",
         "json-body",
         "idempotency-key",
         "all",
@@ -98,13 +102,36 @@ pub(crate) fn json() -> Arg {
         .help("Print one JSON document on standard output, errors too; all else goes to standard error")
 }
 
-/// Whether `--json` was given, before or after the command.
-pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
+/// What an operation's answer is printed as.
+pub(crate) fn output() -> [Arg; 3] {
+    let quiet = Arg::new(QUIET)
+        .long("quiet")
+        .short('q')
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all([JSON, FORMAT])
+        .help_heading("Output")
+        .help("Print the ids only, one a line");
+    let format = Arg::new(FORMAT)
+        .long("format")
+        .value_name("TEMPLATE")
+        .conflicts_with(JSON)
+        .help_heading("Output")
+        .help("Print a line for each item, made by a template: '{{ message_id }} {{ explanation.code }}'");
+    [json(), quiet, format]
+}
+
+/// The arguments of the command itself, which stands below its nouns.
+pub(crate) fn innermost(matches: &ArgMatches) -> &ArgMatches {
     let mut at = matches;
     while let Some((_, inner)) = at.subcommand() {
         at = inner;
     }
-    at.try_get_one::<bool>(JSON).ok().flatten().copied().unwrap_or(false)
+    at
+}
+
+/// Whether a flag was given that a command may have or not.
+pub(crate) fn is_set(matches: &ArgMatches, id: &str) -> bool {
+    matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false)
 }
 
 /// The text of an argument, if it was given.
@@ -221,8 +248,28 @@ pub(crate) fn secret_key_path(matches: &ArgMatches) -> Option<PathBuf> {
 pub(crate) fn data_directory(matches: &ArgMatches) -> PathBuf {
     matches.try_get_one::<PathBuf>(DATA).ok().flatten().cloned().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
 }
-/// A time as it is given, or the one that was so long ago: `90m`, `36h`, `7d`.
+
+/// A time as it is given, the one that was so long ago (`90m`, `36h`, `7d`) or the one that is so far ahead (`+7d`).
 pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
+    let (is_ahead, duration) = match text.strip_prefix('+') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let Some(duration) = duration_of(duration)? else { return Ok(text.to_owned()) };
+    let now = SystemClock.now();
+    Ok(if is_ahead { now + duration } else { now - duration }.to_string())
+}
+
+/// A time that lies ahead as it is given, or the one that is so far ahead: `+7d`.
+pub(crate) fn time_ahead(text: &str) -> Result<String, String> {
+    match duration_of(text)? {
+        Some(_) => Err(format!("{text} is a time ago; +{text} is one ahead")),
+        None => time_or_age(text),
+    }
+}
+
+/// `90m`, `36h`, `7d`; `None` for what has no such form, of which the server says what is wrong.
+fn duration_of(text: &str) -> Result<Option<Duration>, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let unit = match unit {
         "s" => 1,
@@ -230,18 +277,16 @@ pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
         "h" => 3600,
         "d" => 24 * 3600,
         "w" => 7 * 24 * 3600,
-        // The server says what is wrong with it.
-        _ => return Ok(text.to_owned()),
+        _ => return Ok(None),
     };
     if number.is_empty() {
-        return Ok(text.to_owned());
+        return Ok(None);
     }
-    let too_long = || format!("{text} is longer ago than anything was");
-    let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(too_long)?;
-    if seconds > LONGEST_AGE {
-        return Err(too_long());
+    let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    match seconds.filter(|seconds| *seconds <= LONGEST_AGE) {
+        Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        None => Err(format!("{text} is longer than a hundred years")),
     }
-    Ok((SystemClock.now() - Duration::from_secs(seconds)).to_string())
 }
 
 /// Seconds of a hundred years.
@@ -261,9 +306,15 @@ mod tests {
             let ago = now.since(given).as_secs();
             assert!((seconds - 5..=seconds).contains(&ago), "{text}: {ago}");
         }
-        for text in ["2026-01-31T09:00:00Z", "yesterday", "h", "", "7", "1.5h"] {
+        for text in ["2026-01-31T09:00:00Z", "yesterday", "h", "", "7", "1.5h", "+h", "+2026-01-31T09:00:00Z"] {
             assert_eq!(time_or_age(text).unwrap(), text);
+            assert_eq!(time_ahead(text).unwrap(), text);
         }
         assert!(time_or_age("99999999999999999999h").is_err() && time_or_age("9999999d").is_err());
+        for read in [time_or_age, time_ahead] {
+            let ahead: Timestamp = read("+2h").unwrap().parse().unwrap();
+            assert!((7190..=7200).contains(&ahead.since(now).as_secs()), "{ahead}");
+        }
+        assert!(time_ahead("2h").unwrap_err().contains("+2h"));
     }
 }

@@ -1,7 +1,10 @@
 //! The command tree: a few commands written by hand, and one for each row of [`messaging_engine::ops::all`].
 
+pub(crate) mod flags;
 mod help;
 pub(crate) mod operation;
+pub(crate) mod part;
+pub(crate) mod spoken;
 mod word;
 
 use std::ffi::OsString;
@@ -11,8 +14,8 @@ use messaging_engine::ops;
 
 use self::word::{Word, place};
 use crate::{
-    admin, arguments, automations, backup, campaign_watch, completions, config, console, dev, doctor, import,
-    import_from, listen, login, man, raw, serve, templates, watch,
+    admin, arguments, automations, backup, campaign_watch, completions, config, console, dev, doctor, export, import,
+    import_from, listen, login, man, raw, resend, serve, templates, watch,
 };
 
 /// The words of the commands that run a server.
@@ -70,7 +73,8 @@ fn tree() -> Vec<Word> {
     place(&mut nouns, watch::WORDS).convenience = Some(watch::command);
     place(&mut nouns, campaign_watch::WORDS).convenience = Some(campaign_watch::command);
     place(&mut nouns, import::WORDS).convenience = Some(import::command);
-    for (words, command) in templates::COMMANDS.iter().chain(automations::COMMANDS) {
+    place(&mut nouns, resend::WORDS).convenience = Some(resend::command);
+    for (words, command) in templates::COMMANDS.iter().chain(automations::COMMANDS).chain(export::COMMANDS) {
         place(&mut nouns, words).convenience = Some(*command);
     }
     place(&mut nouns, listen::WORDS).convenience = Some(listen::command);

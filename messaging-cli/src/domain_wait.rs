@@ -53,7 +53,7 @@ pub(crate) fn extend(command: Command) -> Command {
 
 /// Whether to wait.
 pub(crate) fn is_wanted(matches: &ArgMatches) -> bool {
-    matches.try_get_one::<bool>(WAIT).ok().flatten().copied().unwrap_or(false)
+    arguments::is_set(matches, WAIT)
 }
 
 /// Looks again and again. Prints the domain as it was seen last.

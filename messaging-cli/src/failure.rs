@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 
+use http::StatusCode;
 use messaging_core::error::Chain;
 use messaging_http::standalone::StartError;
 
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// The answer began to be printed and could not be ended; what stands there already tells it.
     #[error("{0}")]
     Cut(Box<Failure>),
+    /// What failed, and what to do about it.
+    #[error("{0}")]
+    Advised(Box<Failure>, String),
     /// Neither server nor database can be reached.
     #[error("{0}")]
     Unreachable(String),
@@ -50,6 +54,25 @@ impl Failure {
         Self::Usage(text.into())
     }
 
+    /// The same with what to do about it, where the API refused the caller.
+    pub(crate) fn advised(self, advice: impl FnOnce() -> String) -> Self {
+        let is_about_caller = |status| matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        match self {
+            Self::Refused(reply) if is_about_caller(reply.status) => {
+                Self::Advised(Box::new(Self::Refused(reply)), advice())
+            }
+            other => other,
+        }
+    }
+
+    /// The failure itself, without what is said around it.
+    pub(crate) fn cause(&self) -> &Self {
+        match self {
+            Self::Cut(inner) | Self::Advised(inner, _) => inner.cause(),
+            other => other,
+        }
+    }
+
     /// `cannot … : cause: its cause`.
     pub(crate) fn unreachable(tried: impl Display, cause: &(dyn std::error::Error + 'static)) -> Self {
         Self::Unreachable(format!("{tried}: {}", Chain(cause)))
@@ -59,7 +82,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
-            Self::Cut(inner) => inner.exit_code(),
+            Self::Cut(inner) | Self::Advised(inner, _) => inner.exit_code(),
             Self::Refused(_) | Self::Unsuccessful(_) | Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) | Self::TimedOut(_) | Self::Output(_) => 3,
@@ -74,7 +97,7 @@ impl Failure {
     /// The code in the error document of `--json`.
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::Cut(inner) => inner.code(),
+            Self::Cut(inner) | Self::Advised(inner, _) => inner.code(),
             Self::Refused(_) => "refused",
             Self::Unsuccessful(_) | Self::Failed(_) => "unsuccessful",
             Self::Usage(_) => "usage",

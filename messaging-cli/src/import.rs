@@ -1,8 +1,13 @@
 //! `contact import`: a file of contacts from its checksum to the rows that were refused.
 //!
-//! Announces the file, sends it, waits until it is read, and says what became of its rows. On a terminal
+//! Says what becomes of the columns, announces the file, sends it, waits until it is read, and says what became of its rows. On a terminal
 //! two bars on standard error show how far it has come. Refused rows are no failure of the command: they
 //! are counted, the first are shown, and `--errors` writes them all to a file.
+
+mod columns;
+mod dry_run;
+mod guess;
+mod rows;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,14 +17,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use http::StatusCode;
+use messaging_core::domain::custom_field::{FieldType, FieldTypes};
+use messaging_core::domain::import::columns::{Mapping, Target as Field};
 use messaging_core::domain::import::report;
 use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};
 use ring::digest;
 use serde_json::{Map, Value, json};
 
+use self::columns::{Columns, Wanted, name_of};
 use crate::arguments;
 use crate::command::operation;
 use crate::failure::Failure;
+use crate::listing::{Pages, patiently};
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
 use crate::reply::Reply;
@@ -32,6 +43,8 @@ pub(crate) const WORDS: &[&str] = &["contact", "import"];
 const FILE: &str = "file";
 const MAP: &str = "map";
 const DEDUP_KEYS: &str = "dedup_keys";
+const ATTRIBUTES: &str = "attributes";
+const DRY_RUN: &str = "dry_run";
 
 /// How often is asked how far the server has come.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -46,12 +59,17 @@ const SHOWN: usize = 10;
 const PIECE: usize = 64 << 10;
 
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
-consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map.
+consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is
+left becomes attributes, unless --attributes says otherwise. Their types are guessed from all rows (number,
+boolean, date, datetime, else string), and one that is no text is declared as a custom field. What becomes of
+the columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and
+changes nothing.
 
 Ends with 0 when the file was read, even if rows were refused, and with 1 when it cannot be read.
 
 Examples:
-  messaging contact import contacts.csv
+  messaging contact import contacts.csv --dry-run
+  messaging contact import contacts.csv --attributes plan,age
   messaging contact import contacts.csv --map 'E-Mail=email' --map 'City=attributes.city' --map Notes=
   messaging contact import contacts.csv --dedup-keys email --errors refused.csv --json";
 
@@ -84,6 +102,20 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("What contacts are looked for by, in this order [default: external_id,email,phone]"),
         )
+        .arg(
+            Arg::new(ATTRIBUTES)
+                .long("attributes")
+                .value_name("all|none|COLUMN,…")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("Which of the other columns become attributes [default: all]"),
+        )
+        .arg(
+            Arg::new(DRY_RUN)
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Only show what would become of the columns and of the first five rows"),
+        )
         .arg(arguments::errors())
         .args(arguments::target())
         .arg(arguments::json())
@@ -103,8 +135,18 @@ fn mapped(text: &str) -> Result<(String, Option<String>), String> {
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>(FILE).expect("clap requires it");
     let create = operation(&["import", "create"])?;
-    let announcement = announcement(matches, file)?;
+    let mut announcement = announcement(matches, file)?;
     let target = Target::choose_to_work(matches, create.access).await?;
+    let declared = declared(&target).await?;
+    let columns = columns(matches, file, declared.as_ref())?;
+    if matches.get_flag(DRY_RUN) {
+        return dry_run::show(file, &columns, declared.unwrap_or_default(), output);
+    }
+    tell(&columns);
+    declare(&target, &columns).await?;
+    if !columns.mapping.is_empty() {
+        announcement["mapping"] = json!(columns.mapping);
+    }
     let request = Request { body: announcement.to_string().into(), ..Request::new(create) };
     let announced = accepted(target.call(&request).await?)?;
 
@@ -124,7 +166,70 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     if let Some(path) = matches.get_one::<PathBuf>(arguments::ERRORS) {
         write_errors(path, &target, &import, report).await?;
     }
-    show(output, import, shown)
+    show(output, import, shown, &columns)
+}
+
+/// The types that the workspace has declared; `None` where the caller may not see them, so that nothing is guessed.
+async fn declared(target: &Target) -> Result<Option<FieldTypes>, Failure> {
+    let mut pages = Pages::new(target, Request::new(Endpoint::row::<ListCustomFields>()));
+    let mut types = FieldTypes::new();
+    loop {
+        let items = match pages.next().await {
+            Ok(Some(items)) => items,
+            Ok(None) => return Ok(Some(types)),
+            Err(Failure::Refused(reply)) if reply.status == StatusCode::FORBIDDEN => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
+        for item in items {
+            let mut field: Value = serde_json::from_str(item.get()).unwrap_or_default();
+            let kind = serde_json::from_value::<FieldType>(field["type"].take());
+            if let (Some(key), Ok(kind)) = (field["key"].as_str(), kind) {
+                types.insert(key.to_owned(), kind);
+            }
+        }
+    }
+}
+
+/// What becomes of the columns. Where `--map` names a field that there is not, that is for the API to say.
+fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> Result<Columns, Failure> {
+    let mut mapping = Mapping::new();
+    for (column, field) in matches.get_many::<(String, Option<String>)>(MAP).into_iter().flatten() {
+        match field.clone().map(Field::try_from).transpose() {
+            Ok(field) => mapping.insert(column.clone(), field),
+            Err(_) => return Ok(Columns::default()),
+        };
+    }
+    let wanted = Wanted::of(matches.get_many(ATTRIBUTES).into_iter().flatten().cloned().collect());
+    Columns::of(file, mapping, &wanted, declared)
+}
+
+/// Says what becomes of the columns that nobody said anything about.
+fn tell(columns: &Columns) {
+    for attribute in &columns.attributes {
+        let (column, key) = (output::plain_text(&attribute.column), &attribute.attribute);
+        output::note(&format!("column {column}: attribute {key} ({})", name_of(attribute.kind)));
+    }
+    if !columns.left_out.is_empty() {
+        output::note(&not_imported(columns));
+    }
+}
+
+fn not_imported(columns: &Columns) -> String {
+    format!("not imported: {}", output::plain_text(&columns.left_out.join(", ")))
+}
+
+/// Declares the types that were guessed and are no texts.
+async fn declare(target: &Target, columns: &Columns) -> Result<(), Failure> {
+    for attribute in columns.to_declare() {
+        let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": attribute.column});
+        let request = Request::new(Endpoint::row::<CreateCustomField>());
+        let reply = patiently(target, &Request { body: body.to_string().into(), ..request }).await?;
+        // Somebody else has declared it just now.
+        if reply.status != StatusCode::CONFLICT {
+            accepted(reply)?;
+        }
+    }
+    Ok(())
 }
 
 fn operation(words: &[&str]) -> Result<&'static Endpoint, Failure> {
@@ -234,9 +339,13 @@ async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes
 }
 
 /// Says what became of the file.
-fn show(output: Output, mut import: Value, shown: Vec<Value>) -> Result<(), Failure> {
+fn show(output: Output, mut import: Value, shown: Vec<Value>, columns: &Columns) -> Result<(), Failure> {
     let count = |name: &str| import[name].as_u64().unwrap_or_default();
-    let summary = format!("{} created, {} updated, {} refused", count("created"), count("updated"), count("failed"));
+    let mut summary =
+        format!("{} created, {} updated, {} refused", count("created"), count("updated"), count("failed"));
+    if !columns.left_out.is_empty() {
+        summary = format!("{summary}; {}", not_imported(columns));
+    }
     for error in &shown {
         let text = |name: &str| output::plain_text(error[name].as_str().unwrap_or_default());
         let column = Some(text("column")).filter(|column| !column.is_empty()).map(|column| format!(", {column}"));
@@ -253,6 +362,8 @@ fn show(output: Output, mut import: Value, shown: Vec<Value>) -> Result<(), Fail
     };
     if let Some(members) = import.as_object_mut() {
         members.insert("errors".to_owned(), shown.into());
+        members.insert("attributes".to_owned(), json!(columns.attributes));
+        members.insert("not_imported".to_owned(), json!(columns.left_out));
     }
     if output.is_json() || failure.is_none() {
         output.line(&import, &summary)?;

@@ -14,6 +14,7 @@
 mod admin;
 mod api;
 mod arguments;
+mod audience;
 mod automations;
 mod backup;
 mod campaign_watch;
@@ -27,6 +28,7 @@ mod doctor;
 mod domain_wait;
 mod event_log;
 mod example;
+mod export;
 mod failure;
 mod files;
 mod import;
@@ -36,12 +38,14 @@ mod listing;
 mod login;
 mod man;
 mod members;
+mod names;
 mod output;
 mod profile;
 mod progress;
 mod raw;
 mod reply;
 mod request;
+mod resend;
 mod resources;
 mod send;
 mod serve;
@@ -72,14 +76,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(matches) => matches,
         Err(error) => return output::usage(&error),
     };
-    let output = Output::new(arguments::wants_json(&matches));
-    match carry_out(&matches, output) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output.failure(&failure);
-            ExitCode::from(failure.exit_code())
-        }
-    }
+    let (output, ended) = match Output::chosen(&matches) {
+        Ok(output) => (output, carry_out(&matches, output)),
+        Err(failure) => (Output::new(false), Err(failure)),
+    };
+    let Err(failure) = ended else { return ExitCode::SUCCESS };
+    output.failure(&failure);
+    ExitCode::from(failure.exit_code())
 }
 
 fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {

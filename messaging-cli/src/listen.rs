@@ -16,6 +16,7 @@ use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 
 use crate::arguments;
+use crate::command::flags;
 use crate::event_log::{self, EventLog, Place};
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -39,7 +40,7 @@ const EXAMPLES: &str = "Sends on what happens from now on, until Ctrl-C. Needs t
 
 Examples:
   messaging webhook listen --forward http://localhost:3000/hook
-  messaging webhook listen --forward http://localhost:3000/hook --events bounce,complaint
+  messaging webhook listen --forward http://localhost:3000/hook --events bounced,complained
   messaging webhook listen --json | jq .event.type";
 
 /// The command.
@@ -74,7 +75,8 @@ pub(crate) fn command() -> Command {
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let forward = arguments::text(matches, FORWARD).map(|url| Forward::new(url, matches)).transpose()?;
     let target = Target::choose(matches, event_log::endpoint().access).await?;
-    let types: Vec<String> = matches.get_many(EVENTS).into_iter().flatten().cloned().collect();
+    let types = matches.get_many::<String>(EVENTS).into_iter().flatten();
+    let types = types.map(|word| flags::kind_of_event(word).to_owned()).collect();
     let log = EventLog::new(target, Place::now());
     let listener = Listener { log, output, forward, types };
     tokio::select! {

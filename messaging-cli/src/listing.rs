@@ -1,4 +1,4 @@
-//! `--all`: every page of a listing.
+//! Every page of a listing, such as for `--all`.
 
 use std::time::Duration;
 
@@ -6,17 +6,21 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::command::operation::CURSOR;
+use crate::command::part::CURSOR;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::output::rows::Rows;
+use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 
-/// Items of a page unless the command line says otherwise.
-const LIMIT: &str = "200";
+/// The member of a query that says how many items a page has.
+const LIMIT: &str = "limit";
 
-/// How often in a row a page is asked for again that could not be had just now.
+/// Items of a page unless the command line says otherwise.
+const USUAL_LIMIT: &str = "200";
+
+/// How often in a row is asked again for what could not be had just now.
 const MAX_AGAIN: u32 = 20;
 
 /// A page as it came: its items are passed on without being looked at.
@@ -26,43 +30,78 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Prints all items.
-pub(crate) async fn all(target: &Target, mut request: Request, output: Output) -> Result<(), Failure> {
-    if !request.query.iter().any(|(name, _)| name == "limit") {
-        request.query.push(("limit".to_owned(), LIMIT.to_owned()));
+/// The pages of a listing, one after the other.
+pub(crate) struct Pages<'a> {
+    target: &'a Target,
+    request: Request,
+    /// Where the next page begins; that of the first may be left out.
+    cursor: Option<String>,
+    is_over: bool,
+}
+
+impl<'a> Pages<'a> {
+    /// The pages of a request; nothing is asked yet.
+    pub(crate) fn new(target: &'a Target, mut request: Request) -> Self {
+        if !request.query.iter().any(|(name, _)| name == LIMIT) {
+            request.query.push((LIMIT.to_owned(), USUAL_LIMIT.to_owned()));
+        }
+        let given = request.query.iter().position(|(name, _)| name == CURSOR);
+        let cursor = given.map(|at| request.query.swap_remove(at).1);
+        Self { target, request, cursor, is_over: false }
     }
-    let mut rows = Rows::new(output);
-    let mut cursor: Option<String> = None;
-    loop {
-        let mut next = request.clone();
-        next.query.extend(cursor.iter().map(|cursor| (CURSOR.to_owned(), cursor.clone())));
-        let page = match page(target, &next).await {
-            Ok(page) => page,
-            Err(failure) => return Err(rows.cut(cursor.as_deref(), failure)),
-        };
-        rows.add_raw(&page.data)?;
-        if page.next_cursor.is_none() {
-            return rows.end();
+
+    /// The items of the next page as they came; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Failure> {
+        if self.is_over {
+            return Ok(None);
         }
-        if page.next_cursor == cursor {
-            let failure = Failure::Unreachable("the server answered the same cursor again".to_owned());
-            return Err(rows.cut(cursor.as_deref(), failure));
+        let mut request = self.request.clone();
+        request.query.extend(self.cursor.iter().map(|cursor| (CURSOR.to_owned(), cursor.clone())));
+        let page = page(self.target, &request).await?;
+        if page.next_cursor.is_some() && page.next_cursor == self.cursor {
+            return Err(Failure::Unreachable("the server answered the same cursor again".to_owned()));
         }
-        cursor = page.next_cursor;
+        self.is_over = page.next_cursor.is_none();
+        self.cursor = page.next_cursor;
+        Ok(Some(page.data))
+    }
+
+    /// Where a listing that broke off goes on.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
     }
 }
 
-/// One page, waited for where the rate limit is used up or the server is busy.
+/// Prints all items.
+pub(crate) async fn all(target: &Target, request: Request, output: Output) -> Result<(), Failure> {
+    let mut rows = Rows::new(output);
+    let mut pages = Pages::new(target, request);
+    loop {
+        match pages.next().await {
+            Ok(Some(items)) => rows.add_raw(&items)?,
+            Ok(None) => return rows.end(),
+            Err(failure) => return Err(rows.cut(pages.cursor(), failure)),
+        }
+    }
+}
+
+/// One page.
 async fn page(target: &Target, request: &Request) -> Result<Page, Failure> {
+    let reply = patiently(target, request).await?;
+    if !reply.status.is_success() {
+        return Err(Failure::Refused(reply));
+    }
+    let unclear = |_| Failure::Unreachable("the server answered something that is not the API".to_owned());
+    serde_json::from_slice(&reply.body).map_err(unclear)
+}
+
+/// What a request is answered, waited for where the rate limit is used up or the server is busy.
+pub(crate) async fn patiently(target: &Target, request: &Request) -> Result<Reply, Failure> {
     for again in 0.. {
         let reply = target.call(request).await?;
-        if reply.status.is_success() {
-            let unclear = |_| Failure::Unreachable("the server answered something that is not the API".to_owned());
-            return serde_json::from_slice(&reply.body).map_err(unclear);
-        }
         let is_passing = matches!(reply.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         if !is_passing || again >= MAX_AGAIN {
-            return Err(Failure::Refused(reply));
+            return Ok(reply);
         }
         let seconds = reply.retry_after.and_then(|text| text.parse().ok()).unwrap_or(1_u64);
         tokio::time::sleep(Duration::from_secs(seconds.clamp(1, 60))).await;

@@ -7,7 +7,7 @@ use messaging_engine::ops::sessions::Login;
 use messaging_engine::ops::workspaces::ListWorkspaces;
 use serde_json::{Value, json};
 
-use crate::arguments::{self, PROFILE, URL, WORKSPACE};
+use crate::arguments::{self, API_KEY, PROFILE, URL, WORKSPACE};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::profile::{self, Profile};
@@ -24,7 +24,8 @@ const EXAMPLES: &str = "Asks for an API key, or for email and password, without 
 What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session
 lasts 12 hours; an API key lasts until it is revoked.
 
-Without a terminal the key, or with --email the password, is read from standard input.
+Without a terminal the key, or with --email the password, is read from standard input. --api-key gives it on the command
+line, where other users of the machine may see it.
 
 Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a
 database is named.
@@ -46,6 +47,13 @@ pub(crate) fn command() -> Command {
                 .env("MESSAGING_URL")
                 .hide_env_values(true)
                 .help("The server, such as https://mail.example.com"),
+        )
+        .arg(
+            Arg::new(API_KEY)
+                .long("api-key")
+                .value_name("KEY")
+                .conflicts_with(EMAIL)
+                .help("The API key; better typed or read from standard input"),
         )
         .arg(Arg::new(EMAIL).long("email").value_name("EMAIL").help("Sign in with this email and a password"))
         .arg(
@@ -77,7 +85,10 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         }
         None => return Err(Failure::usage("which server? give --url")),
     };
-    let credentials = ask(arguments::text(matches, EMAIL))?;
+    let credentials = match arguments::text(matches, API_KEY) {
+        Some(key) => Credentials::Key(key.trim().to_owned()),
+        None => ask(arguments::text(matches, EMAIL))?,
+    };
     target::block_on(sign_in(name, url, credentials, arguments::text(matches, WORKSPACE), output))?
 }
 

@@ -4,45 +4,79 @@
 //! whatever happens: the API's answer, the API's error, or, when no API could be asked, an error of the
 //! same shape (`{"error":{"code":"unreachable","message":"…"}}`). An answer without a body is `{}`, one that
 //! is no JSON (an email's source) becomes `{"content_type":…,"body":…}`. Only a command line that cannot be
-//! understood at all prints nothing there.
+//! understood at all prints nothing there. `--quiet` and `--format` print a line for each item instead.
 
 mod dialog;
 mod importance;
 mod masked;
 mod node;
+mod picked;
 mod record;
 mod refusal;
+mod refused_items;
 pub(crate) mod rows;
 mod table;
+mod told;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::node::Node;
 use self::refusal::RED;
+use self::table::Sheet;
+use crate::arguments;
 use crate::failure::Failure;
 use crate::reply::Reply;
 
 /// How answers are printed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    json: bool,
+    form: Form,
+}
+
+/// What is printed of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Tables for people.
+    Tables,
+    /// One JSON document.
+    Json,
+    /// The id of each item.
+    Ids,
+    /// What a template makes of each item.
+    Lines,
 }
 
 impl Output {
     /// Prints JSON or tables.
     pub(crate) const fn new(json: bool) -> Self {
-        Self { json }
+        Self { form: if json { Form::Json } else { Form::Tables } }
+    }
+
+    /// Prints what the command line asks for.
+    pub(crate) fn chosen(matches: &ArgMatches) -> Result<Self, Failure> {
+        let command = arguments::innermost(matches);
+        if arguments::is_set(command, arguments::JSON) {
+            return Ok(Self::new(true));
+        }
+        if arguments::is_set(command, arguments::QUIET) {
+            return Ok(Self { form: Form::Ids });
+        }
+        match arguments::text(command, arguments::FORMAT) {
+            Some(template) => picked::choose(template).map(|()| Self { form: Form::Lines }),
+            None => Ok(Self::new(false)),
+        }
     }
 
     /// Whether `--json` was given.
-    pub(crate) const fn is_json(self) -> bool {
-        self.json
+    pub(crate) fn is_json(self) -> bool {
+        self.form == Form::Json
     }
 
     /// Prints the answer of the API; a refusal is handed back.
@@ -53,8 +87,16 @@ impl Output {
         if reply.replayed {
             note("the answer to an earlier request with the same idempotency key");
         }
-        if self.json {
-            return raw(&one_document(&reply));
+        self.print(&reply)?;
+        match serde_json::from_slice(&reply.body).ok().and_then(|answer| refused_items::failure(&answer)) {
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+
+    fn print(self, reply: &Reply) -> Result<(), Failure> {
+        if self.is_json() {
+            return raw(&one_document(reply));
         }
         if reply.body.is_empty() {
             note("done");
@@ -63,24 +105,44 @@ impl Output {
         if !reply.is_json() {
             return raw(&reply.body);
         }
-        match serde_json::from_slice::<Node>(&reply.body) {
-            Ok(node) => show(&node),
-            Err(_) => raw(&reply.body),
+        match self.form {
+            Form::Ids | Form::Lines => match serde_json::from_slice::<Value>(&reply.body) {
+                Ok(answer) => self.items(&picked::items(&answer)),
+                Err(_) => raw(&reply.body),
+            },
+            Form::Tables | Form::Json => match serde_json::from_slice::<Node>(&reply.body) {
+                Ok(node) => show(&node),
+                Err(_) => raw(&reply.body),
+            },
         }
+    }
+
+    /// Prints a line for each item, where that was asked for.
+    fn items(self, items: &[&Value]) -> Result<(), Failure> {
+        let lines = match self.form {
+            Form::Ids => picked::ids(items),
+            _ => picked::formatted(items, terminal_width().is_some())?,
+        };
+        raw(lines.as_bytes())
     }
 
     /// Prints a resource that did not come from the API.
     pub(crate) fn resource<T: Serialize>(self, resource: &T) -> Result<(), Failure> {
         let text = serde_json::to_string(resource).map_err(io::Error::from)?;
-        if self.json {
-            return raw(format!("{text}\n").as_bytes());
+        match self.form {
+            Form::Json => return raw(format!("{text}\n").as_bytes()),
+            Form::Ids | Form::Lines => {
+                let answer = serde_json::from_str(&text).map_err(io::Error::from)?;
+                return self.items(&picked::items(&answer));
+            }
+            Form::Tables => {}
         }
         show(&serde_json::from_str::<Node>(&text).map_err(io::Error::from)?)
     }
 
     /// Prints a JSON document on one line, or a line for people.
     pub(crate) fn line(self, document: &Value, line: &str) -> Result<(), Failure> {
-        let text = if self.json { document.to_string() } else { line.to_owned() };
+        let text = if self.is_json() { document.to_string() } else { line.to_owned() };
         raw(format!("{text}\n").as_bytes())
     }
 
@@ -90,15 +152,15 @@ impl Output {
             return;
         }
         let mut err = anstream::stderr();
-        let told = match failure {
-            Failure::Cut(inner) => inner,
-            other => other,
-        };
-        let _ = match told {
+        let _ = match failure.cause() {
             Failure::Refused(reply) => write!(err, "{}", refusal::text(reply)),
             other => writeln!(err, "{RED}error:{RED:#} {other}"),
         };
-        if self.json && !matches!(failure, Failure::Unsuccessful(_) | Failure::TimedOut(_) | Failure::Cut(_)) {
+        if let Failure::Advised(_, advice) = failure {
+            let _ = writeln!(err, "  {advice}");
+        }
+        let failure = if matches!(failure, Failure::Advised(..)) { failure.cause() } else { failure };
+        if self.is_json() && !matches!(failure, Failure::Unsuccessful(_) | Failure::TimedOut(_) | Failure::Cut(_)) {
             let document = match failure {
                 Failure::Refused(reply) if reply.is_json() => one_document(reply),
                 Failure::Refused(reply) => error_document(failure.code(), &format!("status {}", reply.status)),
@@ -114,7 +176,7 @@ fn show(node: &Node) -> Result<(), Failure> {
     let width = terminal_width();
     let Node::Object(members) = node else { return raw(format!("{}\n", node.line()).as_bytes()) };
     let Some(Node::List(items)) = node.member("data").filter(|_| node.member("next_cursor").is_some()) else {
-        raw(table::resource(members, width).as_bytes())?;
+        raw(table::resource(&told::in_pairs(members), width).as_bytes())?;
         if masked::is_in(node) {
             note(MASKED);
         }
@@ -124,9 +186,11 @@ fn show(node: &Node) -> Result<(), Failure> {
         note("nothing");
         return Ok(());
     }
-    if show_items(items)? {
+    let mut sheet = Sheet::new(width);
+    if show_items(items, &mut sheet)? {
         note(MASKED);
     }
+    note_hidden(&sheet);
     if let Some(Node::Text(cursor)) = node.member("next_cursor") {
         note(&format!("there is more: --cursor {cursor}, or --all"));
     }
@@ -136,19 +200,18 @@ fn show(node: &Node) -> Result<(), Failure> {
 /// What stands below the first addresses that are shown in part.
 const MASKED: &str = "addresses are masked; credentials with the scope pii:read see them";
 
-/// Prints the items of a listing for people; answers whether an address among them is masked.
-fn show_items(items: &[Node]) -> Result<bool, Failure> {
-    let has_masked = items.iter().any(masked::is_in);
-    if let Some(text) = record::page(items).or_else(|| dialog::page(items)) {
-        raw(text.as_bytes())?;
-        return Ok(has_masked);
-    }
-    let (text, hidden) = table::page(items, terminal_width());
+/// Prints items of a listing for people; answers whether an address among them is masked.
+fn show_items(items: &[Node], sheet: &mut Sheet) -> Result<bool, Failure> {
+    let text = record::page(items).or_else(|| dialog::page(items)).unwrap_or_else(|| sheet.add(items));
     raw(text.as_bytes())?;
-    if !hidden.is_empty() {
-        note(&format!("not shown for want of room: {} (see --json)", hidden.join(", ")));
+    Ok(items.iter().any(masked::is_in))
+}
+
+/// Names the columns that are not shown.
+fn note_hidden(sheet: &Sheet) {
+    if !sheet.hidden().is_empty() {
+        note(&format!("not shown for want of room: {} (see --json)", sheet.hidden().join(", ")));
     }
-    Ok(has_masked)
 }
 
 /// Prints what clap says about a command line, and gives the exit code: 0 for help, 2 for nonsense.
@@ -202,6 +265,17 @@ fn one_document(reply: &Reply) -> Vec<u8> {
 
 fn error_document(code: &str, message: &str) -> Vec<u8> {
     format!("{}\n", json!({"error": {"code": code, "message": message}})).into_bytes()
+}
+
+/// Why the API refused something, on one line.
+pub(crate) fn reason(reply: &Reply) -> String {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    refused_items::reason(&answer["error"])
+}
+
+/// Whether people see standard output.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// The width of the terminal on standard output; none in a pipe or file, where nothing is cut.

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use http::Method;
-use messaging_engine::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::{self, BodyKind, Endpoint};
 use serde_json::{Map, Value};
 
 use crate::arguments;
-use crate::command::operation::{HTML, Part};
+use crate::audience;
+use crate::command::part::{HTML, Part};
 use crate::failure::Failure;
 use crate::files;
 use crate::members::{self, Kind, Member};
@@ -59,7 +60,7 @@ impl Request {
         let texts = |part: Part, members: Vec<Member>| -> Vec<(String, String)> {
             let given = members.into_iter().filter_map(|member| {
                 let value = value(matches, &part.id(&member.name), &member.kind)?;
-                Some((member.name, plain(value)))
+                Some((member.name, ops::text(value)))
             });
             given.collect()
         };
@@ -90,6 +91,7 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     if endpoint.id == send::OPERATION {
         send::add_conveniences(matches, &mut flags)?;
     }
+    audience::add(matches, &mut flags);
     let file = arguments::text(matches, arguments::JSON_BODY);
     let mut object = match file {
         // Untouched, so that the API sees the file as it is.
@@ -127,15 +129,6 @@ fn value(matches: &ArgMatches, id: &str, kind: &Kind) -> Option<Value> {
         Kind::Number { .. } | Kind::Json => matches.get_one::<Value>(id).cloned(),
         Kind::Boolean => matches.get_one::<bool>(id).copied().map(Value::Bool),
         Kind::Texts | Kind::Choices(_) => texts(id).map(Value::Array),
-    }
-}
-
-/// A value as it stands in a path or query; lists are separated by commas.
-fn plain(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        Value::Array(items) => items.into_iter().map(plain).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
     }
 }
 

@@ -8,7 +8,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
-use crate::command::operation::Part;
+use crate::command::part::Part;
 use crate::failure::Failure;
 
 /// The operation that this is about.
@@ -19,7 +19,7 @@ const HEADER: &str = "header";
 
 const EXAMPLES: &str = "Examples:
   messaging message send --to ann@example.com --subject 'Order 17' --text Thanks --attach a.pdf
-  messaging message send --to ann@example.com --template-id tpl_… --variables '{\"order\": 17}'
+  messaging message send --to ann@example.com --template-id tpl_… --vars '{\"order\": 17}'
   messaging message send --channel sms --to +491701234567 --text 'Your code is 123456'
   messaging message send --json-body message.json --idempotency-key order-17";
 

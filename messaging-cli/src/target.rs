@@ -14,6 +14,7 @@ use messaging_http::standalone::Role;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use crate::command::spoken;
 use crate::failure::Failure;
 use crate::profile::{self, Connection};
 use crate::reply::Reply;
@@ -51,6 +52,11 @@ impl Target {
         let Connection { url, token, workspace: named } = profile::connection(matches, database::is_named(matches))?;
         let key = token.as_deref();
         let place = match url.as_deref() {
+            Some(_) if key.is_none() && is_for_people(access) => {
+                return Err(Failure::usage(
+                    "this needs a session of the server: `messaging login --url URL --email EMAIL` saves one",
+                ));
+            }
             Some(_) if key.is_none() && access != Access::Public => {
                 return Err(Failure::usage(
                     "a server needs an API key: give --api-key, or set MESSAGING_API_KEY (`messaging admin create-key` \
@@ -83,7 +89,8 @@ impl Target {
         match &self.place {
             Place::Server(server) => server.raw(&raw).await,
             Place::Database(database) => {
-                let found = ops::all().iter().find_map(|row| Some((row, parameters(row, &raw)?)));
+                let mut rows = ops::all().iter().filter(|row| (row.method)() == raw.method);
+                let found = rows.find_map(|row| Some((row, spoken::parameters(row, &raw.path)?)));
                 let Some((endpoint, path)) = found else {
                     return Err(Failure::usage(format!("the API has no {} {}", raw.method, raw.path)));
                 };
@@ -163,25 +170,13 @@ impl Target {
     }
 }
 
+/// Whether an operation takes sessions alone.
+const fn is_for_people(access: Access) -> bool {
+    matches!(access, Access::Session | Access::SessionRole(_) | Access::Operator)
+}
+
 /// What the path of a request may have in the place of its workspace.
 const WORKSPACE_PLACE: &str = "{workspace_id}";
-
-/// The parameters of a path, if the request is for this operation.
-fn parameters(endpoint: &Endpoint, raw: &Raw) -> Option<Vec<(String, String)>> {
-    let (wanted, given) = (endpoint.path.split('/'), raw.path.split('/'));
-    if (endpoint.method)() != raw.method || wanted.clone().count() != given.clone().count() {
-        return None;
-    }
-    let mut found = Vec::new();
-    for (wanted, given) in wanted.zip(given) {
-        match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(name) if !given.is_empty() => found.push((name.to_owned(), given.to_owned())),
-            None if wanted == given => {}
-            _ => return None,
-        }
-    }
-    Some(found)
-}
 
 fn list_workspaces() -> &'static Endpoint {
     ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")

@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
+use crate::command::flags;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::resources::{self, Resources};
@@ -68,9 +69,10 @@ fn render() -> Command {
         .arg(
             Arg::new(VARS)
                 .long("vars")
-                .value_name("FILE")
-                .value_parser(ValueParser::path_buf())
-                .help("A JSON object with values for the template"),
+                .value_name("JSON")
+                .alias("variables")
+                .value_parser(ValueParser::new(values))
+                .help("Values for the template, a JSON object (`@FILE` or FILE reads it from a file)"),
         )
         .arg(Arg::new(CONTACT).long("contact-id").value_name("CONTACT_ID").help("A contact whose data is used"))
         .arg(
@@ -88,6 +90,11 @@ fn render() -> Command {
         )
         .args(arguments::target())
         .arg(arguments::json())
+}
+
+/// Values for a template: JSON, or a file of it.
+fn values(text: &str) -> Result<Value, String> {
+    if text.trim_start().starts_with(['{', '@']) { flags::json(text) } else { flags::json(&format!("@{text}")) }
 }
 
 /// Carries out one of the commands.
@@ -147,12 +154,8 @@ impl Api {
     async fn render(&self, matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         let name = arguments::text(matches, NAME).unwrap_or_default();
         let mut body = Map::new();
-        if let Some(file) = matches.get_one::<PathBuf>(VARS) {
-            let shown = file.display();
-            let text = std::fs::read(file).map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
-            let values: Value = serde_json::from_slice(&text)
-                .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
-            body.insert("variables".to_owned(), values);
+        if let Some(values) = matches.get_one::<Value>(VARS) {
+            body.insert("variables".to_owned(), values.clone());
         }
         if let Some(contact) = arguments::text(matches, CONTACT) {
             body.insert("contact_id".to_owned(), json!(contact));

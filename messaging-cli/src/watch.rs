@@ -9,7 +9,7 @@ use messaging_engine::ops::Endpoint;
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::command::operation;
+use crate::command::{flags, operation};
 use crate::event_log::{self, EventLog, Place};
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -197,7 +197,9 @@ fn shown(message: &Value, kind: &Value, at: &Value, meta: &Value) -> (Value, Str
         "channel": message["channel"], "tags": message["tags"], "meta": meta,
     });
     let (at, kind, id) = (text(at), text(kind), text(id));
-    let mut line = format!("{at}  {kind:<10}  {recipient:<30}  {label:<20}  {id}");
+    // As the status of the message is called in listings.
+    let kind = flags::status_of(&kind);
+    let mut line = format!("{at}  {kind:<12}  {recipient:<30}  {label:<20}  {id}");
     for member in ["response", "reason", "url", "message"] {
         if let Some(more) = meta[member].as_str() {
             line.push_str("  ");
@@ -213,7 +215,7 @@ fn end(message: &Value) -> Option<Result<(), Failure>> {
     match message["status"].as_str() {
         Some("queued" | "sending" | "deferred") => None,
         Some(status @ ("bounced" | "failed" | "suppressed" | "cancelled")) => {
-            let why = message["explanation"].as_str().map(|why| format!(": {}", output::plain_text(why)));
+            let why = message["explanation"]["text"].as_str().map(|why| format!(": {}", output::plain_text(why)));
             Some(Err(Failure::Unsuccessful(format!("the message is {status}{}", why.unwrap_or_default()))))
         }
         _ => Some(Ok(())),

@@ -168,15 +168,20 @@ fn read<T: Input>(members: &Map<String, Value>) -> Option<T> {
     serde_json::from_str(&serde_json::to_string(members).ok()?).ok()
 }
 
-/// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts.
+/// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts. The items of a list are
+/// separated by commas.
 pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     let schema = schema_of::<T>();
     let mut object = Map::new();
+    let mut has_nul = false;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
         // No cursor holds U+0000: it is refused as one that nobody made, not as a text that breaks a rule.
         let value = if is_cursor(&name) { value.replace('\0', "\u{fffd}").into() } else { value };
-        let value = if accepts(property, "integer") || accepts(property, "number") || accepts(property, "boolean") {
+        has_nul |= value.contains('\0');
+        let value = if accepts(property, "array") {
+            value.split(',').collect()
+        } else if accepts(property, "integer") || accepts(property, "number") || accepts(property, "boolean") {
             // Not a number or boolean: stays a string and is refused as one.
             serde_json::from_str::<Value>(&value)
                 .ok()
@@ -187,7 +192,6 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
         };
         object.insert(name.into_owned(), value);
     }
-    let has_nul = object.values().any(|value| value.as_str().is_some_and(|text| text.contains('\0')));
     if !has_nul
         && let Some(input) = read::<T>(&object)
         && input.is_valid()

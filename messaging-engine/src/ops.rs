@@ -230,11 +230,16 @@ pub fn parameters<T: Serialize>(values: &T) -> Result<Vec<(String, String)>, ser
 
 fn texts(values: Value) -> Vec<(String, String)> {
     let Value::Object(members) = values else { return Vec::new() };
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
     members.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name, text(value))).collect()
+}
+
+/// A value as it stands in a path or query: the items of a list are separated by commas.
+pub fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Array(items) => items.into_iter().map(text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 /// A query string of parameters.

@@ -40,6 +40,7 @@ mod pages;
 mod postgres;
 mod sampling;
 mod segment_moves;
+mod several_statuses;
 mod send_times;
 mod sqlite;
 mod temporary;

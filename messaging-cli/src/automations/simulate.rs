@@ -109,7 +109,8 @@ Examples:
 }
 
 fn read_time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "not a time such as 2026-01-31T09:15:00Z".to_owned())
+    let time = arguments::time_or_age(text)?;
+    time.parse().map_err(|_| "not a time such as 2026-01-31T09:15:00Z, `7d` (ago) or `+7d` (ahead)".to_owned())
 }
 
 /// A line of a file of events.

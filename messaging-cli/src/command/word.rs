@@ -4,7 +4,7 @@ use clap::Command;
 use messaging_engine::ops::Endpoint;
 
 use super::operation;
-use crate::{domain_wait, send};
+use crate::{audience, domain_wait, send};
 
 /// A word of the operations' commands and what follows it.
 pub(super) struct Word {
@@ -36,10 +36,13 @@ impl Word {
     pub(super) fn into_command(self) -> Command {
         let verbs = self.verbs();
         let mut command = match (self.endpoint, self.convenience) {
-            (Some(endpoint), _) => {
+            (Some(_), Some(convenience)) => convenience(),
+            (Some(endpoint), None) => {
                 let command = operation::command(self.name, endpoint);
                 if endpoint.id == send::OPERATION {
                     send::extend(command, &operation::route(endpoint))
+                } else if audience::is_ours(endpoint) {
+                    audience::extend(command)
                 } else if domain_wait::is_ours(endpoint) {
                     domain_wait::extend(command)
                 } else {

@@ -7,7 +7,7 @@ const NAMES: &[&str] = &["id", "message_id", "import_id", "user_id", "campaign_i
 
 /// For each kind of id the columns from the most important on. Those that are not named follow, in the order of the API.
 pub(super) const ORDERS: &[(&str, &[&str])] = &[
-    ("msg_", &["message_id", "status", "to", "subject", "created_at", "channel", "outcome", "reason", "explanation"]),
+    ("msg_", &["message_id", "status", "to", "subject", "channel", "created_at", "outcome"]),
     ("con_", &["id", "email", "phone", "external_id", "tags", "suppressed_channels", "created_at", "locale"]),
     ("cmp_", &["id", "campaign_id", "name", "status", "recipients", "waiting", "sent", "scheduled_at", "pause_reason"]),
     ("aut_", &["id", "name", "status", "version", "trigger", "updated_at"]),

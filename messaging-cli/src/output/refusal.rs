@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::node::clean;
+use crate::command::spoken::{self, in_commands};
 use crate::reply::Reply;
 
 /// How the word "error" looks.
@@ -14,7 +15,7 @@ pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 /// A refusal for people: the sentence, then each broken rule on a line of its own.
 pub(super) fn text(reply: &Reply) -> String {
     // What comes from outside must not steer the terminal.
-    let body = cleaned(serde_json::from_slice(&reply.body).unwrap_or_default());
+    let body = for_people(serde_json::from_slice(&reply.body).unwrap_or_default());
     let error = &body["error"];
     let mut text = match (error.as_str(), error["message"].as_str(), error["code"].as_str()) {
         (Some(only), ..) => format!("{RED}error:{RED:#} {only}\n"),
@@ -38,8 +39,13 @@ pub(super) fn text(reply: &Reply) -> String {
     if rows.is_empty()
         && let Some(details) = error["details"].as_object()
     {
-        for (name, value) in details {
+        let next = next_command(details);
+        let is_told = |name: &str| next.is_some() && ["operation", "path"].contains(&name);
+        for (name, value) in details.iter().filter(|(name, _)| !is_told(name)) {
             let _ = writeln!(text, "  {name}: {}", plain(value));
+        }
+        if let Some(command) = next {
+            let _ = writeln!(text, "  next: {command}");
         }
     }
     if let Some(wait) = reply.retry_after.as_deref() {
@@ -51,6 +57,12 @@ pub(super) fn text(reply: &Reply) -> String {
     text
 }
 
+/// The command of the operation that the details of a refusal advise.
+fn next_command(details: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| details.get(name).and_then(Value::as_str);
+    spoken::command_of(text("operation")?, text("path")?)
+}
+
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -59,12 +71,13 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn cleaned(value: Value) -> Value {
+/// A value whose texts are plain and name commands where the API names requests.
+fn for_people(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(clean(&text, ' ')),
-        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::String(text) => Value::String(in_commands(&clean(&text, ' '))),
+        Value::Array(items) => items.into_iter().map(for_people).collect(),
         Value::Object(members) => {
-            members.into_iter().map(|(name, member)| (clean(&name, ' '), cleaned(member))).collect()
+            members.into_iter().map(|(name, member)| (clean(&name, ' '), for_people(member))).collect()
         }
         other => other,
     }

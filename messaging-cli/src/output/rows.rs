@@ -4,11 +4,13 @@
 //! be had, the document ends all the same, with the cursor at which to go on and the error.
 
 use serde::Serialize;
-use serde_json::json;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::node::Node;
-use super::{Output, note, raw, show_items};
+use super::table::Sheet;
+use super::{Form, Output, note, note_hidden, raw, show_items, terminal_width};
 use crate::failure::Failure;
 
 /// A listing while it is printed.
@@ -16,12 +18,13 @@ pub(crate) struct Rows {
     output: Output,
     printed: u64,
     has_masked: bool,
+    sheet: Sheet,
 }
 
 impl Rows {
     /// Nothing is printed yet.
-    pub(crate) const fn new(output: Output) -> Self {
-        Self { output, printed: 0, has_masked: false }
+    pub(crate) fn new(output: Output) -> Self {
+        Self { output, printed: 0, has_masked: false, sheet: Sheet::new(terminal_width()) }
     }
 
     /// Prints the items of a page.
@@ -35,40 +38,52 @@ impl Rows {
         if items.is_empty() {
             return Ok(());
         }
-        if self.output.is_json() {
-            let mut text = String::new();
-            for item in items {
-                text.push_str(if self.printed == 0 { "{\"data\":[\n" } else { ",\n" });
-                text.push_str(item.get());
-                self.printed += 1;
+        match self.output.form {
+            Form::Json => self.add_to_document(items),
+            Form::Ids | Form::Lines => {
+                self.printed += items.len() as u64;
+                let values: Vec<Value> = parsed(items)?;
+                self.output.items(&values.iter().collect::<Vec<_>>())
             }
-            return raw(text.as_bytes());
+            Form::Tables => self.add_to_table(items),
         }
-        let nodes: Result<Vec<Node>, _> = items.iter().map(|item| serde_json::from_str(item.get())).collect();
-        if self.printed > 0 {
+    }
+
+    fn add_to_document(&mut self, items: &[Box<RawValue>]) -> Result<(), Failure> {
+        let mut text = String::new();
+        for item in items {
+            text.push_str(if self.printed == 0 { "{\"data\":[\n" } else { ",\n" });
+            text.push_str(item.get());
+            self.printed += 1;
+        }
+        raw(text.as_bytes())
+    }
+
+    fn add_to_table(&mut self, items: &[Box<RawValue>]) -> Result<(), Failure> {
+        // What is shown in blocks has an empty line between them, a table goes on.
+        if self.printed > 0 && !self.sheet.is_begun() {
             raw(b"\n")?;
         }
         self.printed += items.len() as u64;
-        self.has_masked |= show_items(&nodes.map_err(std::io::Error::from)?)?;
+        self.has_masked |= show_items(&parsed::<Node>(items)?, &mut self.sheet)?;
         Ok(())
     }
 
     /// Ends the listing.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        match (self.output.is_json(), self.printed) {
-            (true, 0) => raw(b"{\"data\":[],\"next_cursor\":null}\n"),
-            (true, _) => raw(b"\n],\"next_cursor\":null}\n"),
-            (false, 0) => {
-                note("nothing");
-                Ok(())
-            }
-            (false, _) => {
+        match (self.output.form, self.printed) {
+            (Form::Json, 0) => return raw(b"{\"data\":[],\"next_cursor\":null}\n"),
+            (Form::Json, _) => return raw(b"\n],\"next_cursor\":null}\n"),
+            (Form::Ids | Form::Lines, _) => {}
+            (Form::Tables, 0) => note("nothing"),
+            (Form::Tables, _) => {
                 if self.has_masked {
                     note(super::MASKED);
                 }
-                Ok(())
+                note_hidden(&self.sheet);
             }
         }
+        Ok(())
     }
 
     /// Ends the listing before its end; answers the failure of the command.
@@ -89,4 +104,10 @@ impl Rows {
             Err(unwritable) => unwritable,
         }
     }
+}
+
+/// The items of a page, read.
+fn parsed<T: DeserializeOwned>(items: &[Box<RawValue>]) -> Result<Vec<T>, Failure> {
+    let read: Result<Vec<T>, _> = items.iter().map(|item| serde_json::from_str(item.get())).collect();
+    Ok(read.map_err(std::io::Error::from)?)
 }

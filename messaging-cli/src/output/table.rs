@@ -1,11 +1,13 @@
-//! Answers as tables for people: a page row by row, a resource member by member.
+//! Answers as tables for people: a listing row by row, a resource member by member.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::importance;
 use super::node::Node;
 use super::record::record;
+use super::told;
 
 /// On a terminal a cell of a page is cut after this many characters; ids have 30.
 const MAX_CELL: usize = 40;
@@ -13,56 +15,164 @@ const MAX_CELL: usize = 40;
 /// The space between columns.
 const GAP: usize = 2;
 
-/// A page as a table, and the names of the columns that had no room. Without a width nothing is cut.
-pub(super) fn page(rows: &[Node], width: Option<usize>) -> (String, Vec<String>) {
-    let columns = columns(rows);
-    let cell = |row: &Node, column: &str| {
-        let line = row.member(column).map_or_else(|| "-".to_owned(), Node::line);
-        if width.is_some() && line.chars().count() > MAX_CELL {
-            line.chars().take(MAX_CELL - 1).chain(['…']).collect()
-        } else {
-            line
-        }
-    };
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let needed = |column: &String| {
-        let widest = rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);
-        widest.max(column.chars().count()) + GAP
-    };
-    let (shown, hidden) = fitting(rows, columns, width, needed);
-    table.set_header(shown.iter().map(|column| column.to_uppercase()));
-    for row in rows {
-        table.add_row(shown.iter().map(|column| cell(row, column)));
-    }
-    (trimmed(&mut table), hidden)
+/// What stands before the sentence below a row.
+const INDENT: &str = "    ";
+
+/// A listing as a table: one header, whatever number of pages follows it.
+///
+/// On a terminal columns that have no room or say nothing are left out, and below a row stands the sentence that explains
+/// it. Elsewhere nothing is cut, and every member has its column, so that a script finds it in the same place each time.
+pub(super) struct Sheet {
+    /// The width of the terminal, if it is one.
+    width: Option<usize>,
+    /// Whether columns without values are left out.
+    leaves_out_empty: bool,
+    /// The columns with their widths; none before the first page.
+    columns: Vec<(String, usize)>,
+    /// Members that have values and no column.
+    hidden: Vec<String>,
 }
 
-/// The columns that have room, and those that do not: the least important go first, one always stays.
-fn fitting(
-    rows: &[Node],
-    columns: Vec<String>,
-    width: Option<usize>,
-    needed: impl Fn(&String) -> usize,
-) -> (Vec<String>, Vec<String>) {
-    let Some(width) = width else { return (columns, Vec::new()) };
-    let ranks = importance::ranks(rows, &columns);
-    let widths: Vec<_> = columns.iter().map(needed).collect();
-    let mut is_shown = vec![true; columns.len()];
+impl Sheet {
+    /// A listing for a terminal of a width, or for a file or pipe.
+    pub(super) const fn new(width: Option<usize>) -> Self {
+        Self { width, leaves_out_empty: width.is_some(), columns: Vec::new(), hidden: Vec::new() }
+    }
+
+    /// Rows inside of a resource: they are as wide as they have to be.
+    const fn nested() -> Self {
+        Self { width: None, leaves_out_empty: true, columns: Vec::new(), hidden: Vec::new() }
+    }
+
+    /// Whether a header was printed.
+    pub(super) const fn is_begun(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// The members that have values and no column.
+    pub(super) fn hidden(&self) -> &[String] {
+        &self.hidden
+    }
+
+    /// A page of rows; the first brings the header.
+    pub(super) fn add(&mut self, rows: &[Node]) -> String {
+        let rows: Vec<_> = rows.iter().map(told::in_columns).collect();
+        let mut text = String::new();
+        let names = self.names(&rows);
+        if self.is_begun() {
+            let is_new = |name: &String| !self.columns.iter().any(|(known, _)| known == name);
+            let new: Vec<_> = names.into_iter().filter(is_new).filter(|name| !self.hidden.contains(name)).collect();
+            self.hidden.extend(new);
+        } else {
+            self.begin(&rows, names);
+            let header = self.columns.iter().map(|(name, width)| (name.to_uppercase(), *width));
+            text.push_str(&line(header));
+        }
+        for row in &rows {
+            text.push_str(&line(self.columns.iter().map(|(name, width)| (self.cell(row, name, *width), *width))));
+            if let Some(width) = self.width {
+                text.push_str(&sentence_below(row, width));
+            }
+        }
+        text
+    }
+
+    /// The members of rows that have a column if there is room.
+    fn names(&self, rows: &[Node]) -> Vec<String> {
+        let mut names = columns(rows, self.leaves_out_empty);
+        if self.width.is_some() {
+            // They stand below the rows.
+            names.retain(|name| !told::COLUMNS.contains(&name.as_str()));
+        }
+        names
+    }
+
+    /// Chooses the columns by the first page.
+    fn begin(&mut self, rows: &[Node], names: Vec<String>) {
+        let widest = |name: &String| {
+            let cells = rows.iter().map(|row| self.cell(row, name, MAX_CELL).width()).max().unwrap_or(0);
+            cells.max(name.width())
+        };
+        let widths: Vec<_> = names.iter().map(widest).collect();
+        let is_shown = fitting(rows, &names, &widths, self.width);
+        for ((name, width), is_shown) in names.into_iter().zip(widths).zip(is_shown) {
+            if is_shown {
+                self.columns.push((name, width));
+            } else {
+                self.hidden.push(name);
+            }
+        }
+    }
+
+    /// A cell; on a terminal it is cut where its column ends.
+    fn cell(&self, row: &Node, name: &str, width: usize) -> String {
+        let line = row.member(name).map_or_else(|| "-".to_owned(), Node::line);
+        if self.width.is_some() && line.width() > width { cut(&line, width) } else { line }
+    }
+}
+
+/// The beginning of a text that has no room, with a mark at its end.
+fn cut(text: &str, width: usize) -> String {
+    let mut used = 1;
+    let kept = text.chars().take_while(|letter| {
+        used += letter.width().unwrap_or(0);
+        used <= width
+    });
+    kept.chain(['…']).collect()
+}
+
+/// The sentence that explains a row, if it says more than the row does, wrapped to the terminal.
+fn sentence_below(row: &Node, width: usize) -> String {
+    let Some(sentence) = told::more_than_status(row) else { return String::new() };
+    wrapped(&sentence, width.saturating_sub(INDENT.len()).max(20))
+        .iter()
+        .map(|line| format!("{INDENT}{line}\n"))
+        .collect()
+}
+
+/// A text in lines that are not wider than this, but for words that are.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Cells on one line, without spaces at its end.
+fn line(cells: impl Iterator<Item = (String, usize)>) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells {
+        let space = width.saturating_sub(cell.width()) + GAP;
+        line.push_str(&cell);
+        line.extend(std::iter::repeat_n(' ', space));
+    }
+    format!("{}\n", line.trim_end())
+}
+
+/// Which columns have room: the least important go first, one always stays.
+fn fitting(rows: &[Node], names: &[String], widths: &[usize], width: Option<usize>) -> Vec<bool> {
+    let mut is_shown = vec![true; names.len()];
+    let Some(width) = width else { return is_shown };
+    let ranks = importance::ranks(rows, names);
     // The gap after the last column may go over the edge.
-    let mut used: usize = widths.iter().sum::<usize>().saturating_sub(GAP);
-    let mut by_rank: Vec<_> = (0..columns.len()).collect();
+    let mut used = widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
+    let mut by_rank: Vec<_> = (0..names.len()).collect();
     by_rank.sort_by_key(|at| ranks[*at]);
     for least in by_rank.into_iter().skip(1).rev() {
         if used <= width {
             break;
         }
         is_shown[least] = false;
-        used -= widths[least];
+        used -= widths[least] + GAP;
     }
-    let (shown, hidden): (Vec<_>, Vec<_>) = columns.into_iter().zip(is_shown).partition(|(_, is_shown)| *is_shown);
-    let names = |columns: Vec<(String, bool)>| columns.into_iter().map(|(name, _)| name).collect();
-    (names(shown), names(hidden))
+    is_shown
 }
 
 /// A resource as pairs; lists of objects follow as tables of their own, DNS records as blocks.
@@ -91,7 +201,7 @@ pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> Stri
             text.push_str(&records);
             continue;
         }
-        for line in page(rows, None).0.lines() {
+        for line in Sheet::nested().add(rows).lines() {
             text.push_str("  ");
             text.push_str(line);
             text.push('\n');
@@ -100,13 +210,13 @@ pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> Stri
     text
 }
 
-/// The members of the rows in their order, without those that are empty in every row.
-fn columns(rows: &[Node]) -> Vec<String> {
+/// The members of the rows in their order, perhaps without those that are empty in every row.
+fn columns(rows: &[Node], leaves_out_empty: bool) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in rows {
         let Node::Object(members) = row else { continue };
         for (name, value) in members {
-            if value.line() != "-" && !columns.contains(name) {
+            if (!leaves_out_empty || value.line() != "-") && !columns.contains(name) {
                 columns.push(name.clone());
             }
         }

@@ -10,8 +10,9 @@ fn node(text: &str) -> Node {
 fn page(text: &str, width: Option<usize>) -> String {
     let node = node(text);
     let Some(Node::List(items)) = node.member("data") else { panic!("no page") };
-    let (text, hidden) = table::page(items, width);
-    format!("{text}hidden: {}", hidden.join(" ")).trim_end().to_owned()
+    let mut sheet = Sheet::new(width);
+    let text = sheet.add(items);
+    format!("{text}hidden: {}", sheet.hidden().join(" ")).trim_end().to_owned()
 }
 
 fn resource(text: &str) -> String {
@@ -34,11 +35,44 @@ const KEYS: &str = r#"{"data":[
     {"id":"key_22","name":"Überschrift","scopes":[],"rate_limit":10,"note":null}],"next_cursor":null}"#;
 
 #[test]
-fn a_page_is_a_table_without_columns_that_say_nothing() {
-    insta::assert_snapshot!(page(KEYS, None), @r"
+fn only_a_terminal_is_spared_columns_that_say_nothing() {
+    insta::assert_snapshot!(page(KEYS, Some(80)), @r"
     ID      NAME         SCOPES                   RATE_LIMIT
     key_1   backend      messages:send, pii:read  600
     key_22  Überschrift  -                        10
+    hidden:
+    ");
+    insta::assert_snapshot!(page(KEYS, None), @r"
+    ID      NAME         SCOPES                   RATE_LIMIT  NOTE
+    key_1   backend      messages:send, pii:read  600         -
+    key_22  Überschrift  -                        10          -
+    hidden:
+    ");
+}
+
+#[test]
+fn a_table_of_several_pages_has_one_header() {
+    let rows = |text: &str| match node(text) {
+        Node::List(rows) => rows,
+        _ => panic!("no list"),
+    };
+    let first = rows(r#"[{"id":"lst_1","name":"News","note":null}]"#);
+    let second = rows(r#"[{"id":"lst_2","name":"A longer name","note":"x"}]"#);
+    let pages = |width| {
+        let mut sheet = Sheet::new(width);
+        let text = sheet.add(&first) + &sheet.add(&second);
+        format!("{text}hidden: {}", sheet.hidden().join(" ")).trim_end().to_owned()
+    };
+    insta::assert_snapshot!(pages(Some(80)), @r"
+    ID     NAME
+    lst_1  News
+    lst_2  A l…
+    hidden: note
+    ");
+    insta::assert_snapshot!(pages(None), @r"
+    ID     NAME  NOTE
+    lst_1  News  -
+    lst_2  A longer name  x
     hidden:
     ");
 }
@@ -111,6 +145,16 @@ fn a_refusal_lists_what_is_wrong() {
       try again in 3 s
       request req_1
     ");
+    let sender = json!({"error": {"code": "sender_domain_not_verified", "message": "the sending domain acme.com is not verified: \
+        publish the records that GET /workspaces/wsp_1/sending-domains/dom_1/records shows, then POST \
+        /workspaces/wsp_1/sending-domains/dom_1/verify", "details": {"domain": "acme.com", "operation": "verifySendingDomain",
+        "path": "/workspaces/wsp_1/sending-domains/dom_1/verify"}}});
+    let sender = refusal::text(&reply(422, "application/json", &sender.to_string()));
+    insta::assert_snapshot!(anstream::adapter::strip_str(&sender), @r"
+    error: the sending domain acme.com is not verified: publish the records that `messaging domain records dom_1` shows, then `messaging domain verify dom_1` (sender_domain_not_verified)
+      domain: acme.com
+      next: messaging domain verify dom_1
+    ");
     let scope = refusal::text(&reply(403, "application/json", r#"{"error":"scope required: *"}"#));
     insta::assert_snapshot!(anstream::adapter::strip_str(&scope), @"error: scope required: *");
     let proxy = refusal::text(&reply(502, "text/html", "<html>"));
@@ -178,24 +222,68 @@ fn a_resource_shows_its_dns_records_below() {
 
 const MESSAGES: &str = r#"{"data":[{"message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","channel":"email","status":"bounced",
     "to":"a***@example.com","subject":"Order 17","tags":["order"],"created_at":"2026-01-31T09:15:00.000Z",
-    "explanation":"The mailbox does not exist"}],"next_cursor":null}"#;
+    "explanation":{"code":"invalid_recipient","text":"The recipient's server says that the mailbox does not exist.",
+        "since":"T","next_attempt_at":null,"cure":null}},
+    {"message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ","channel":"email","status":"delivered","to":"b***@example.com",
+    "subject":"Order 18","tags":[],"created_at":"2026-01-31T09:15:01.000Z",
+    "explanation":{"code":"delivered","text":"The message was delivered.","since":"T","next_attempt_at":null,"cure":null}}],
+    "next_cursor":null}"#;
 
 #[test]
-fn the_least_important_columns_go_first() {
-    insta::assert_snapshot!(page(MESSAGES, Some(95)), @r"
-    MESSAGE_ID                      STATUS   TO                SUBJECT   CREATED_AT
-    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced  a***@example.com  Order 17  2026-01-31T09:15:00.000Z
-    hidden: channel tags explanation
+fn why_a_message_was_not_sent_stands_below_it() {
+    insta::assert_snapshot!(page(MESSAGES, Some(80)), @r"
+    MESSAGE_ID                      CHANNEL  STATUS     TO                SUBJECT
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  email    bounced    a***@example.com  Order 17
+        The recipient's server says that the mailbox does not exist.
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ  email    delivered  b***@example.com  Order 18
+    hidden: tags created_at
     ");
-    insta::assert_snapshot!(page(MESSAGES, Some(60)), @r"
-    MESSAGE_ID                      STATUS   TO
-    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced  a***@example.com
-    hidden: channel subject tags created_at explanation
+    insta::assert_snapshot!(page(MESSAGES, Some(50)), @r"
+    MESSAGE_ID                      STATUS
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH  bounced
+        The recipient's server says that the mailbox
+        does not exist.
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ  delivered
+    hidden: channel to subject tags created_at
     ");
     insta::assert_snapshot!(page(MESSAGES, Some(10)), @r"
     MESSAGE_ID
     msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH
-    hidden: channel status to subject tags created_at explanation
+        The recipient's
+        server says that the
+        mailbox does not
+        exist.
+    msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ
+    hidden: channel status to subject tags created_at
+    ");
+}
+
+#[test]
+fn a_pipe_has_a_column_each_for_the_reason_and_its_sentence() {
+    let text = page(MESSAGES, None);
+    let header = text.lines().next().unwrap();
+    assert!(header.ends_with("CREATED_AT                REASON             EXPLANATION"), "{header}");
+    assert!(
+        text.contains("invalid_recipient  The recipient's server says that the mailbox does not exist.\n"),
+        "{text}"
+    );
+    assert!(text.contains("delivered          The message was delivered."), "{text}");
+}
+
+#[test]
+fn a_message_says_what_can_be_done_in_commands() {
+    let text = r#"{"message_id":"msg_1","status":"failed","to":"a@example.com","explanation":{"code":"sender_domain_not_verified",
+        "text":"The domain of the sender is not verified.","since":"T","next_attempt_at":null,"cure":{"text":"Verify it.",
+        "operation":"verifySendingDomain","path":"/workspaces/wsp_1/sending-domains/dom_1/verify","body":null}}}"#;
+    let Node::Object(members) = node(text) else { panic!("no resource") };
+    insta::assert_snapshot!(table::resource(&told::in_pairs(&members), None), @r"
+    message_id   msg_1
+    status       failed
+    to           a@example.com
+    reason       sender_domain_not_verified
+    explanation  The domain of the sender is not verified.
+    cure         Verify it.
+                 messaging domain verify dom_1
     ");
 }
 

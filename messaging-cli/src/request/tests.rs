@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use super::*;
-use crate::command::{self, operation};
+use crate::command::{self, part};
 
 /// What a command line becomes: path parameters, query, body, each as text.
 #[track_caller]
@@ -24,7 +24,7 @@ fn read(line: &[&str]) -> Result<Request, Failure> {
         words.push(word);
         inner = next;
     }
-    Request::read(operation::endpoint(&words).unwrap(), inner)
+    Request::read(part::endpoint(&words).unwrap(), inner)
 }
 
 #[track_caller]
@@ -141,7 +141,7 @@ fn shared_arguments_may_stand_before_the_command() {
         ["messaging", "workspace", "list", "--url", "http://x", "--json"],
     ] {
         let matches = command::root().try_get_matches_from(line).unwrap();
-        assert!(arguments::wants_json(&matches), "{line:?}");
+        assert!(arguments::is_set(arguments::innermost(&matches), arguments::JSON), "{line:?}");
         let (_, inner) = matches.subcommand().unwrap();
         let (_, inner) = inner.subcommand().unwrap();
         assert_eq!(arguments::text(inner, arguments::URL), Some("http://x"), "{line:?}");

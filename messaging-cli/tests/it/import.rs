@@ -80,3 +80,38 @@ fn a_file_is_imported_without_a_server_and_beside_one() {
     let listed = server.command(&["import", "list", "--json"]).expect(0).json();
     assert!(listed["data"].as_array().unwrap().iter().all(|import| import["status"] == "completed"));
 }
+
+#[test]
+fn columns_that_nobody_named_become_attributes_and_none_is_lost_silently() {
+    let (data, files) = (directory(), directory());
+    let server = Server::dev(data.path());
+    let text = "email,First name,Age,Member since,Notes\r\nann@example.com,Ann,31,2025-01-31,likes tea\r\nbob@example.com,Bob,,,\r\n";
+    let file = file(&files, text);
+    let import = |more: &[&str]| server.command(&[&["contact", "import", &file], more].concat());
+
+    let dry = import(&["--dry-run", "--json"]).expect(0).json();
+    assert_eq!(dry["rows"][0]["row"], 2);
+    let expected = json!({"Age": 31, "Notes": "likes tea", "first_name": "Ann", "member_since": "2025-01-31"});
+    assert_eq!(dry["rows"][0]["contact"]["attributes"], expected);
+    let none = server.command(&["contact", "list", "--json"]).expect(0).json();
+    assert_eq!(
+        (&none["data"], &server.command(&["custom-field", "list", "--json"]).expect(0).json()["data"]),
+        (&json!([]), &json!([]))
+    );
+
+    let chosen = import(&["--attributes", "Age,Notes"]).expect(0);
+    assert_eq!(chosen.stdout, "2 created, 0 updated, 0 refused; not imported: First name, Member since\n");
+    assert!(chosen.stderr.contains("column Age: attribute Age (number)"), "{chosen:?}");
+    import(&["--attributes", "Nonsense"]).expect(2);
+    let none = import(&["--attributes", "none", "--json"]).expect(0).json();
+    assert_eq!(none["not_imported"], json!(["First name", "Age", "Member since", "Notes"]));
+
+    let all = import(&["--json"]).expect(0).json();
+    assert_eq!((&all["not_imported"], all["attributes"].as_array().map(Vec::len)), (&json!([]), Some(4)));
+    let ann = server.command(&["contact", "list", "--email", "ann@example.com", "--json"]).expect(0).json();
+    assert_eq!(ann["data"][0]["attributes"], expected);
+    let fields = server.command(&["custom-field", "list", "--format", "{{ key }} {{ type }}"]).expect(0).stdout;
+    let mut fields: Vec<_> = fields.lines().collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["Age number", "member_since date"]);
+}

@@ -170,6 +170,10 @@ fn a_profile_is_saved_for_its_owner_alone_and_used() {
     let mine = run(&["workspace", "list", "--json"], "").expect(0).json();
     assert_eq!(mine["data"][0]["id"], dev["workspace_id"]);
 
+    let given = ["login", "--url", &url, "--profile", "given", "--api-key", &text("api_key")];
+    assert!(run(&given, "").expect(0).stderr.is_empty());
+    run(&["workspace", "list", "--profile", "given"], "").expect(0);
+
     // A person, under another name.
     let password = format!("{}\n", text("console_password"));
     let login = ["login", "--url", &url, "--email", &text("console_email"), "--profile", "me"];

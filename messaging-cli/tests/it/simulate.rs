@@ -99,6 +99,23 @@ fn the_examples_do_what_their_snapshots_say() {
     }
 }
 
+/// Whatever else is built with the program, `--update` writes what is kept already.
+#[test]
+fn an_update_of_unchanged_behaviour_changes_nothing() {
+    let kept = directory();
+    let copied = Command::new("cp").arg("-r").arg(examples()).arg(kept.path()).status().unwrap();
+    assert!(copied.success());
+    let program = Path::new(env!("CARGO_BIN_EXE_messaging")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let check = kept.path().join("automations/check.sh");
+    assert!(Command::new("sh").arg(check).arg("--update").env("PATH", path).status().unwrap().success());
+    for snapshot in fs::read_dir(examples().join("snapshots")).unwrap() {
+        let snapshot = snapshot.unwrap();
+        let written = kept.path().join("automations/snapshots").join(snapshot.file_name());
+        assert!(fs::read(snapshot.path()).unwrap() == fs::read(&written).unwrap(), "{}", written.display());
+    }
+}
+
 #[test]
 fn one_contact_and_several_are_told_of_in_json() {
     let folder = Folder::new();

@@ -158,8 +158,8 @@ pub struct MessageFilter {
     pub automation_id: Option<AutomationId>,
     /// Of this contact.
     pub contact_id: Option<ContactId>,
-    /// In this state.
-    pub status: Option<MessageStatus>,
+    /// In one of these states; in any where none is named.
+    pub statuses: Vec<MessageStatus>,
     /// With this tag.
     pub tag: Option<String>,
     /// Of this channel.

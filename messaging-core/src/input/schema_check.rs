@@ -186,7 +186,10 @@ impl<'a> SchemaCheck<'a> {
         let pointer = spot.pointer();
         match self.place {
             Place::Body => self.found.add(pointer, code, message),
-            Place::Query => self.found.add_parameter(pointer.trim_start_matches('/'), code, message),
+            // Of an item of a list the parameter is named.
+            Place::Query => {
+                self.found.add_parameter(pointer.split('/').nth(1).unwrap_or_default(), code, message);
+            }
         }
     }
 

@@ -120,9 +120,9 @@ pub struct MessageQuery {
     /// Of this contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<ContactId>,
-    /// In this state.
+    /// In one of these states, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<MessageStatus>,
+    pub status: Option<Vec<MessageStatus>>,
     /// With this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -176,7 +176,7 @@ impl Operation for ListMessages {
             campaign_id,
             automation_id,
             contact_id,
-            status,
+            statuses: status.unwrap_or_default(),
             tag,
             channel,
             to: to.filter(|to| !to.is_empty()),

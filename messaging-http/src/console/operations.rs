@@ -132,7 +132,10 @@ fn schemas() -> String {
         let query: BTreeMap<_, _> = parameters
             .filter(|parameter| parameter["in"] == "query")
             .filter_map(|parameter| {
-                let facts = facts(&resolved(&parameter["schema"], &document), false, &document);
+                let schema = resolved(&parameter["schema"], &document);
+                // Where several may be named, the console lets people choose one.
+                let schema = schema.get("items").map(|items| resolved(items, &document)).unwrap_or(schema);
+                let facts = facts(&schema, false, &document);
                 (!facts.r#enum.is_empty()).then(|| Some((parameter["name"].as_str()?.to_owned(), facts)))?
             })
             .collect();

@@ -22,6 +22,10 @@ pub(super) fn of(endpoint: &Endpoint, inputs: &mut SchemaGenerator) -> Vec<Value
             }
             // A parameter that is left out has no value; `null` would be a text.
             schemas::without_null(&mut property);
+            if place == "query" && property["type"] == "array" {
+                // Separated by commas, instead of the parameter once for each item.
+                parameter["explode"] = json!(false);
+            }
             parameter["schema"] = property;
             parameters.push(parameter);
         }

@@ -172,8 +172,22 @@ pub async fn every_filter_narrows(store: &dyn Store) {
     let all = MessageFilter::default();
     assert_eq!(listed(store, workspace, all.clone()).await, expected(&|_| true));
     for status in MessageStatus::ALL {
-        let filter = MessageFilter { status: Some(status), ..all.clone() };
+        let filter = MessageFilter { statuses: vec![status], ..all.clone() };
         assert_eq!(listed(store, workspace, filter).await, expected(&|message| message.status == status), "{status:?}");
+    }
+    let (campaign_id, later) = (special.campaign_id, MessageStatus::Complained);
+    for statuses in [
+        vec![MessageStatus::Bounced, MessageStatus::Failed],
+        vec![MessageStatus::Suppressed, MessageStatus::Bounced, MessageStatus::Suppressed, later],
+        vec![MessageStatus::Sent, MessageStatus::Failed],
+        vec![MessageStatus::Queued, MessageStatus::Sending],
+    ] {
+        let filter = MessageFilter { statuses: statuses.clone(), ..all.clone() };
+        let is_wanted = |message: &Message| statuses.contains(&message.status);
+        assert_eq!(listed(store, workspace, filter.clone()).await, expected(&is_wanted), "{statuses:?}");
+        let filter = MessageFilter { campaign_id, ..filter };
+        let is_of_campaign = |message: &Message| is_wanted(message) && message.campaign_id == campaign_id;
+        assert_eq!(listed(store, workspace, filter).await, expected(&is_of_campaign), "{statuses:?}");
     }
     for channel in Channel::ALL {
         let filter = MessageFilter { channel: Some(channel), ..all.clone() };
@@ -247,7 +261,7 @@ pub async fn filters_combine(store: &dyn Store) {
 
     let bounced = MessageFilter {
         campaign_id: one.campaign_id,
-        status: Some(MessageStatus::Bounced),
+        statuses: vec![MessageStatus::Bounced],
         ..MessageFilter::default()
     };
     assert_eq!(listed(store, workspace, bounced.clone()).await, [bounced_sms.id, bounced_email.id]);
@@ -270,7 +284,8 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let all = MessageFilter::default();
     let filters = [
         all.clone(),
-        MessageFilter { status: Some(MessageStatus::Bounced), ..all.clone() },
+        MessageFilter { statuses: vec![MessageStatus::Bounced], ..all.clone() },
+        MessageFilter { statuses: vec![MessageStatus::Bounced, MessageStatus::Failed], ..all.clone() },
         MessageFilter { campaign_id: model.campaign_id, ..all.clone() },
         MessageFilter { tag: Some("welcome".to_owned()), ..all },
     ];

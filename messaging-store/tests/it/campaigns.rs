@@ -36,7 +36,7 @@ async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
     let found = store.campaign_messages(workspace, of, ends, first(10)).await.unwrap();
     assert_eq!((found.items.as_slice(), found.next), (&[bounced.message.clone()][..], None));
     let filter =
-        MessageFilter { campaign_id: Some(of), status: Some(MessageStatus::Bounced), ..MessageFilter::default() };
+        MessageFilter { campaign_id: Some(of), statuses: vec![MessageStatus::Bounced], ..MessageFilter::default() };
     let found = store.messages(workspace, &filter, first(10)).await.unwrap();
     assert_eq!((found.items.as_slice(), found.next), (&[bounced.message][..], None));
 

@@ -91,6 +91,8 @@ pub struct MessageReport {
     pub status: MessageStatus,
     /// Its channel.
     pub channel: Channel,
+    /// The recipient; masked without `pii:read`.
+    pub to: String,
     /// The contact it is attributed to.
     pub contact_id: Option<ContactId>,
     /// The campaign it belongs to.
@@ -357,6 +359,7 @@ pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Resu
         message_id: message.id,
         status: message.status,
         channel: message.channel,
+        to: redactor.address(message.channel, message.to),
         contact_id: message.contact_id,
         campaign_id: message.campaign_id,
         automation_id: message.automation_id,

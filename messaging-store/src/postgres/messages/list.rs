@@ -6,7 +6,7 @@
 
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
+use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice};
 use tokio_postgres::Row;
@@ -19,6 +19,7 @@ use super::super::row::{below, first_id_of, get, number, numbered, uuid};
 use super::super::scan::{Listing, page_of};
 use super::message;
 use super::rows::message_columns;
+use crate::several_statuses;
 
 /// The first status that `message_states` holds; the same number stands in its triggers.
 const FIRST_INDEXED_STATUS: i64 = 4;
@@ -58,7 +59,8 @@ const BY_ID: &str = listing!("true");
 
 /// What the rows of a listing are compared with.
 struct Wanted<'a> {
-    status: Option<i64>,
+    /// None: any.
+    statuses: &'a [i64],
     channel: Option<i64>,
     filter: &'a MessageFilter,
 }
@@ -69,10 +71,28 @@ pub(super) async fn messages(
     filter: &MessageFilter,
     page: &PageRequest,
 ) -> Result<Slice<Message>, Fault> {
-    let status = filter.status.map(|status| number(&MessageStatus::ALL, &status));
-    let wanted = Wanted { status, channel: filter.channel.map(|channel| number(&Channel::ALL, &channel)), filter };
+    let statuses = several_statuses::numbers(filter);
+    if several_statuses::are_listed_apart(filter, &statuses, FIRST_INDEXED_STATUS, FIRST_END_OF_CAMPAIGNS) {
+        let mut each = Vec::with_capacity(statuses.len());
+        for status in statuses.chunks(1) {
+            each.push(listing(reads, workspace, filter, status, page).await?);
+        }
+        return Ok(several_statuses::merged(each, page.limit));
+    }
+    listing(reads, workspace, filter, &statuses, page).await
+}
+
+async fn listing(
+    reads: &Reads,
+    workspace: WorkspaceId,
+    filter: &MessageFilter,
+    statuses: &[i64],
+    page: &PageRequest,
+) -> Result<Slice<Message>, Fault> {
+    let wanted = Wanted { statuses, channel: filter.channel.map(|channel| number(&Channel::ALL, &channel)), filter };
     let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
     let end = Uuid::from_bytes(filter.since.map_or([0; 16], first_id_of));
+    let status = if let [only] = statuses { Some(*only) } else { None };
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
     let campaign_end = status.filter(|status| *status >= FIRST_END_OF_CAMPAIGNS);
     let key = |of: Uuid| -> Vec<Param> { params![of] };
@@ -109,7 +129,7 @@ impl Wanted<'_> {
                 None => true,
             })
         };
-        Ok(equal(1, self.status)?
+        Ok((self.statuses.is_empty() || self.statuses.contains(&get(row, 1)?))
             && equal(2, self.channel)?
             && owned(row, 9, self.filter.contact_id)?
             && owned(row, 10, self.filter.campaign_id)?

@@ -6,7 +6,7 @@
 
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
+use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use rusqlite::{Connection, Row, Rows, params};
@@ -14,6 +14,7 @@ use rusqlite::{Connection, Row, Rows, params};
 use super::super::fault::Fault;
 use super::super::row::{below, first_id_of, number, numbered};
 use super::rows::message_columns;
+use crate::several_statuses;
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -48,7 +49,8 @@ const BY_ID: &str = listing!("NOT INDEXED", "?3 IS NULL");
 
 /// What the rows of a listing are compared with.
 struct Wanted<'a> {
-    status: Option<i64>,
+    /// None: any.
+    statuses: &'a [i64],
     channel: Option<i64>,
     filter: &'a MessageFilter,
 }
@@ -59,11 +61,26 @@ pub(super) fn messages(
     filter: &MessageFilter,
     page: &PageRequest,
 ) -> Result<Slice<Message>, Fault> {
-    let status = filter.status.map(|status| number(&MessageStatus::ALL, &status));
-    let wanted = Wanted { status, channel: filter.channel.map(|channel| number(&Channel::ALL, &channel)), filter };
+    let statuses = several_statuses::numbers(filter);
+    if several_statuses::are_listed_apart(filter, &statuses, FIRST_INDEXED_STATUS, FIRST_END_OF_CAMPAIGNS) {
+        let each = statuses.chunks(1).map(|status| listing(connection, workspace, filter, status, page));
+        return Ok(several_statuses::merged(each.collect::<Result<_, _>>()?, page.limit));
+    }
+    listing(connection, workspace, filter, &statuses, page)
+}
+
+fn listing(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    filter: &MessageFilter,
+    statuses: &[i64],
+    page: &PageRequest,
+) -> Result<Slice<Message>, Fault> {
+    let wanted = Wanted { statuses, channel: filter.channel.map(|channel| number(&Channel::ALL, &channel)), filter };
     let whose = workspace.to_bytes();
     let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
     let end = filter.since.map_or([0; 16], first_id_of);
+    let status = if let [only] = statuses { Some(*only) } else { None };
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
     let campaign_end = status.filter(|status| *status >= FIRST_END_OF_CAMPAIGNS);
     let mut statement = connection.prepare_cached(match filter {
@@ -132,7 +149,7 @@ impl Wanted<'_> {
                 None => true,
             })
         };
-        Ok(equal(1, self.status)?
+        Ok((self.statuses.is_empty() || self.statuses.contains(&row.get(1)?))
             && equal(2, self.channel)?
             && owner(9, self.filter.contact_id.map(Id::to_bytes))?
             && owner(10, self.filter.campaign_id.map(Id::to_bytes))?

@@ -1,0 +1,59 @@
+//! Whom a campaign goes to, by the flags `--list`, `--segment` and `--exclude-list` in the place of JSON.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_engine::ops::Endpoint;
+use serde_json::{Map, Value, json};
+
+/// The member of the body.
+pub(crate) const MEMBER: &str = "audience";
+
+/// The operations that take an audience.
+const OPERATIONS: &[&str] = &["createCampaign", "updateCampaign", "previewAudience"];
+
+/// The flags, the members of an audience that they fill, and what they are about.
+const FLAGS: [(&str, &str, &str); 3] = [
+    ("list", "list_ids", "A list whose members get it, by name or id; may be repeated"),
+    ("segment", "segment_ids", "A segment whose members get it, by name or id; may be repeated"),
+    ("exclude-list", "exclude_list_ids", "A list whose members do not get it, by name or id; may be repeated"),
+];
+
+/// Whether an operation takes the flags.
+pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
+    OPERATIONS.contains(&endpoint.id)
+}
+
+/// Adds the flags.
+pub(crate) fn extend(command: Command) -> Command {
+    let flag = |(long, member, help): (&'static str, &'static str, &'static str)| {
+        Arg::new(id(member))
+            .long(long)
+            .value_name("NAME,…")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .help_heading("Body")
+            .help(help)
+    };
+    command.args(FLAGS.map(flag))
+}
+
+/// Fills the audience of a body from the flags, besides what its JSON says.
+pub(crate) fn add(matches: &ArgMatches, body: &mut Map<String, Value>) {
+    for (_, member, _) in FLAGS {
+        let Some(given) = matches.try_get_many::<String>(&id(member)).ok().flatten() else { continue };
+        let given = given.map(|name| json!(name));
+        let audience = body.entry(MEMBER).or_insert_with(|| json!({}));
+        match audience.get_mut(member) {
+            Some(Value::Array(items)) => items.extend(given),
+            _ => audience[member] = given.collect(),
+        }
+    }
+}
+
+/// Whether a flag gave members of the audience.
+pub(crate) fn is_given(matches: &ArgMatches) -> bool {
+    FLAGS.iter().any(|(_, member, _)| matches!(matches.try_contains_id(&id(member)), Ok(true)))
+}
+
+fn id(member: &str) -> String {
+    format!("audience.{member}")
+}

@@ -1,0 +1,246 @@
+//! What becomes of the columns of a file: which are known, which become attributes of what type, and which are left out.
+
+use std::path::Path;
+
+use messaging_core::domain::contact::attributes::{MAX_KEY_LENGTH, is_key};
+use messaging_core::domain::custom_field::{FieldType, FieldTypes};
+use messaging_core::domain::import::columns::{Header, Mapping, Target};
+use serde::Serialize;
+
+use super::guess::Guess;
+use super::rows::{self, Head};
+use crate::export::ONLY_EXPORTED;
+use crate::failure::Failure;
+
+/// Which columns without a meaning of their own become attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    All,
+    None,
+    /// Those with these headers.
+    These(Vec<String>),
+}
+
+impl Wanted {
+    /// `all`, `none`, or headers.
+    pub(super) fn of(words: Vec<String>) -> Self {
+        match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] | ["all"] => Self::All,
+            ["none"] => Self::None,
+            _ => Self::These(words),
+        }
+    }
+}
+
+/// A column that becomes an attribute because nothing else was said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Guessed {
+    /// Its header.
+    pub(super) column: String,
+    /// The key of the attribute.
+    pub(super) attribute: String,
+    /// What its cells are.
+    #[serde(rename = "type")]
+    pub(super) kind: FieldType,
+    /// Whether the type is that of a custom field that is there.
+    #[serde(skip)]
+    is_declared: bool,
+    #[serde(skip)]
+    index: usize,
+}
+
+/// The columns of a file.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// What the API is told of them.
+    pub(super) mapping: Mapping,
+    pub(super) attributes: Vec<Guessed>,
+    /// Headers of those that are not imported.
+    pub(super) left_out: Vec<String>,
+    /// The header as it will be read; `None` where that is impossible, of which the API says why.
+    pub(super) header: Option<Header>,
+}
+
+impl Columns {
+    /// Looks at a file. Types are guessed only where it is known what is declared.
+    pub(super) fn of(
+        file: &Path,
+        mapping: Mapping,
+        wanted: &Wanted,
+        declared: Option<&FieldTypes>,
+    ) -> Result<Self, Failure> {
+        let head = Head::of(file)?;
+        let mut columns = Self { mapping, ..Self::default() };
+        let Ok(header) = Header::read(&head.bytes, head.is_whole, &columns.mapping) else { return Ok(columns) };
+        let names = head.names(&header);
+        check(wanted, &names)?;
+        columns.sort(&header, &names, wanted);
+        if let Some(declared) = declared {
+            columns.guess(file, &header, declared)?;
+        }
+        columns.header = Header::read(&head.bytes, head.is_whole, &columns.mapping).ok();
+        Ok(columns)
+    }
+
+    /// Says of every column that has no meaning yet what becomes of it.
+    fn sort(&mut self, header: &Header, names: &[String], wanted: &Wanted) {
+        let is_export = ONLY_EXPORTED.iter().all(|only| names.iter().any(|name| name == only));
+        let mut keys: Vec<_> = header.columns.iter().filter_map(|column| key_of(&column.target)).collect();
+        for (index, name) in names.iter().enumerate() {
+            let is_read = header.columns.iter().any(|column| column.index == index);
+            if is_read || self.mapping.get(name) == Some(&None) {
+                continue;
+            }
+            // It says what another column was said to be, or what only an export has.
+            let is_spoken_for = Target::try_from(name.to_lowercase()).is_ok()
+                || self.mapping.contains_key(name)
+                || (is_export && ONLY_EXPORTED.contains(&name.as_str()));
+            let is_wanted = match wanted {
+                Wanted::All => !is_spoken_for,
+                Wanted::None => false,
+                Wanted::These(these) => these.contains(name),
+            };
+            if !is_wanted || name.is_empty() {
+                let shown = if name.is_empty() { format!("column {}", index + 1) } else { name.clone() };
+                self.left_out.push(shown);
+                continue;
+            }
+            let attribute = free_key(name, index, &keys);
+            keys.push(attribute.clone());
+            self.mapping.insert(name.clone(), Some(Target::Attribute(attribute.clone())));
+            let (column, kind) = (name.clone(), FieldType::String);
+            self.attributes.push(Guessed { column, attribute, kind, is_declared: false, index });
+        }
+    }
+
+    /// Finds the types of the attributes: those that are declared, or what all cells of the column can be.
+    fn guess(&mut self, file: &Path, header: &Header, declared: &FieldTypes) -> Result<(), Failure> {
+        let mut guesses = vec![Guess::default(); self.attributes.len()];
+        rows::each(file, header, |_, record| {
+            for (attribute, guess) in self.attributes.iter().zip(&mut guesses) {
+                guess.see(&String::from_utf8_lossy(record.get(attribute.index).unwrap_or_default()));
+            }
+            !guesses.is_empty()
+        })?;
+        for (attribute, guess) in self.attributes.iter_mut().zip(guesses) {
+            let known = declared.get(&attribute.attribute);
+            attribute.is_declared = known.is_some();
+            attribute.kind = known.copied().unwrap_or_else(|| guess.kind());
+        }
+        Ok(())
+    }
+
+    /// The attributes that get their type from a custom field that is not there yet.
+    pub(super) fn to_declare(&self) -> impl Iterator<Item = &Guessed> {
+        self.attributes.iter().filter(|attribute| !attribute.is_declared && attribute.kind != FieldType::String)
+    }
+
+    /// The types that cells are read by.
+    pub(super) fn types(&self, declared: FieldTypes) -> FieldTypes {
+        let mut types = declared;
+        types.extend(self.attributes.iter().map(|attribute| (attribute.attribute.clone(), attribute.kind)));
+        types
+    }
+}
+
+/// A type as the API calls it.
+pub(super) fn name_of(kind: FieldType) -> String {
+    serde_json::json!(kind).as_str().unwrap_or_default().to_owned()
+}
+
+/// Refuses headers that the file does not have.
+fn check(wanted: &Wanted, names: &[String]) -> Result<(), Failure> {
+    let Wanted::These(these) = wanted else { return Ok(()) };
+    match these.iter().find(|column| !names.contains(column)) {
+        None => Ok(()),
+        Some(column) => {
+            let names = names.join(", ");
+            Err(Failure::usage(format!("--attributes: the file has no column {column:?}; it has {names}")))
+        }
+    }
+}
+
+fn key_of(target: &Target) -> Option<String> {
+    match target {
+        Target::Attribute(key) => Some(key.clone()),
+        _ => None,
+    }
+}
+
+/// A key for a header that no other column has: the header where it can be one, else its letters and digits.
+fn free_key(header: &str, index: usize, taken: &[String]) -> String {
+    let key = if is_key(header) { header.to_owned() } else { made_key(header, index) };
+    let others = (2..).map(|number| {
+        let end = format!("_{number}");
+        let kept = key.len().min(MAX_KEY_LENGTH - end.len());
+        format!("{}{end}", &key[..kept])
+    });
+    let free = std::iter::once(key.clone()).chain(others).find(|key| !taken.contains(key));
+    free.unwrap_or_else(|| key.clone())
+}
+
+/// `First name` becomes `first_name`; a header without letters that a key may have is named by its place.
+fn made_key(header: &str, index: usize) -> String {
+    let is_kept = |letter: char| letter.is_ascii_alphanumeric();
+    let words: Vec<_> = header.split(|letter| !is_kept(letter)).filter(|word| !word.is_empty()).collect();
+    let mut key = words.join("_").to_ascii_lowercase();
+    key.truncate(MAX_KEY_LENGTH - 1);
+    match key.as_bytes().first() {
+        None => format!("column_{}", index + 1),
+        Some(first) if first.is_ascii_digit() => format!("_{key}"),
+        Some(_) => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of the columns of a text.
+    fn sorted(text: &str, mapping: &[(&str, Option<&str>)], wanted: &[&str], declared: &FieldTypes) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let target = |field: &str| Target::try_from(field.to_owned()).unwrap();
+        let mapping = mapping.iter().map(|(column, field)| ((*column).to_owned(), field.map(target))).collect();
+        let wanted = Wanted::of(wanted.iter().map(|word| (*word).to_owned()).collect());
+        let columns = match Columns::of(file.path(), mapping, &wanted, Some(declared)) {
+            Ok(columns) => columns,
+            Err(failure) => return failure.to_string(),
+        };
+        let shown = columns.attributes.iter().map(|one| format!("{}={}:{:?} ", one.column, one.attribute, one.kind));
+        format!("{}- {}", shown.collect::<String>(), columns.left_out.join(", "))
+    }
+
+    #[test]
+    fn nothing_is_left_out_silently() {
+        let none = FieldTypes::default();
+        let text =
+            "email;First name;plan;Age;Город;\r\na@example.com;Ann;pro;31;Kyiv;x\r\nb@example.com;Bob;free;;;\r\n";
+        let all = "First name=first_name:String plan=plan:String Age=Age:Number Город=column_5:String - column 6";
+        assert_eq!(sorted(text, &[], &[], &none), all);
+        assert_eq!(sorted(text, &[], &["all"], &none), all);
+        assert_eq!(sorted(text, &[], &["none"], &none), "- First name, plan, Age, Город, column 6");
+        let chosen = "plan=plan:String Age=Age:Number - First name, Город, column 6";
+        assert_eq!(sorted(text, &[], &["plan", "Age"], &none), chosen);
+        let missing = sorted(text, &[], &["Plan"], &none);
+        assert!(missing.contains("no column \"Plan\"") && missing.contains("First name, plan"), "{missing}");
+        let mapped = [("plan", Some("external_id")), ("Age", None)];
+        let rest = "First name=first_name:String Город=column_5:String - column 6";
+        assert_eq!(sorted(text, &mapped, &[], &none), rest);
+        let declared = FieldTypes::from([("Age".to_owned(), FieldType::String)]);
+        assert_eq!(sorted(text, &[], &["Age"], &declared), "Age=Age:String - First name, plan, Город, column 6");
+    }
+
+    #[test]
+    fn what_an_export_adds_and_what_is_said_twice_is_no_attribute() {
+        let none = FieldTypes::default();
+        let export = "id,email,suppressed_channels,created_at,updated_at,attributes.plan,attributes\n";
+        assert_eq!(sorted(export, &[], &[], &none), "- id, suppressed_channels, created_at, updated_at, attributes");
+        assert_eq!(sorted("id,email\n7,a@example.com\n", &[], &[], &none), "id=id:Number - ");
+        assert_eq!(sorted("email,Mail\n", &[("Mail", Some("email"))], &[], &none), "- email");
+        assert_eq!(
+            sorted("email,A b,a_b,A-b?\n", &[], &[], &none),
+            "A b=a_b:String a_b=a_b_2:String A-b?=a_b_3:String - "
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! What type the cells of a column have.
+
+use messaging_core::domain::custom_field::FieldType;
+use serde_json::Value;
+
+/// Digits of a number; what has more is a name of something, which a number would round.
+const MAX_DIGITS: usize = 15;
+
+/// The types that all cells so far can be read as.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Guess {
+    /// `None` before the first cell with something in it.
+    possible: Option<Vec<FieldType>>,
+}
+
+impl Guess {
+    /// Looks at a cell; an empty one says nothing.
+    pub(super) fn see(&mut self, cell: &str) {
+        let text = cell.trim();
+        if text.is_empty() {
+            return;
+        }
+        let possible = self
+            .possible
+            .get_or_insert_with(|| vec![FieldType::Number, FieldType::Boolean, FieldType::Date, FieldType::Datetime]);
+        possible.retain(|kind| can_be(text, *kind));
+    }
+
+    /// What the cells are; texts where they differ or there are none.
+    pub(super) fn kind(&self) -> FieldType {
+        self.possible.as_ref().and_then(|possible| possible.first()).copied().unwrap_or(FieldType::String)
+    }
+}
+
+fn can_be(text: &str, kind: FieldType) -> bool {
+    match kind {
+        FieldType::Number => is_number(text),
+        FieldType::Boolean => ["true", "false", "yes", "no"].iter().any(|word| word.eq_ignore_ascii_case(text)),
+        FieldType::Date | FieldType::Datetime => kind.fault(&Value::String(text.to_owned())).is_none(),
+        FieldType::String | FieldType::StringArray => true,
+    }
+}
+
+/// A number as people write it; neither a postal code such as `01234` nor a phone number.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    are_digits(whole) && are_digits(fraction) && !has_leading_zero && digits.len() <= MAX_DIGITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_the_type_that_all_of_its_cells_have() {
+        for (cells, expected) in [
+            (&["17", "-1.5", "", "0"][..], FieldType::Number),
+            (&["01234", "99999"], FieldType::String),
+            (&["+491701234567"], FieldType::String),
+            (&["1234567890123456"], FieldType::String),
+            (&["yes", "No"], FieldType::Boolean),
+            (&["yes", "1"], FieldType::String),
+            (&["2026-01-31", "2026-02-01"], FieldType::Date),
+            (&["2026-01-31", "soon"], FieldType::String),
+            (&["2026-01-31T09:15:00Z"], FieldType::Datetime),
+            (&["", " "], FieldType::String),
+            (&["1.", "2"], FieldType::String),
+        ] {
+            let mut guess = Guess::default();
+            cells.iter().for_each(|cell| guess.see(cell));
+            assert_eq!(guess.kind(), expected, "{cells:?}");
+        }
+    }
+}

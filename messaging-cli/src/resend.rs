@@ -1,0 +1,271 @@
+//! `message resend`: sends messages again, as new ones that name the old one in `metadata.resend_of`.
+//!
+//! What is sent is the request that the API still keeps of a message. Each has an Idempotency-Key made of the old id, so
+//! that a repetition of the command sends nothing twice.
+
+use clap::{Arg, ArgMatches, Command};
+use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::messages::content::GetMessageContent;
+use messaging_engine::ops::messages::{GetMessage, ListMessages, SendMessage};
+use serde_json::{Map, Value, json};
+
+use crate::arguments;
+use crate::command::operation::{self, CURSOR, Part};
+use crate::failure::Failure;
+use crate::listing::{Pages, patiently};
+use crate::names;
+use crate::output::{self, Output};
+use crate::progress::Progress;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::target::Target;
+use crate::terminal;
+
+/// The words of the command.
+pub(crate) const WORDS: &[&str] = &["message", "resend"];
+
+const IDS: &str = "ids";
+
+/// Messages that are named where they were not sent again.
+const NAMED: usize = 10;
+
+const HELP: &str =
+    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one; one that was resent less
+than 24 hours ago is not sent once more. Needs the scopes messages:send and pii:read.
+
+Not sent again are messages that have not ended yet, those of campaigns and automations, those with
+attachments, whose bytes are not handed out, and those whose content is no longer kept (30 days). They are
+named; exit code 1.
+
+Examples:
+  messaging message resend msg_…
+  messaging message resend --status failed --since 1h
+  messaging message resend --status failed,bounced --since 2d --tag order --quiet";
+
+/// The command.
+pub(crate) fn command() -> Command {
+    let status = Part::Query.id("status");
+    let hidden = [CURSOR, "limit"].map(|member| Part::Query.id(member));
+    let filters = operation::filters(Endpoint::row::<ListMessages>()).into_iter().map(|arg| {
+        let is_hidden = hidden.iter().any(|id| arg.get_id() == id.as_str());
+        arg.conflicts_with(IDS).hide(is_hidden)
+    });
+    Command::new("resend")
+        .about("Send messages again whose content is still kept")
+        .after_help(HELP)
+        .arg(
+            Arg::new(IDS)
+                .value_name("ID")
+                .num_args(1..)
+                .required_unless_present(&status)
+                .help("The messages; in their place --status and --since say which"),
+        )
+        .args(filters)
+        .mut_arg(&status, |arg| arg.requires(Part::Query.id("since")))
+        .arg(arguments::yes())
+        .args(arguments::target())
+        .args(arguments::output())
+}
+
+/// Carries it out.
+pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
+    let target = Target::choose(matches, Endpoint::row::<GetMessageContent>().access).await?;
+    let messages = match matches.get_many::<String>(IDS) {
+        Some(ids) => named(&target, ids).await?,
+        None => listed(&target, matches).await?,
+    };
+    let count = messages.len();
+    if count > 0 && !arguments::is_set(matches, arguments::YES) {
+        terminal::confirm(&format!("Send {count} messages again?"))?;
+    }
+    let mut again = Again { target: &target, rows: Vec::with_capacity(count), replayed: 0 };
+    let bar = Progress::counting("messages");
+    for message in &messages {
+        if let Err(failure) = again.send(message).await {
+            bar.end();
+            again.show(output)?;
+            return Err(Failure::Cut(Box::new(failure)));
+        }
+        bar.count(1);
+    }
+    bar.end();
+    again.show(output)?;
+    again.failure().map_or(Ok(()), Err)
+}
+
+/// The messages of some ids.
+async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<Vec<Value>, Failure> {
+    let mut messages = Vec::new();
+    for id in ids {
+        let reply = patiently(target, &about(Endpoint::row::<GetMessage>(), id)).await?;
+        messages.push(match reply.status.as_u16() {
+            404 => json!({"message_id": id}),
+            _ => answered(reply)?,
+        });
+    }
+    Ok(messages)
+}
+
+/// The messages that the filters leave, as far as they matter here.
+async fn listed(target: &Target, matches: &ArgMatches) -> Result<Vec<Value>, Failure> {
+    let mut request = Request::read(Endpoint::row::<ListMessages>(), matches)?;
+    names::resolve(target, &mut request, matches).await?;
+    let (mut pages, mut messages) = (Pages::new(target, request), Vec::new());
+    while let Some(items) = pages.next().await? {
+        for item in items {
+            let item: Value = serde_json::from_str(item.get()).unwrap_or_default();
+            let kept = ["message_id", "status", "campaign_id", "automation_id"];
+            messages.push(kept.map(|member| (member.to_owned(), item[member].clone())).into_iter().collect());
+        }
+    }
+    // The oldest first, as they were sent.
+    messages.reverse();
+    Ok(messages)
+}
+
+/// Messages that are sent again, and what became of each.
+struct Again<'a> {
+    target: &'a Target,
+    rows: Vec<Value>,
+    /// How many had been sent again before.
+    replayed: usize,
+}
+
+impl Again<'_> {
+    /// Sends one; an error is that of the command, not of the message.
+    async fn send(&mut self, message: &Value) -> Result<(), Failure> {
+        let id = message["message_id"].as_str().unwrap_or_default();
+        let sent = match why_not(message) {
+            Some(reason) => Err(reason),
+            None => match self.request(id).await? {
+                Ok(body) => self.accept(id, body).await?,
+                Err(reason) => Err(reason),
+            },
+        };
+        self.rows.push(match sent {
+            Ok(new) => json!({"message_id": new, "resend_of": id, "status": "queued", "reason": null}),
+            Err(reason) => json!({"message_id": null, "resend_of": id, "status": "refused", "reason": reason}),
+        });
+        Ok(())
+    }
+
+    /// The request that a message was made by, to be sent again; or why it cannot be.
+    async fn request(&self, id: &str) -> Result<Result<Value, String>, Failure> {
+        let reply = patiently(self.target, &about(Endpoint::row::<GetMessageContent>(), id)).await?;
+        if reply.status.as_u16() == 404 {
+            return Ok(Err("its content is no longer kept".to_owned()));
+        }
+        let mut content = answered(reply)?;
+        let Value::Object(request) = content["request"].take() else {
+            return Ok(Err("its content is no longer kept".to_owned()));
+        };
+        Ok(body(id, request))
+    }
+
+    /// Sends the request; answers the new id, or why it is refused.
+    async fn accept(&mut self, id: &str, body: Value) -> Result<Result<String, String>, Failure> {
+        let send = Request::new(Endpoint::row::<SendMessage>());
+        let key = format!("resend-{id}");
+        let reply =
+            patiently(self.target, &Request { body: body.to_string().into(), idempotency_key: Some(key), ..send })
+                .await?;
+        if matches!(reply.status.as_u16(), 409 | 422) {
+            return Ok(Err(output::reason(&reply)));
+        }
+        self.replayed += usize::from(reply.replayed);
+        let accepted = answered(reply)?;
+        Ok(Ok(accepted["message_id"].as_str().unwrap_or_default().to_owned()))
+    }
+
+    /// Prints what became of each.
+    fn show(&self, output: Output) -> Result<(), Failure> {
+        if self.replayed > 0 {
+            output::note(&format!("{} had been sent again before and are not sent once more", self.replayed));
+        }
+        output.resource(&json!({"data": self.rows, "next_cursor": null}))
+    }
+
+    /// The failure of the command where some were not sent.
+    fn failure(&self) -> Option<Failure> {
+        let refused: Vec<_> = self.rows.iter().filter(|row| row["message_id"].is_null()).collect();
+        if refused.is_empty() {
+            return None;
+        }
+        let text = |row: &Value, member: &str| output::plain_text(row[member].as_str().unwrap_or_default());
+        let line = |row: &&Value| format!("\n  {}: {}", text(row, "resend_of"), text(row, "reason"));
+        let lines: String = refused.iter().take(NAMED).map(line).collect();
+        let more = refused.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("\n  … and {more} more") } else { String::new() };
+        let count = format!("{} of {} messages were not sent again", refused.len(), self.rows.len());
+        Some(Failure::Unsuccessful(count + &lines + &more))
+    }
+}
+
+/// Why a message is not sent again, as far as its state tells.
+fn why_not(message: &Value) -> Option<String> {
+    match message["status"].as_str() {
+        None => return Some("there is no such message".to_owned()),
+        Some(status @ ("queued" | "sending" | "deferred")) => {
+            return Some(format!("it is {status} and may still be sent"));
+        }
+        Some(_) => {}
+    }
+    let of = ["campaign_id", "automation_id"].into_iter().find(|member| message[*member].is_string())?;
+    let of = of.trim_end_matches("_id");
+    Some(format!("it is of the {of} {}, whose rules it would go around", message[format!("{of}_id")].as_str()?))
+}
+
+/// The request of a message as the body of its repetition, or why there is none.
+fn body(id: &str, mut request: Map<String, Value>) -> Result<Value, String> {
+    if request.contains_key("attachments") {
+        return Err("it has attachments, whose bytes are not handed out".to_owned());
+    }
+    // The time that it waited for has passed.
+    request.remove("send_at");
+    match request.entry("metadata").or_insert_with(|| json!({})) {
+        Value::Object(metadata) => {
+            metadata.insert("resend_of".to_owned(), json!(id));
+        }
+        other => *other = json!({"resend_of": id}),
+    }
+    Ok(Value::Object(request))
+}
+
+/// A request about one message.
+fn about(endpoint: &'static Endpoint, id: &str) -> Request {
+    Request { path: vec![("id".to_owned(), id.to_owned())], ..Request::new(endpoint) }
+}
+
+fn answered(reply: Reply) -> Result<Value, Failure> {
+    if !reply.status.is_success() {
+        return Err(Failure::Refused(reply));
+    }
+    serde_json::from_slice(&reply.body)
+        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_not_ended_or_is_of_a_campaign_is_not_sent_again() {
+        let told = |message: Value| why_not(&message).unwrap_or_default();
+        assert_eq!(told(json!({"status": "failed", "campaign_id": null})), "");
+        assert!(told(json!({"status": "deferred"})).contains("deferred"));
+        assert!(told(json!({"status": "failed", "campaign_id": "cmp_1"})).contains("campaign cmp_1"));
+        assert!(told(json!({"status": "failed", "automation_id": "aut_1"})).contains("automation aut_1"));
+        assert!(told(json!({"message_id": "msg_1"})).contains("no such message"));
+    }
+
+    #[test]
+    fn a_repetition_names_the_message_and_waits_for_no_time() {
+        let request = |value: Value| value.as_object().cloned().unwrap();
+        let given =
+            request(json!({"to": "a@example.com", "send_at": "T", "metadata": {"order": 17, "resend_of": "msg_0"}}));
+        let made = body("msg_1", given).unwrap();
+        assert_eq!(made, json!({"to": "a@example.com", "metadata": {"order": 17, "resend_of": "msg_1"}}));
+        assert_eq!(body("msg_1", request(json!({}))).unwrap(), json!({"metadata": {"resend_of": "msg_1"}}));
+        assert!(body("msg_1", request(json!({"attachments": [{"size": 1}]}))).is_err());
+    }
+}
