@@ -234,7 +234,8 @@ impl World {
                 MessageFilter { automation_id: self.message.automation_id, ..of_message() },
             )
             .await,
-            messages("messages in a state", MessageFilter { statuses: vec![MessageStatus::Sent], ..of_message() }).await,
+            messages("messages in a state", MessageFilter { statuses: vec![MessageStatus::Sent], ..of_message() })
+                .await,
             of_campaign("all messages of a campaign", Wanted::All).await,
             of_campaign("messages of a campaign that went well", Wanted::Statuses(1 << 2)).await,
             of_campaign("messages of a campaign with a bad end", Wanted::Statuses(1 << 5)).await,

@@ -3,8 +3,8 @@
 //! A `NOTIFY` in a transaction would have all commits of the server wait for one another, so one connection tells of what
 //! was committed, every [`GATHER`] at most. News may be lost: what is remembered expires, and due work is looked for.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
