@@ -27,9 +27,11 @@ use crate::progress::Progress;
 use crate::request::Request;
 use crate::target::Target;
 
+/// The words of a command, and how it is made.
+type Entry = (&'static [&'static str], fn() -> Command);
+
 /// The commands.
-pub(crate) const COMMANDS: &[(&[&str], fn() -> Command)] =
-    &[(CONTACTS, contacts), (MESSAGES, messages), (SUPPRESSIONS, suppressions)];
+pub(crate) const COMMANDS: &[Entry] = &[(CONTACTS, contacts), (MESSAGES, messages), (SUPPRESSIONS, suppressions)];
 
 const CONTACTS: &[&str] = &["contact", "export"];
 const MESSAGES: &[&str] = &["message", "export"];
@@ -159,15 +161,12 @@ async fn write(mut pages: Pages<'_>, columns: Option<&Columns>) -> Result<(), Fa
 fn lines(items: &[Box<RawValue>], columns: Option<&Columns>) -> Result<String, Failure> {
     let mut text = String::new();
     for item in items {
-        match columns {
-            Some(columns) => {
-                let item: Value = serde_json::from_str(item.get()).map_err(std::io::Error::from)?;
-                text.push_str(&columns.line(&item));
-            }
-            None => {
-                text.push_str(item.get());
-                text.push('\n');
-            }
+        if let Some(columns) = columns {
+            let item: Value = serde_json::from_str(item.get()).map_err(std::io::Error::from)?;
+            text.push_str(&columns.line(&item));
+        } else {
+            text.push_str(item.get());
+            text.push('\n');
         }
     }
     Ok(text)

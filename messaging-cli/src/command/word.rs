@@ -36,7 +36,6 @@ impl Word {
     pub(super) fn into_command(self) -> Command {
         let verbs = self.verbs();
         let mut command = match (self.endpoint, self.convenience) {
-            (Some(_), Some(convenience)) => convenience(),
             (Some(endpoint), None) => {
                 let command = operation::command(self.name, endpoint);
                 if endpoint.id == send::OPERATION {
@@ -49,7 +48,7 @@ impl Word {
                     command
                 }
             }
-            (None, Some(convenience)) => convenience(),
+            (_, Some(convenience)) => convenience(),
             (None, None) => Command::new(self.name).about(verbs).subcommand_required(true).arg_required_else_help(true),
         };
         if !self.next.is_empty() {

@@ -70,7 +70,9 @@ mod tests {
             (&["1.", "2"], FieldType::String),
         ] {
             let mut guess = Guess::default();
-            cells.iter().for_each(|cell| guess.see(cell));
+            for cell in cells {
+                guess.see(cell);
+            }
             assert_eq!(guess.kind(), expected, "{cells:?}");
         }
     }

@@ -74,7 +74,7 @@ fn statuses_are_lists_and_have_one_word_each() {
         ran.stdout.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(listed("suppressed,bounced"), [suppressed.clone(), bounced.clone()]);
-    assert_eq!(listed("bounce"), [bounced.clone()]);
+    assert_eq!(listed("bounce"), std::slice::from_ref(&bounced));
     assert_eq!(listed("delivered,bounced"), [bounced.clone(), delivered]);
     let ended = server.command(&["message", "watch", "--until-final", &bounced]).expect(1);
     assert!(ended.stdout.contains("  bounced  "), "{ended:?}");

@@ -1,4 +1,4 @@
-//! What the service manager is told of the server (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
+//! What the service manager is told of the server (`sd_notify(3)`): a datagram to the socket that `NOTIFY_SOCKET` names.
 //! Without one nobody is told.
 
 use std::ffi::OsStr;

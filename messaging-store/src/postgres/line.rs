@@ -4,7 +4,6 @@
 //! So every answer is waited for for a while, and longer only while others arrive. Where none does, the connections that
 //! were taken before are not used again, because they lead to where nobody answers.
 
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,36 +32,42 @@ struct Known {
 
 impl Line {
     /// Waits for an answer to what is asked since a moment, at most for so long.
-    pub(super) async fn answer<T>(
+    pub(super) fn answer<T>(
         &self,
         since: Instant,
         longest: Duration,
         answer: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
-        let outcome = self.wait(since, longest, answer).await;
-        let is_heard = outcome.as_ref().err().is_none_or(|fault| !fault.is_of_connection());
-        if is_heard {
-            self.heard();
+    ) -> impl Future<Output = Result<T, Fault>> {
+        let answered = self.wait(since, longest, answer);
+        async move {
+            let outcome = answered.await;
+            let is_heard = outcome.as_ref().err().is_none_or(|fault| !fault.is_of_connection());
+            if is_heard {
+                self.heard();
+            }
+            outcome
         }
-        outcome
     }
 
     /// The same for what may come without the database, such as a connection that is free.
-    pub(super) async fn wait<T>(
+    pub(super) fn wait<T>(
         &self,
         since: Instant,
         longest: Duration,
         awaited: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
-        let mut awaited = pin!(awaited);
-        loop {
-            let until = (self.heard_since(since).unwrap_or(since) + SILENCE).min(since + longest);
-            if until <= Instant::now() {
-                self.unanswered(since);
-                return Err(Fault::NoAnswer);
-            }
-            if let Ok(outcome) = timeout_at(until, &mut awaited).await {
-                return outcome;
+    ) -> impl Future<Output = Result<T, Fault>> {
+        // It may be large, and this future is part of many others.
+        let mut awaited = Box::pin(awaited);
+        async move {
+            loop {
+                let until = (self.heard_since(since).unwrap_or(since) + SILENCE).min(since + longest);
+                if until <= Instant::now() {
+                    self.unanswered(since);
+                    return Err(Fault::NoAnswer);
+                }
+                if let Ok(outcome) = timeout_at(until, &mut awaited).await {
+                    return outcome;
+                }
             }
         }
     }

@@ -220,7 +220,7 @@ async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
 
     let store = SqliteStore::open(SqliteOptions::new(&file)).unwrap();
     // A lane whose jobs are left alone is parked, and goes as well.
-    let mut claim = Claim::new(at(10), Monotonic::new(Duration::ZERO), Duration::from_secs(60));
+    let mut claim = Claim::new(at(10), Monotonic::new(Duration::ZERO), Duration::from_mins(1));
     claim.withheld = &["sms"];
     assert_eq!(store.claim(claim).await.unwrap().iter().filter(|job| job.handle.lane.resource() == "sms").count(), 0);
     begin(&store, home).await;

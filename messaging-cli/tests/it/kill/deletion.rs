@@ -1,9 +1,10 @@
 //! Workspaces that are removed while programs are killed: nothing of them is left in the end, and others are untouched.
 
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
@@ -99,7 +100,7 @@ impl Tenant {
 
 /// Something else each time.
 fn random() -> u64 {
-    u64::from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_micros())
+    RandomState::new().build_hasher().finish() % 1_000_000
 }
 
 /// Lets a moment pass that nobody knows of before: when a program is killed.
