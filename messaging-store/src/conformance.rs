@@ -300,7 +300,8 @@ macro_rules! conformance_tests {
             webhooks: webhooks_round_trip, the_state_of_a_webhook_is_expected, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there, failures_begin_once_and_end, deliveries_round_trip, deliveries_of_a_message_are_found,
                 the_backlog_is_in_order, replays_find_what_they_repeat, backlogs_are_given_up, deliveries_expire_and_are_forgotten;
-            workspace_ends: workspaces_under_deletion_are_told, a_workspace_is_removed_alone_and_its_id_stays_taken,
+            workspace_ends: workspaces_under_deletion_are_told, what_was_put_aside_goes_with_its_owner,
+                remembered_answers_go_with_the_workspace, a_workspace_is_removed_alone_and_its_id_stays_taken,
                 a_user_is_removed_with_what_opens_something;
         }
     };

@@ -170,6 +170,10 @@ impl Store for PostgresStore {
         self.membership.health().subscribe()
     }
 
+    fn has_lost_connection(&self) -> bool {
+        self.writes.0.line.was_lost_lately()
+    }
+
     fn news(&self) -> watch::Receiver<News> {
         self.teller.subscribe()
     }

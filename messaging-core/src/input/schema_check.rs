@@ -5,20 +5,19 @@
 //! `anyOf` (of optional members), `allOf`. What it does not know it lets pass; the input type then
 //! refuses it.
 
+mod rules;
 mod spot;
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
-use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use crate::domain::address::EmailAddress;
-use crate::domain::ip_block::IpBlock;
-use crate::domain::user_email::UserEmail;
-use crate::time::Timestamp;
 use crate::violation::{FieldCode, NO_MEMBER, Violations};
 
+use self::rules::{
+    allowed_values, as_integer, format_fits, holds_nul, id_prefix, is_data, is_missing, pattern_fits, representable,
+    type_fits, type_name,
+};
 use self::spot::Spot;
 
 /// Marks the items of a list that are judged one by one ([`Items`](super::items::Items)): the check of the whole body
@@ -49,9 +48,6 @@ pub(super) enum Place {
     /// The query.
     Query,
 }
-
-/// Patterns of schemas, compiled once. They are those of our own types, so that these are few.
-static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
 
 /// Faults that are noted, of which one for each place is reported.
 const MAX_NOTED: usize = 1000;
@@ -433,25 +429,6 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// Whether objects of a schema are data: it says nothing of their members.
-fn is_data(schema: &Value) -> bool {
-    let is_free = schema.get("additionalProperties").is_none_or(|rule| *rule == Value::Bool(true));
-    is_free && ["properties", "required"].iter().all(|word| schema.get(*word).is_none())
-}
-
-/// Whether a name or text of an object holds U+0000, or may hold it: nesting that is too deep is not looked through.
-fn holds_nul(members: &Map<String, Value>, depth: usize) -> bool {
-    fn of_value(value: &Value, depth: usize) -> bool {
-        match value {
-            Value::String(text) => text.contains('\0'),
-            Value::Array(items) => depth > MAX_DEPTH || items.iter().any(|item| of_value(item, depth + 1)),
-            Value::Object(members) => holds_nul(members, depth + 1),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
-    }
-    depth > MAX_DEPTH || members.iter().any(|(name, member)| name.contains('\0') || of_value(member, depth))
-}
-
 /// Follows references, and of an optional value's alternatives picks the one that is not `null`.
 pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut schema = schema;
@@ -509,118 +486,4 @@ fn next<'s>(root: &'s Value, schema: &'s Value, step: &str, depth: usize) -> Opt
         parts.into_iter().find_map(|part| next(root, part, step, depth + 1))
     })
     .or_else(|| schema.get("additionalProperties").filter(|more| **more == Value::Bool(true) || more.is_object()))
-}
-
-/// Contract section 1.4: an empty string in a required member counts as missing; so does `null` (1.1).
-fn is_missing(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(str::is_empty)
-}
-
-fn type_fits(types: &Value, value: &Value) -> bool {
-    let fits = |name: &str| match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
-    };
-    match types {
-        Value::String(only) => fits(only),
-        Value::Array(several) => several.iter().filter_map(Value::as_str).any(fits),
-        _ => true,
-    }
-}
-
-/// `600.0` and `6e2` are integers in JSON Schema, and not in serde.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the range is checked")]
-fn as_integer(schema: &Value, value: Value) -> Value {
-    let is_integer = schema["type"] == "integer"
-        || schema["type"].as_array().is_some_and(|types| types.iter().any(|one| one == "integer"));
-    match value.as_f64() {
-        Some(number) if is_integer && value.is_f64() && number.fract() == 0.0 && number.abs() < i64::MAX as f64 => {
-            Value::from(number as i64)
-        }
-        _ => value,
-    }
-}
-
-/// What the integer type behind a member can hold; schemars writes its name as the format.
-#[expect(clippy::cast_precision_loss, reason = "at the ends of 64 bits the next number is far away")]
-fn representable(schema: &Value) -> (f64, f64) {
-    match schema["format"].as_str() {
-        Some("uint8") => (0.0, f64::from(u8::MAX)),
-        Some("uint16") => (0.0, f64::from(u16::MAX)),
-        Some("uint32") => (0.0, f64::from(u32::MAX)),
-        Some("uint" | "uint64") => (0.0, u64::MAX as f64),
-        Some("int8") => (f64::from(i8::MIN), f64::from(i8::MAX)),
-        Some("int16") => (f64::from(i16::MIN), f64::from(i16::MAX)),
-        Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
-        Some("int" | "int64") => (i64::MIN as f64, i64::MAX as f64),
-        _ => (f64::NEG_INFINITY, f64::INFINITY),
-    }
-}
-
-fn type_name(types: &Value) -> String {
-    let name = match types {
-        Value::String(only) => only.as_str(),
-        Value::Array(several) => {
-            several.iter().filter_map(Value::as_str).find(|name| *name != "null").unwrap_or("null")
-        }
-        _ => "of another type",
-    };
-    match name {
-        "array" | "object" | "integer" => format!("an {name}"),
-        "string" | "number" | "boolean" => format!("a {name}"),
-        other => other.to_owned(),
-    }
-}
-
-/// The values an enumeration allows: `enum`, `const`, or a `oneOf` of constants (documented variants).
-fn allowed_values(schema: &Value) -> Option<Vec<&Value>> {
-    if let Some(values) = schema["enum"].as_array() {
-        return Some(values.iter().collect());
-    }
-    if let Some(value) = schema.get("const") {
-        return Some(vec![value]);
-    }
-    let mut allowed = Vec::new();
-    for choice in schema["oneOf"].as_array()? {
-        match (choice.get("const"), choice["enum"].as_array()) {
-            (Some(value), _) => allowed.push(value),
-            (None, Some(values)) => allowed.extend(values),
-            (None, None) => return None,
-        }
-    }
-    Some(allowed)
-}
-
-fn format_fits(format: &str, text: &str) -> bool {
-    match format {
-        "date-time" => text.parse::<Timestamp>().is_ok(),
-        "email" => EmailAddress::parse(text).is_ok(),
-        "user-email" => text.parse::<UserEmail>().is_ok(),
-        "ip-block" => text.parse::<IpBlock>().is_ok(),
-        _ => true,
-    }
-}
-
-/// What ids begin with that a pattern of ours describes: `con_`.
-fn id_prefix(pattern: &str) -> Option<&str> {
-    let (prefix, rest) = pattern.strip_prefix('^')?.split_once('[')?;
-    (rest == "0-9A-HJKMNP-TV-Z]{26}$").then_some(prefix)
-}
-
-fn pattern_fits(pattern: &str, text: &str) -> bool {
-    let regex = {
-        let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
-        match patterns.get(pattern) {
-            Some(known) => known.clone(),
-            // Our own patterns compile; one that does not is found by the test over all operations.
-            None => patterns.entry(pattern.to_owned()).or_insert(Regex::new(pattern).ok().map(Arc::new)).clone(),
-        }
-    };
-    regex.is_some_and(|regex| regex.is_match(text))
 }

@@ -187,6 +187,12 @@ pub trait Store:
     /// Tells every change of [`Store::health`].
     fn watch_health(&self) -> watch::Receiver<StoreHealth>;
 
+    /// Whether the connection to the database was lost a moment ago, which [`Store::health`] may not know yet, or not any
+    /// more. A store within the process has none to lose.
+    fn has_lost_connection(&self) -> bool {
+        false
+    }
+
     /// Tells what may have changed, so that whoever remembers something of it can forget it: what this handle committed
     /// ([`Topics::of`], and [`Topic::Work`] where a note for an automation made a job due that no write names), and what
     /// other programs did, of whom the topics may not be known. A hint: it may come late, and may be lost, so what is

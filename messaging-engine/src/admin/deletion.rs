@@ -40,10 +40,10 @@ pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<D
         let stored = app.store().workspace(id).await?.ok_or(Error::NotFound)?;
         let deletes_at = if now { app.now() } else { app.now() + WorkspaceEnd::GRACE };
         let known = stored.record.end.map(|end| end.deletes_at).filter(|known| *known <= deletes_at);
-        let mut changes = Changes::default();
-        if known.is_none() {
-            changes.extend(app.set_end(&stored, deletes_at));
-        }
+        let changes = match known {
+            Some(known) => app.see_to_the_end(id, known).into_iter().collect(),
+            None => app.set_end(&stored, deletes_at).into_iter().collect(),
+        };
         let deletes_at = known.unwrap_or(deletes_at);
         let report = DeletedWorkspace { id, name: stored.record.name, deletes_at, removed: BTreeMap::new() };
         Ok((changes, report))

@@ -280,6 +280,7 @@ impl Operation for DeleteWorkspace {
             cx.violations.add("/name", FieldCode::Conflict, "is not the name of the workspace");
         }
         if let Some(end) = stored.record.end {
+            cx.changes.extend(cx.app.see_to_the_end(stored.record.id, end.deletes_at));
             return Ok(WorkspaceDeletionReport { deletes_at: end.deletes_at });
         }
         let deletes_at = cx.now + WorkspaceEnd::GRACE;

@@ -2,7 +2,7 @@
 //!
 //! It is handed on as a message of a workspace, because only a workspace has a domain that mail can be signed for. That is
 //! the one whose domain the name belongs to, or else the postmaster's own address: mail to the operator is shown to
-//! nobody else's workspace.
+//! nobody else's workspace. A workspace under deletion sends nothing, so its domains do not count.
 
 use messaging_core::domain::address::{self, EmailAddress};
 use messaging_core::domain::limits::MAX_SUBJECT;
@@ -65,13 +65,15 @@ impl App {
         Ok(None)
     }
 
-    /// The verified domain of a name; of several workspaces' the oldest.
+    /// The verified domain of a name; of several workspaces' the oldest. Those of workspaces under deletion do not count.
     async fn verified_domain(&self, name: &str) -> Result<Option<SendingDomain>, StoreError> {
+        let ending = self.ending_workspaces().await?;
         let mut oldest: Option<SendingDomain> = None;
         let age = |domain: &SendingDomain| (domain.created_at, domain.id);
         let look = |domain: &SendingDomain| -> Option<()> {
             let is_older = oldest.as_ref().is_none_or(|oldest| age(domain) < age(oldest));
-            if domain.status == DomainStatus::Verified && is_older {
+            let may_send = domain.status == DomainStatus::Verified && !ending.contains(&domain.workspace_id);
+            if may_send && is_older {
                 oldest = Some(domain.clone());
             }
             None

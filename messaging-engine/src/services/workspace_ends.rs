@@ -41,16 +41,27 @@ impl App {
     }
 
     /// The writes that set an end to a workspace, with the job that removes it then.
-    pub(crate) fn set_end(&self, stored: &Stored<Workspace>, deletes_at: Timestamp) -> [Write; 3] {
+    pub(crate) fn set_end(&self, stored: &Stored<Workspace>, deletes_at: Timestamp) -> Vec<Write> {
         let workspace = Workspace { end: Some(WorkspaceEnd::at(deletes_at)), ..stored.record.clone() };
+        let put = Write::PutWorkspace(workspace, Expect::Revision(stored.revision));
+        [put].into_iter().chain(self.see_to_the_end(stored.record.id, deletes_at)).collect()
+    }
+
+    /// The writes that see to it that a job removes a workspace whose end is set. They are written for every request to delete
+    /// it, so that none relies on the job of an earlier one.
+    pub(crate) fn see_to_the_end(&self, workspace: WorkspaceId, deletes_at: Timestamp) -> [Write; 2] {
         let now = self.now();
-        let job = DeleteWorkspace { workspace_id: workspace.id }.enqueue(self.new_id(now), deletes_at);
+        let job = DeleteWorkspace { workspace_id: workspace }.enqueue(self.new_id(now), deletes_at);
         let lane = job.lane.clone();
-        [
-            Write::PutWorkspace(workspace, Expect::Revision(stored.revision)),
-            Write::EnqueueOnce(job),
-            // There may be one of an earlier request: it looks now when it is due.
-            Write::WakeLane(lane, now),
-        ]
+        // There may be a job of an earlier request: it looks now when it is due.
+        [Write::EnqueueOnce(job), Write::WakeLane(lane, now)]
+    }
+
+    /// The writes that see to it that all workspaces under deletion have the job that removes them.
+    pub(crate) async fn see_to_all_ends(&self) -> Result<Vec<Write>, StoreError> {
+        let now = self.now();
+        let ending = self.store().ending_workspaces().await?;
+        let job = |workspace_id| DeleteWorkspace { workspace_id }.enqueue(self.new_id(now), now);
+        Ok(ending.into_iter().map(|workspace| Write::EnqueueOnce(job(workspace))).collect())
     }
 }

@@ -38,9 +38,13 @@ pub(crate) type Removed = BTreeMap<&'static str, u64>;
 impl Job for DeleteWorkspace {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
-        let stored = app.store().workspace(self.workspace_id).await?;
-        let Some((stored, end)) = stored.and_then(|stored| stored.record.end.map(|end| (stored, end))) else {
+        let Some(stored) = app.store().workspace(self.workspace_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
+        };
+        let Some(end) = stored.record.end else {
+            // Unless it is deleted again meanwhile: whoever does that finds this job and adds none.
+            let unchanged = Write::PutWorkspace(stored.record, Expect::Revision(stored.revision));
+            return Ok(cx.finish(Changes::from_iter([unchanged])).await?);
         };
         let Some(since) = end.removing_since else {
             if end.is_revocable(app.now()) {

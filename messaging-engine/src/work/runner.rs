@@ -8,7 +8,7 @@ use messaging_core::domain::lane::Lane;
 use messaging_core::domain::quarantine::Again;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError, WithheldOf};
+use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError, StoreHealth, WithheldOf};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -265,6 +265,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
         put_back(cx, &job, WITHHELD_RETRY, false).await;
         return;
     }
+    let health = app.store().watch_health();
     let outcome = std::panic::AssertUnwindSafe((job_type.run)(cx, &job)).catch_unwind().await;
     match outcome {
         Ok(Ok(())) => {}
@@ -289,8 +290,10 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
                 tracing::warn!(error = %Chain(&error), "a job was not put aside and waits for its lease to end");
             }
         }
-        // Not the job's fault, and it will not be kept waiting for it. The store itself may know a while later.
-        Ok(Err(JobError::Store(error) | JobError::Commit(CommitError::Store(error)))) if is_outage(&error) => {
+        // Not the job's fault, and it will not be kept waiting for it.
+        Ok(Err(JobError::Store(error) | JobError::Commit(CommitError::Store(error))))
+            if is_unavailable(&error) && is_held_up(app, &job, &health) =>
+        {
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job waits for the store");
             put_back(cx, &job, STORE_RETRY, false).await;
         }
@@ -312,8 +315,19 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
 }
 
 /// Whether a store could not be asked, or did not say what became of a commit.
-const fn is_outage(error: &StoreError) -> bool {
+const fn is_unavailable(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable | StoreError::OutcomeUnknown)
+}
+
+/// Whether it is known why a job could not do its work: the store is not healthy, or was not since `health` was
+/// subscribed to; it has lost its database; or nothing may leave the installation, or the workspace.
+fn is_held_up(app: &App, job: &ClaimedJob, health: &watch::Receiver<StoreHealth>) -> bool {
+    let workspace = job.handle.lane.flow().workspace;
+    !app.store().health().is_healthy()
+        || health.has_changed().unwrap_or(true)
+        || app.store().has_lost_connection()
+        || app.fence().is_some()
+        || workspace.is_some_and(|workspace| !app.may_send_from(workspace))
 }
 
 /// Whether a job was claimed before it was known that its workspace is under deletion. What cannot be looked up now is

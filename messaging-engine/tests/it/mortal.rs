@@ -39,6 +39,8 @@ struct Life {
     is_cut_off: AtomicBool,
     /// Whether that begins once jobs are claimed.
     cuts_off: AtomicBool,
+    /// Whether it is because the connection was lost; otherwise nobody knows why.
+    tells_of_cut: AtomicBool,
 }
 
 impl MortalStore {
@@ -75,6 +77,7 @@ impl MortalStore {
             has_paused: AtomicBool::new(false),
             is_cut_off: AtomicBool::new(false),
             cuts_off: AtomicBool::new(false),
+            tells_of_cut: AtomicBool::new(true),
         }))
     }
 
@@ -105,6 +108,12 @@ impl MortalStore {
     /// Once jobs are claimed nothing can be read, and the store does not know yet that something is wrong with it.
     pub(crate) fn cut_off_after_claim(&self) {
         self.0.cuts_off.store(true, Ordering::Relaxed);
+    }
+
+    /// The same while the store is connected.
+    pub(crate) fn read_nothing_after_claim(&self) {
+        self.0.tells_of_cut.store(false, Ordering::Relaxed);
+        self.cut_off_after_claim();
     }
 
     /// Everything can be read again.
@@ -211,6 +220,10 @@ impl Store for MortalStore {
 
     fn watch_health(&self) -> watch::Receiver<StoreHealth> {
         self.0.inner.watch_health()
+    }
+
+    fn has_lost_connection(&self) -> bool {
+        self.0.is_cut_off.load(Ordering::Relaxed) && self.0.tells_of_cut.load(Ordering::Relaxed)
     }
 
     fn news(&self) -> watch::Receiver<News> {

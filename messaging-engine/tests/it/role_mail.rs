@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::ports::transport::{Content, Email};
-use messaging_engine::Settings;
+use messaging_engine::{Caller, Settings, admin};
 use messaging_transport::inbound::Inbound;
 use messaging_transport::smtp_server::SmtpServerOptions;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
+use crate::bed::Call;
 use crate::support::Product;
 
 const MAIL: &str =
@@ -100,6 +102,20 @@ async fn claims_of_the_name_by_others_keep_no_mail_from_the_operator() {
     server.product.claim_elsewhere("sandbox.test", 250, None).await;
     assert_eq!(server.post("eve@example.com", "postmaster@bounce.sandbox.test", MAIL).await, "250");
     assert_eq!(server.sent().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_workspace_under_deletion_hands_no_mail_to_the_operator_on() {
+    let server = Receiving::start().await;
+    let to = "postmaster@mx.service.test";
+    admin::delete_workspace(&server.product.app, server.product.workspace, false).await.unwrap();
+    assert_eq!(server.post("eve@example.com", to, MAIL).await, "550");
+    let owner = Caller::Operator(Some(server.product.workspace));
+    let target = format!("/workspaces/{}/restore", server.product.workspace);
+    assert_eq!(server.product.bed.call(Call::new(&owner, Method::POST, &target)).await.status, 200);
+    // The process that takes mail looks once a second.
+    server.product.clock.advance(Duration::from_secs(2));
+    assert_eq!(server.post("eve@example.com", to, MAIL).await, "250");
 }
 
 #[tokio::test]

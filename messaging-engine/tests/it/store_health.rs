@@ -93,3 +93,21 @@ async fn what_could_not_be_read_at_the_beginning_of_an_outage_leaves_soon_after_
     app.run_until_idle().await.unwrap();
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }
+
+/// A file that cannot be read, or a place where there is no room, is told of, and asked again less often.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_healthy_store_cannot_do_is_tried_again_after_half_a_minute() {
+    let product = Product::start().await;
+    let id = product.send_to("ann@example.com").await;
+    let store = MortalStore::immortal(product.store.clone());
+    let app = product.another_process_on(store.clone());
+    store.read_nothing_after_claim();
+    let _ = app.run_until_idle().await;
+    store.connect_again();
+    product.clock.advance(Duration::from_secs(29));
+    app.run_until_idle().await.unwrap();
+    assert_eq!(product.transport.sent().len(), 0);
+    product.clock.advance(Duration::from_secs(1));
+    app.run_until_idle().await.unwrap();
+    assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+}

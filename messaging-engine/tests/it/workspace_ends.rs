@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use http::Method;
+use messaging_core::changes::{Changes, JobPlace, Write};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::OneClick;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::PageRequest;
+use messaging_core::ports::store::{PageRequest, Priority};
 use messaging_engine::admin::{self, DeletedWorkspace};
 use messaging_engine::ops;
 use messaging_engine::{Caller, Error};
 use serde_json::json;
 
 use crate::bed::{Bed, Call, Reply};
+use crate::mortal::MortalStore;
 use crate::support::Product;
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
@@ -212,4 +214,59 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
     // Of a workspace that is to be deleted nobody needs to stay the owner.
     admin::delete_workspace(&bed.app, workspace, false).await.unwrap();
     admin::delete_user(&bed.app, "second@acme.com").await.unwrap();
+}
+
+/// Takes the job away that is to remove the workspace, as a fault would.
+async fn lose_the_job(bed: &Bed) {
+    for job in jobs(bed).await {
+        bed.store.commit(Changes::from_iter([Write::RemoveJob(job)]), Priority::Foreground).await.unwrap();
+    }
+}
+
+async fn jobs(bed: &Bed) -> Vec<JobPlace> {
+    bed.store.jobs_of(&["delete_workspace"], 9).await.unwrap().into_iter().map(|job| job.place).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_found_the_workspace_restored_does_not_end_when_it_is_deleted_again() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    delete(&bed, &owner, workspace, "Acme").await;
+    bed.app.run_until_idle().await.unwrap();
+    restore(&bed, &owner, workspace).await;
+    bed.clock.advance(WEEK);
+    let store = MortalStore::pausing_at(
+        bed.store.clone(),
+        |write| matches!(write, Write::FinishJob(handle) if handle.lane.as_str().contains("workspace-deletion:")),
+    );
+    let app = bed.another_process_on(store.clone());
+    let working = tokio::spawn(async move { app.run_until_idle().await });
+    store.died().await;
+    assert_eq!(delete(&bed, &owner, workspace, "Acme").await.status, 202);
+    store.go_on();
+    working.await.unwrap().unwrap();
+    assert_eq!(jobs(&bed).await.len(), 1);
+    for span in [WEEK, Duration::from_mins(1), Duration::from_mins(1)] {
+        bed.clock.advance(span);
+        bed.app.run_until_idle().await.unwrap();
+    }
+    assert!(bed.store.workspace(workspace).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_and_every_start_sees_to_it_that_there_is_a_job() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    delete(&bed, &owner, workspace, "Acme").await;
+    lose_the_job(&bed).await;
+    assert_eq!(jobs(&bed).await, []);
+    assert_eq!(delete(&bed, &owner, workspace, "Acme").await.body, json!({"deletes_at": ENDS}));
+    assert_eq!(jobs(&bed).await.len(), 1);
+    lose_the_job(&bed).await;
+    admin::delete_workspace(&bed.app, workspace, false).await.unwrap();
+    assert_eq!(jobs(&bed).await.len(), 1);
+    lose_the_job(&bed).await;
+    bed.app.prepare_to_work().await.unwrap();
+    bed.app.prepare_to_work().await.unwrap();
+    assert_eq!(jobs(&bed).await.len(), 1);
+    bed.app.run_until_idle().await.unwrap();
+    assert!(bed.store.workspace(workspace).await.unwrap().is_some(), "its end has not come");
 }

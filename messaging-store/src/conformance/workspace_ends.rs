@@ -4,11 +4,12 @@ use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::domain::quarantine::Quarantined;
+use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::scope::Role;
 
-use super::sample::{at, bare_message, contact, insert, joined, key, session, ticket, workspace};
+use super::sample::{at, bare_message, contact, id, insert, joined, key, reply, session, ticket, workspace};
 use super::{first, put, refuse};
 
 /// The workspace with an end that has come or not.
@@ -78,6 +79,54 @@ pub async fn a_workspace_is_removed_alone_and_its_id_stays_taken(store: &dyn Sto
         assert!(verified.differences.is_empty(), "{id}: {:?}", verified.differences);
     }
     assert_eq!(store.contact_count(other.id).await.unwrap(), 1);
+}
+
+/// What was put aside goes with the workspace that owns it, and with the one that it names where nobody is known to own it.
+pub async fn what_was_put_aside_goes_with_its_owner(store: &dyn Store) {
+    let (home, other) = (workspace(), workspace());
+    put(store, [&home, &other].map(|one| Write::PutWorkspace(one.clone(), Expect::Absent))).await;
+    let record = |owner: Option<WorkspaceId>, names: WorkspaceId| {
+        Quarantined::new((id(), at(7)), owner, "deliver_message", names.to_string(), "too large")
+    };
+    let (kept, also_kept) = (record(Some(other.id), home.id), record(None, other.id));
+    let all = [record(Some(home.id), other.id), kept.clone(), record(None, home.id), also_kept.clone()];
+    put(store, all.map(|one| Write::Quarantine(Box::new(one)))).await;
+    put(store, [Write::PutWorkspace(ending(&home, true), Expect::Revision(1))]).await;
+    assert_eq!(remove_all(store, home.id).await, 2);
+    let (count, left) = store.quarantined(9).await.unwrap();
+    assert_eq!(count, 2);
+    assert!(left.contains(&kept) && left.contains(&also_kept), "{left:?}");
+}
+
+/// Answers are remembered under the keys of a workspace, its own id, and routes that name it, at their end or within.
+pub async fn remembered_answers_go_with_the_workspace(store: &dyn Store) {
+    let (home, other) = (workspace(), workspace());
+    put(store, [&home, &other].map(|one| Write::PutWorkspace(one.clone(), Expect::Absent))).await;
+    let mut kept = Vec::new();
+    for one in [&other, &home] {
+        let key = key(one.id);
+        put(store, [Write::PutApiKey(key.clone(), Expect::Absent)]).await;
+        let (of_key, of_operator, of_person) = (key.id.to_bytes(), one.id.to_bytes(), [7; 16]);
+        for (credential, route) in [
+            (of_key, "POST /messages".to_owned()),
+            (of_operator, "POST /messages".to_owned()),
+            (of_person, format!("POST /messages {}", one.id)),
+            (of_person, format!("POST /workspaces/{}/contacts {}", one.id, one.id)),
+        ] {
+            let mut reply = reply("key", 0, 100);
+            (reply.key.credential, reply.key.route) = (credential, route);
+            put(store, [Write::Remember(Box::new(reply.clone()))]).await;
+            kept.push(reply.key);
+        }
+    }
+    let removed = kept.split_off(4);
+    put(store, [Write::PutWorkspace(ending(&home, true), Expect::Revision(1))]).await;
+    remove_all(store, home.id).await;
+    for (keys, is_there) in [(&kept, true), (&removed, false)] {
+        for key in keys {
+            assert_eq!(store.reply(key, at(2)).await.unwrap().is_some(), is_there, "{key:?}");
+        }
+    }
 }
 
 /// A user goes with what opens something for them, and with nothing of others; not when they changed meanwhile.

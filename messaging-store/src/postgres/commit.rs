@@ -193,12 +193,14 @@ impl Committing {
     async fn commit_all(&self, batch: Vec<Commit>) {
         if batch.len() > 1 {
             let began = Instant::now();
-            if self.try_together(&batch).await.is_ok() {
-                self.tell(&batch, began.elapsed());
-                for commit in batch {
-                    let _ = commit.reply.send(Ok(()));
+            match self.try_together(&batch).await {
+                Ok(()) => {
+                    self.tell(&batch, began.elapsed());
+                    return answer(batch, || Ok(()));
                 }
-                return;
+                // Nothing was done, and none of them would get a connection alone.
+                Err(Fault::NoAnswer) => return answer(batch, || Err(Fault::NoAnswer)),
+                Err(_) => {}
             }
         }
         for commit in batch {
@@ -254,5 +256,13 @@ impl Committing {
             observer.committed(&commit.changes, commit.since.elapsed());
         }
         observer.synced(CommitBatch { commits: batch.len(), sync });
+    }
+}
+
+/// Tells all who wait for commits the same.
+fn answer(batch: Vec<Commit>, outcome: impl Fn() -> Result<(), Fault>) {
+    for commit in batch {
+        // Whoever has gone away need not hear it.
+        let _ = commit.reply.send(outcome());
     }
 }

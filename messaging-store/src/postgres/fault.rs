@@ -95,9 +95,10 @@ impl Fault {
         match self {
             Self::NoConnection(_) | Self::NoAnswer | Self::Unhealthy | Self::NotCommitted | Self::Fenced => true,
             Self::Postgres(error) => {
-                // 08: connection; 53: no space, memory or connections; 57: somebody ended it; 25006: read only.
+                // 08: connection; 53: no space, memory or connections; 57P: somebody ended it; 25006: read only. Not 57014:
+                // a statement that took too long takes as long again.
                 let is_outage = |code: &SqlState| {
-                    ["08", "53", "57"].iter().any(|class| code.code().starts_with(class)) || code.code() == "25006"
+                    ["08", "53", "57P"].iter().any(|class| code.code().starts_with(class)) || code.code() == "25006"
                 };
                 error.is_closed() || error.code().is_none_or(is_outage) || self.is_passing()
             }

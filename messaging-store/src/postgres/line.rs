@@ -15,8 +15,14 @@ use super::fault::Fault;
 /// seconds that it cannot be had.
 pub(super) const SILENCE: Duration = Duration::from_millis(4_500);
 
+/// A commit is waited for a little longer, so that one that got no connection says so itself: it was certainly not done.
+const SILENCE_OF_COMMIT: Duration = Duration::from_millis(4_700);
+
 /// How long a commit is waited for while the database answers others.
 const LONGEST_COMMIT: Duration = Duration::from_mins(1);
+
+/// So long after a connection was lost others may be found lost as well.
+const LATELY: Duration = Duration::from_secs(10);
 
 /// What is known of the way to the database.
 #[derive(Debug, Default)]
@@ -28,6 +34,8 @@ struct Known {
     heard_at: Option<Instant>,
     /// When an answer was given up.
     silent_at: Option<Instant>,
+    /// When something was not done last because there was no connection, or it was lost.
+    lost_at: Option<Instant>,
 }
 
 impl Line {
@@ -56,17 +64,35 @@ impl Line {
         longest: Duration,
         awaited: impl Future<Output = Result<T, Fault>>,
     ) -> impl Future<Output = Result<T, Fault>> {
+        let answered = self.within(since, SILENCE, longest, awaited);
+        async move {
+            let outcome = answered.await.ok_or(Fault::NoAnswer)?;
+            if outcome.as_ref().err().is_some_and(Fault::is_of_connection) {
+                self.known().lost_at = Some(Instant::now());
+            }
+            outcome
+        }
+    }
+
+    /// What comes before the database was silent for so long, and within the longest time.
+    fn within<T>(
+        &self,
+        since: Instant,
+        silence: Duration,
+        longest: Duration,
+        awaited: impl Future<Output = T>,
+    ) -> impl Future<Output = Option<T>> {
         // It may be large, and this future is part of many others.
         let mut awaited = Box::pin(awaited);
         async move {
             loop {
-                let until = (self.heard_since(since).unwrap_or(since) + SILENCE).min(since + longest);
+                let until = (self.heard_since(since).unwrap_or(since) + silence).min(since + longest);
                 if until <= Instant::now() {
                     self.unanswered(since);
-                    return Err(Fault::NoAnswer);
+                    return None;
                 }
                 if let Ok(outcome) = timeout_at(until, &mut awaited).await {
-                    return outcome;
+                    return Some(outcome);
                 }
             }
         }
@@ -74,8 +100,8 @@ impl Line {
 
     /// Waits for a commit on behalf of somebody who waits for it. Where no answer comes, it may be done all the same.
     pub(super) async fn commit(&self, commit: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
-        let committed = self.wait(Instant::now(), LONGEST_COMMIT, commit).await;
-        committed.map_err(|fault| if matches!(fault, Fault::NoAnswer) { Fault::OutcomeUnknown } else { fault })
+        let committed = self.within(Instant::now(), SILENCE_OF_COMMIT, LONGEST_COMMIT, commit).await;
+        committed.unwrap_or(Err(Fault::OutcomeUnknown))
     }
 
     /// An answer has come.
@@ -85,9 +111,17 @@ impl Line {
 
     /// What was asked at a moment was not answered. If nothing else was answered since, no connection of before is of use.
     pub(super) fn unanswered(&self, since: Instant) {
-        if self.heard_since(since).is_none() {
-            self.known().silent_at = Some(Instant::now());
+        let is_silent = self.heard_since(since).is_none();
+        let mut known = self.known();
+        known.lost_at = Some(Instant::now());
+        if is_silent {
+            known.silent_at = known.lost_at;
         }
+    }
+
+    /// Whether the connection to the database was lost a moment ago.
+    pub(super) fn was_lost_lately(&self) -> bool {
+        self.known().lost_at.is_some_and(|lost_at| lost_at.elapsed() < LATELY)
     }
 
     /// Whether a connection may be used that was taken last at a moment.
@@ -149,6 +183,32 @@ mod tests {
             waited = ask(&line) => assert!(is_about(waited, LONGEST), "{waited:?}"),
             () = others => {}
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_that_got_no_connection_is_known_not_to_be_kept() {
+        let line = Line::default();
+        let without = async {
+            let taken = Instant::now();
+            line.wait(taken, LONGEST, pending::<Result<(), Fault>>()).await
+        };
+        assert!(matches!(line.commit(without).await, Err(Fault::NoAnswer)));
+        assert!(matches!(line.commit(pending()).await, Err(Fault::OutcomeUnknown)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_connection_is_known_for_a_while() {
+        let line = Line::default();
+        let ask = |outcome: Result<(), Fault>| line.answer(Instant::now(), LONGEST, ready(outcome));
+        ask(Ok(())).await.unwrap();
+        ask(Err(Fault::Malformed("a row"))).await.unwrap_err();
+        assert!(!line.was_lost_lately());
+        ask(Err(Fault::NoConnection("refused".into()))).await.unwrap_err();
+        assert!(line.was_lost_lately());
+        tokio::time::advance(LATELY).await;
+        assert!(!line.was_lost_lately());
+        self::ask(&line).await;
+        assert!(line.was_lost_lately(), "no answer came");
     }
 
     #[tokio::test(start_paused = true)]

@@ -459,9 +459,19 @@ impl Membership {
     /// Says which secret keys this process holds, also whenever it takes another term.
     pub(super) async fn announce_keys(&self, ids: &[String]) -> Result<(), Fault> {
         let keys = ids.join(",");
-        *self.keys() = Some(keys.clone());
-        let mut connection = self.connection().await?;
-        keys::announce(&mut connection, self.writes.term(), &keys).await
+        loop {
+            let term = {
+                // So that no term begins meanwhile with the keys of before.
+                let _turn = self.renewing.lock().await;
+                *self.keys() = Some(keys.clone());
+                let (mut connection, term) = (self.connection().await?, self.writes.term());
+                if keys::announce(&mut connection, term, &keys).await? {
+                    return Ok(());
+                }
+                term
+            };
+            self.renew(term).await?;
+        }
     }
 
     fn keys(&self) -> MutexGuard<'_, Option<String>> {

@@ -134,9 +134,14 @@ impl Slot {
 
     /// Finds out whether the transaction was committed whose answer was lost, and sees to it that it is not if it was not.
     pub(super) async fn outcome(&self) -> Outcome {
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            if let Ok(outcome) = self.line().answer(began, PATIENCE, self.ask()).await {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let now = Instant::now();
+            let rest = until.saturating_duration_since(now);
+            if rest.is_zero() {
+                break;
+            }
+            if let Ok(outcome) = self.line().answer(now, rest, self.ask()).await {
                 return outcome;
             }
             tokio::time::sleep(ASK_AGAIN).await;

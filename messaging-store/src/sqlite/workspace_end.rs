@@ -63,10 +63,6 @@ pub(super) async fn remove_rows(
     if found.await?.is_none() {
         return Ok(None);
     }
-    if owned.table == "captures" {
-        // Before the rows that name them: what is cut off in between is done again.
-        store.blobs.delete_captures_of(workspace).await?;
-    }
     let rows = store
         .writer
         .task(move |writing| {
@@ -77,6 +73,10 @@ pub(super) async fn remove_rows(
             })
         })
         .await?;
+    if owned.table == "captures" && rows == 0 {
+        // Once in a pass: all files are listed for it. Another pass follows where this one is cut off.
+        store.blobs.delete_captures_of(workspace).await?;
+    }
     Ok(Some(RemovedRows { table: owned.table, rows }))
 }
 

@@ -6,6 +6,7 @@
 mod batches;
 mod bucket_server;
 mod buckets;
+mod canceled;
 mod claims;
 mod copies;
 mod fencing;

@@ -30,11 +30,11 @@ pub(super) async fn require_current(transaction: &Transaction<'_>, keys: Option<
     Err(Fault::Unhealthy)
 }
 
-/// Writes down which keys the process of a term holds.
-pub(super) async fn announce(connection: &mut Object, term: i64, keys: &str) -> Result<(), Fault> {
+/// Writes down which keys the process of a term holds; answers whether its term still is.
+pub(super) async fn announce(connection: &mut Object, term: i64, keys: &str) -> Result<bool, Fault> {
     let transaction = connection.transaction().await?;
     transaction.query_opt(LOCK, &[&KEY_CHECK]).await?;
-    transaction.execute("UPDATE nodes SET keys = $2 WHERE term = $1", &[&term, &keys]).await?;
+    let touched = transaction.execute("UPDATE nodes SET keys = $2 WHERE term = $1", &[&term, &keys]).await?;
     transaction.commit().await?;
-    Ok(())
+    Ok(touched == 1)
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
-    Accounts as _, Claim, ClaimedJob, CommitError, Jobs as _, Priority, StoreError, Topic,
+    Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, StoreError, Topic,
 };
 use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user};
 use messaging_store::conformance::{Twice, lanes, races};
@@ -88,6 +88,21 @@ async fn whoever_is_alone_has_everything() {
     let view = second.cluster().await.unwrap().unwrap();
     assert_eq!((view.nodes.len(), view.nodes[0].places, view.places, view.free_places), (1, 256, 256, 0));
     second.close().await;
+}
+
+/// A process that was declared dead and has not heard of it says which keys it holds under its next term.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_keys_of_whoever_was_declared_dead_are_known_as_soon_as_it_has_said_them() {
+    let Some(database) = Database::create().await else { return };
+    let store = open(&database, STILL).await;
+    let (one, two) = ("one".to_owned(), "two".to_owned());
+    for keys in [vec![one.clone()], vec![two, one]] {
+        end_all_terms(&database).await;
+        store.announce_keys(&keys).await.unwrap();
+        let holders = store.key_holders().await.unwrap();
+        assert_eq!(holders.iter().map(|holder| holder.keys.clone()).collect::<Vec<_>>(), [Some(keys)]);
+    }
+    store.close().await;
 }
 
 /// Whatever is written under a claim by a process that was declared dead is refused, and changes nothing. What is not under
