@@ -74,27 +74,6 @@ fn another_key_than_that_of_the_database_is_3() {
 }
 
 #[test]
-fn a_workspace_that_no_server_removes_is_not_waited_for() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let Some(database) = runtime.block_on(Database::create()) else { return };
-    let data = directory();
-    let more = ["--database", &database.url, "--public-url", "http://links.nodes.test"];
-    let server = Server::start("serve", data.path(), &more);
-    let admin = |words: &[&str]| {
-        let place = ["--json", "--data", data.path().to_str().unwrap(), "--database", &database.url];
-        run(["admin"].iter().chain(words).chain(&place).copied())
-    };
-    admin(&["create-user", "--email", "gone@example.org", "--generate-password"]).expect(0);
-    let made = admin(&["create-workspace", "--name", "Gone", "--owner", "gone@example.org"]).expect(0).json();
-    let delete = ["delete-workspace", "--id", made["id"].as_str().unwrap(), "--now"];
-    assert_eq!(server.stop(), Some(0));
-    let began = std::time::Instant::now();
-    let said = admin(&delete).expect(1).stderr;
-    assert!(said.contains("no server works on the database") && said.contains("messaging serve"), "{said}");
-    assert!(began.elapsed() < std::time::Duration::from_secs(30));
-}
-
-#[test]
 fn a_key_is_rotated_once_every_node_holds_it() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let Some(database) = runtime.block_on(Database::create()) else { return };
