@@ -5,7 +5,8 @@
 mod csv;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_core::domain::custom_field::FieldType;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::contacts::{ExportContact, ListContacts};
 use messaging_engine::ops::custom_fields::ListCustomFields;
@@ -16,7 +17,7 @@ use serde_json::value::RawValue;
 
 use self::csv::Columns;
 
-pub(crate) use self::csv::ONLY_EXPORTED;
+pub(crate) use self::csv::{ATTRIBUTES_AS_JSON, ONLY_EXPORTED, TAGS_AS_JSON};
 use crate::arguments;
 use crate::command::operation::{self, Part};
 use crate::failure::Failure;
@@ -40,11 +41,13 @@ const SUPPRESSIONS: &[&str] = &["suppression", "export"];
 /// The command line's `--format` of an export, which is none of an answer.
 const FORMAT: &str = "export_format";
 const JSON_LINES: &str = "jsonl";
+const FOR_SPREADSHEET: &str = "for_spreadsheet";
 
 const HELP: &str =
-    "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between, and an
-apostrophe stands before what a spreadsheet would take for a formula; JSON lines are what the API shows. Where
-it breaks off the exit code is not 0, and it is said how to go on.";
+    "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between; JSON
+lines are what the API shows. A file that is opened in a spreadsheet should be written with --for-spreadsheet:
+without it a text that somebody chose may be a formula there. Where it breaks off the exit code is not 0, and
+it is said how to go on.";
 
 fn contacts() -> Command {
     let id =
@@ -54,11 +57,12 @@ fn contacts() -> Command {
     command("Write all contacts, or show everything that is kept about one").arg(id).args(filters).after_help(format!(
         "{HELP}
 
-The CSV is one that `contact import` takes; custom fields have a column each, and attributes that are no
-custom fields stand in the last as JSON.
+The CSV is one that `contact import` takes, for contacts as they were. Custom fields have a column each; other
+attributes stand in `attributes` as JSON, and tags with `;` or `|` in them in `tags_json`.
 
 Examples:
   messaging contact export > contacts.csv
+  messaging contact export --for-spreadsheet > contacts-to-look-at.csv
   messaging contact export --list News --format jsonl | jq -r .email
   messaging contact export con_…"
     ))
@@ -88,7 +92,16 @@ fn command(about: &'static str) -> Command {
         .value_parser(PossibleValuesParser::new(["csv", JSON_LINES]))
         .help_heading("Output")
         .help("What is written");
-    Command::new("export").about(about).arg(format).args(arguments::target()).arg(arguments::json().hide(true))
+    let for_spreadsheet =
+        Arg::new(FOR_SPREADSHEET).long("for-spreadsheet").action(ArgAction::SetTrue).help_heading("Output").help(
+            "Put an apostrophe before what a spreadsheet would take for a formula; no import takes it away again",
+        );
+    Command::new("export")
+        .about(about)
+        .arg(format)
+        .arg(for_spreadsheet)
+        .args(arguments::target())
+        .arg(arguments::json().hide(true))
 }
 
 /// Whether the words are those of an export.
@@ -113,11 +126,12 @@ pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) ->
     let mut request = Request::read(endpoint, matches)?;
     names::resolve(&target, &mut request, matches).await?;
     let is_csv = arguments::text(matches, FORMAT) != Some(JSON_LINES);
+    let disarms = arguments::is_set(matches, FOR_SPREADSHEET);
     let columns = match words {
         _ if !is_csv => None,
-        ["contact", ..] => Some(Columns::of_contacts(custom_fields(&target).await?)),
-        ["message", ..] => Some(Columns::of_messages()),
-        _ => Some(Columns::of_suppressions()),
+        ["contact", ..] => Some(Columns::of_contacts(custom_fields(&target).await?, disarms)),
+        ["message", ..] => Some(Columns::of_messages(disarms)),
+        _ => Some(Columns::of_suppressions(disarms)),
     };
     write(Pages::new(&target, request), columns.as_ref()).await
 }
@@ -132,14 +146,14 @@ async fn of_one_contact(matches: &ArgMatches, output: Output) -> Result<(), Fail
 /// Writes all pages.
 async fn write(mut pages: Pages<'_>, columns: Option<&Columns>) -> Result<(), Failure> {
     if let Some(columns) = columns {
-        output::raw(columns.header().as_bytes())?;
+        output::foreign(columns.header().as_bytes())?;
     }
     // On a terminal rows and bar would be in one another's way.
     let bar = (!output::is_terminal()).then(|| Progress::counting("exported"));
     let ended = loop {
         match pages.next().await {
             Ok(Some(items)) => {
-                output::raw(lines(&items, columns)?.as_bytes())?;
+                output::foreign(lines(&items, columns)?.as_bytes())?;
                 if let Some(bar) = &bar {
                     bar.count(items.len() as u64);
                 }
@@ -172,16 +186,17 @@ fn lines(items: &[Box<RawValue>], columns: Option<&Columns>) -> Result<String, F
     Ok(text)
 }
 
-/// The keys of the workspace's custom fields, the oldest first.
-async fn custom_fields(target: &Target) -> Result<Vec<String>, Failure> {
+/// The workspace's custom fields with their types, the oldest first.
+async fn custom_fields(target: &Target) -> Result<Vec<(String, FieldType)>, Failure> {
     let mut pages = Pages::new(target, Request::new(Endpoint::row::<ListCustomFields>()));
-    let mut keys = Vec::new();
+    let mut fields = Vec::new();
     while let Some(items) = pages.next().await? {
         for item in items {
-            let field: Value = serde_json::from_str(item.get()).unwrap_or_default();
-            keys.extend(field["key"].as_str().map(ToOwned::to_owned));
+            let mut field: Value = serde_json::from_str(item.get()).unwrap_or_default();
+            let kind = serde_json::from_value(field["type"].take());
+            fields.extend(field["key"].as_str().map(ToOwned::to_owned).zip(kind.ok()));
         }
     }
-    keys.reverse();
-    Ok(keys)
+    fields.reverse();
+    Ok(fields)
 }

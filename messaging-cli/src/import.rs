@@ -4,11 +4,13 @@
 //! two bars on standard error show how far it has come. Refused rows are no failure of the command: they
 //! are counted, the first are shown, and `--errors` writes them all to a file.
 
+mod as_json;
 mod columns;
 mod dry_run;
 mod guess;
 mod rows;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -45,6 +47,10 @@ const MAP: &str = "map";
 const DEDUP_KEYS: &str = "dedup_keys";
 const ATTRIBUTES: &str = "attributes";
 const DRY_RUN: &str = "dry_run";
+const DECLARE_FIELDS: &str = "declare_fields";
+
+/// Characters of the label of a custom field.
+const MAX_LABEL: usize = 200;
 
 /// How often is asked how far the server has come.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -60,16 +66,19 @@ const PIECE: usize = 64 << 10;
 
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
 consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is
-left becomes attributes, unless --attributes says otherwise. Their types are guessed from all rows (number,
-boolean, date, datetime, else string), and one that is no text is declared as a custom field. What becomes of
-the columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and
+left becomes attributes, unless --attributes says otherwise. They are texts, unless a custom field of the
+workspace says what they are; what all rows of a column could be (number, boolean, date, datetime) is said,
+and --declare-fields declares custom fields of these types, for the whole workspace. What becomes of the
+columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and
 changes nothing.
+
+A file of `contact export` brings attributes and tags back as they were.
 
 Ends with 0 when the file was read, even if rows were refused, and with 1 when it cannot be read.
 
 Examples:
   messaging contact import contacts.csv --dry-run
-  messaging contact import contacts.csv --attributes plan,age
+  messaging contact import contacts.csv --attributes plan,age --declare-fields
   messaging contact import contacts.csv --map 'E-Mail=email' --map 'City=attributes.city' --map Notes=
   messaging contact import contacts.csv --dedup-keys email --errors refused.csv --json";
 
@@ -111,6 +120,12 @@ pub(crate) fn command() -> Command {
                 .help("Which of the other columns become attributes [default: all]"),
         )
         .arg(
+            Arg::new(DECLARE_FIELDS)
+                .long("declare-fields")
+                .action(ArgAction::SetTrue)
+                .help("Declare custom fields where all rows of a column are numbers, booleans, dates or times"),
+        )
+        .arg(
             Arg::new(DRY_RUN)
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
@@ -137,18 +152,19 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let create = operation(&["import", "create"])?;
     let mut announcement = announcement(matches, file)?;
     let target = Target::choose_to_work(matches, create.access).await?;
-    let declared = declared(&target).await?;
+    let declared = declared(&target, matches.get_flag(DECLARE_FIELDS)).await?;
     let columns = columns(matches, file, declared.as_ref())?;
     if matches.get_flag(DRY_RUN) {
         return dry_run::show(file, &columns, declared.unwrap_or_default(), output);
     }
     tell(&columns);
-    declare(&target, &columns).await?;
     if !columns.mapping.is_empty() {
         announcement["mapping"] = json!(columns.mapping);
     }
     let request = Request { body: announcement.to_string().into(), ..Request::new(create) };
     let announced = accepted(target.call(&request).await?)?;
+    // Types count when the file is read, so that nothing is declared for an import that is refused.
+    declare(&target, &columns).await?;
 
     let bar = Progress::new("sent", Unit::Bytes);
     bar.set(0, announced["size_bytes"].as_u64().unwrap_or_default());
@@ -163,21 +179,35 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
 
     let report = errors(&target, &import, 0).await?;
     let shown = report::parse(&report, SHOWN);
+    let not_taken = match (columns.as_json, &columns.header) {
+        (Some(places), Some(header)) if import["status"] == "completed" => {
+            let refused = refused_rows(&target, &import, report.clone()).await?;
+            as_json::Rows { file, header, places, announcement: &announcement, refused }.apply(&target).await?
+        }
+        _ => 0,
+    };
     if let Some(path) = matches.get_one::<PathBuf>(arguments::ERRORS) {
         write_errors(path, &target, &import, report).await?;
     }
-    show(output, import, shown, &columns)
+    show(output, import, shown, &columns)?;
+    match not_taken {
+        0 => Ok(()),
+        rows => Err(Failure::Unsuccessful(format!("of {rows} rows not all attributes and tags were taken"))),
+    }
 }
 
-/// The types that the workspace has declared; `None` where the caller may not see them, so that nothing is guessed.
-async fn declared(target: &Target) -> Result<Option<FieldTypes>, Failure> {
+/// The types that the workspace has declared; `None` where the caller may not see them and need not, so that nothing is
+/// guessed.
+async fn declared(target: &Target, is_needed: bool) -> Result<Option<FieldTypes>, Failure> {
     let mut pages = Pages::new(target, Request::new(Endpoint::row::<ListCustomFields>()));
     let mut types = FieldTypes::new();
     loop {
         let items = match pages.next().await {
             Ok(Some(items)) => items,
             Ok(None) => return Ok(Some(types)),
-            Err(Failure::Refused(reply)) if reply.status == StatusCode::FORBIDDEN => return Ok(None),
+            Err(Failure::Refused(reply)) if reply.status == StatusCode::FORBIDDEN && !is_needed => {
+                return Ok(None);
+            }
             Err(failure) => return Err(failure),
         };
         for item in items {
@@ -200,7 +230,7 @@ fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> 
         };
     }
     let wanted = Wanted::of(matches.get_many(ATTRIBUTES).into_iter().flatten().cloned().collect());
-    Columns::of(file, mapping, &wanted, declared)
+    Columns::of(file, mapping, &wanted, declared, matches.get_flag(DECLARE_FIELDS))
 }
 
 /// Says what becomes of the columns that nobody said anything about.
@@ -208,6 +238,11 @@ fn tell(columns: &Columns) {
     for attribute in &columns.attributes {
         let (column, key) = (output::plain_text(&attribute.column), &attribute.attribute);
         output::note(&format!("column {column}: attribute {key} ({})", name_of(attribute.kind)));
+    }
+    let declarable: Vec<_> =
+        columns.declarable().map(|one| format!("{} {}", one.attribute, name_of(one.guess))).collect();
+    if !declarable.is_empty() {
+        output::note(&format!("--declare-fields would make these custom fields: {}", declarable.join(", ")));
     }
     if !columns.left_out.is_empty() {
         output::note(&not_imported(columns));
@@ -221,7 +256,8 @@ fn not_imported(columns: &Columns) -> String {
 /// Declares the types that were guessed and are no texts.
 async fn declare(target: &Target, columns: &Columns) -> Result<(), Failure> {
     for attribute in columns.to_declare() {
-        let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": attribute.column});
+        let label: String = attribute.column.chars().take(MAX_LABEL).collect();
+        let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": label});
         let request = Request::new(Endpoint::row::<CreateCustomField>());
         let reply = patiently(target, &Request { body: body.to_string().into(), ..request }).await?;
         // Somebody else has declared it just now.
@@ -317,6 +353,18 @@ async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Fa
     let request = Request { path: vec![("id".to_owned(), id)], query, ..Request::new(errors) };
     let reply = target.call(&request).await?;
     if reply.status.is_success() { Ok(reply.body) } else { Err(Failure::Refused(reply)) }
+}
+
+/// The numbers of all rows that were refused, of whose report the first part is there.
+async fn refused_rows(target: &Target, import: &Value, mut part: Bytes) -> Result<HashSet<u64>, Failure> {
+    let mut refused = HashSet::new();
+    loop {
+        refused.extend(report::parse(&part, usize::MAX).iter().filter_map(|error| error["row"].as_u64()));
+        match report::goes_on_after(&part) {
+            Some(after) => part = errors(target, import, after).await?,
+            None => return Ok(refused),
+        }
+    }
 }
 
 /// Writes the whole report, of which the first part is there, to a file.

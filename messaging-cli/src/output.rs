@@ -103,16 +103,16 @@ impl Output {
             return Ok(());
         }
         if !reply.is_json() {
-            return raw(&reply.body);
+            return foreign(&reply.body);
         }
         match self.form {
             Form::Ids | Form::Lines => match serde_json::from_slice::<Value>(&reply.body) {
                 Ok(answer) => self.items(&picked::items(&answer)),
-                Err(_) => raw(&reply.body),
+                Err(_) => foreign(&reply.body),
             },
             Form::Tables | Form::Json => match serde_json::from_slice::<Node>(&reply.body) {
                 Ok(node) => show(&node),
-                Err(_) => raw(&reply.body),
+                Err(_) => foreign(&reply.body),
             },
         }
     }
@@ -243,6 +243,17 @@ pub(crate) fn raw(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     Ok(out.flush()?)
+}
+
+/// Prints bytes from outside: as they are, but on a terminal such that they cannot steer it.
+pub(crate) fn foreign(bytes: &[u8]) -> Result<(), Failure> {
+    if is_terminal() { raw(shown(bytes).as_bytes()) } else { raw(bytes) }
+}
+
+/// Bytes from outside as lines for a terminal.
+fn shown(bytes: &[u8]) -> String {
+    let lines = node::clean(&String::from_utf8_lossy(bytes), '\n');
+    if lines.is_empty() { lines } else { lines + "\n" }
 }
 
 /// The one document of `--json` for an answer.

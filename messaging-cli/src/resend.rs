@@ -1,14 +1,18 @@
 //! `message resend`: sends messages again, as new ones that name the old one in `metadata.resend_of`.
 //!
-//! What is sent is the request that the API still keeps of a message. Each has an Idempotency-Key made of the old id, so
-//! that a repetition of the command sends nothing twice.
+//! What is sent is the request that the API still keeps of a message. A message that has a copy already is not sent once
+//! more; of two commands at the same moment the Idempotency-Key, made of the old id, lets only one send.
 
-use clap::{Arg, ArgMatches, Command};
+mod later;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_core::time::Timestamp;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::messages::content::GetMessageContent;
 use messaging_engine::ops::messages::{GetMessage, ListMessages, SendMessage};
 use serde_json::{Map, Value, json};
 
+use self::later::Later;
 use crate::arguments;
 use crate::command::operation::{self, CURSOR, Part};
 use crate::failure::Failure;
@@ -25,20 +29,30 @@ use crate::terminal;
 pub(crate) const WORDS: &[&str] = &["message", "resend"];
 
 const IDS: &str = "ids";
+const AGAIN: &str = "again";
+
+/// What the answer says of messages that were not sent again.
+const SKIPPED: &str = "skipped";
+const REFUSED: &str = "refused";
 
 /// Messages that are named where they were not sent again.
 const NAMED: usize = 10;
 
 const HELP: &str =
-    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one; one that was resent less
-than 24 hours ago is not sent once more. Needs the scopes messages:send and pii:read.
+    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one. Needs the scopes
+messages:send and pii:read.
 
-Not sent again are messages that have not ended yet, those of campaigns and automations, those with
-attachments, whose bytes are not handed out, and those whose content is no longer kept (30 days). They are
-named; exit code 1.
+Skipped are messages that were sent again already, and those of which a fallback was sent or waits: so the
+command may be repeated, and of a message that was sent again several times only the newest copy is. Named by
+its id, such a message is refused, and sent once more with --again.
+
+Not sent again are messages that have not ended yet, those of campaigns and automations, fallbacks (send the
+first message again), those with attachments, whose bytes are not handed out, and those whose content is no
+longer kept (30 days). They are named; exit code 1.
 
 Examples:
   messaging message resend msg_…
+  messaging message resend msg_… --again
   messaging message resend --status failed --since 1h
   messaging message resend --status failed,bounced --since 2d --tag order --quiet";
 
@@ -62,6 +76,13 @@ pub(crate) fn command() -> Command {
         )
         .args(filters)
         .mut_arg(&status, |arg| arg.requires(Part::Query.id("since")))
+        .arg(
+            Arg::new(AGAIN)
+                .long("again")
+                .action(ArgAction::SetTrue)
+                .conflicts_with(&status)
+                .help("Send the messages once more that were sent again already"),
+        )
         .arg(arguments::yes())
         .args(arguments::target())
         .args(arguments::output())
@@ -70,15 +91,17 @@ pub(crate) fn command() -> Command {
 /// Carries it out.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let target = Target::choose(matches, Endpoint::row::<GetMessageContent>().access).await?;
-    let messages = match matches.get_many::<String>(IDS) {
+    let (messages, later) = match matches.get_many::<String>(IDS) {
         Some(ids) => named(&target, ids).await?,
         None => listed(&target, matches).await?,
     };
-    let count = messages.len();
+    let (is_named, is_insisted) = (matches.contains_id(IDS), arguments::is_set(matches, AGAIN));
+    let rows = Vec::with_capacity(messages.len());
+    let mut again = Again { target: &target, later, is_named, is_insisted, rows, replayed: 0 };
+    let count = messages.iter().filter(|message| again.unsent(message).is_none()).count();
     if count > 0 && !arguments::is_set(matches, arguments::YES) {
         terminal::confirm(&format!("Send {count} messages again?"))?;
     }
-    let mut again = Again { target: &target, rows: Vec::with_capacity(count), replayed: 0 };
     let bar = Progress::counting("messages");
     for message in &messages {
         if let Err(failure) = again.send(message).await {
@@ -93,8 +116,8 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     again.failure().map_or(Ok(()), Err)
 }
 
-/// The messages of some ids.
-async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<Vec<Value>, Failure> {
+/// The messages of some ids, and what came after them.
+async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<(Vec<Value>, Later), Failure> {
     let mut messages = Vec::new();
     for id in ids {
         let reply = patiently(target, &about(Endpoint::row::<GetMessage>(), id)).await?;
@@ -103,29 +126,50 @@ async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<Ve
             _ => answered(reply)?,
         });
     }
-    Ok(messages)
+    let accepted = |message: &Value| message["created_at"].as_str()?.parse::<Timestamp>().ok();
+    let later = match messages.iter().filter_map(accepted).min() {
+        Some(oldest) => Later::since(target, &oldest.to_string()).await?,
+        None => Later::default(),
+    };
+    Ok((messages, later))
 }
 
-/// The messages that the filters leave, as far as they matter here.
-async fn listed(target: &Target, matches: &ArgMatches) -> Result<Vec<Value>, Failure> {
+/// The messages that the filters leave, as far as they matter here, and what came after them.
+async fn listed(target: &Target, matches: &ArgMatches) -> Result<(Vec<Value>, Later), Failure> {
     let mut request = Request::read(Endpoint::row::<ListMessages>(), matches)?;
     names::resolve(target, &mut request, matches).await?;
+    let since = request.query.iter().find(|(name, _)| name == "since").map(|(_, time)| time.clone());
     let (mut pages, mut messages) = (Pages::new(target, request), Vec::new());
     while let Some(items) = pages.next().await? {
         for item in items {
             let item: Value = serde_json::from_str(item.get()).unwrap_or_default();
-            let kept = ["message_id", "status", "campaign_id", "automation_id"];
+            let kept = ["message_id", "status", "campaign_id", "automation_id", "fallback_of"];
             messages.push(kept.map(|member| (member.to_owned(), item[member].clone())).into_iter().collect());
         }
     }
     // The oldest first, as they were sent.
     messages.reverse();
-    Ok(messages)
+    // Read after the messages, so that a copy that is made meanwhile is seen.
+    let later = Later::since(target, &since.unwrap_or_default()).await?;
+    Ok((messages, later))
+}
+
+/// Why a message was not sent again.
+enum Unsent {
+    /// There is nothing left to do.
+    Skipped(String),
+    /// It cannot be done.
+    Refused(String),
 }
 
 /// Messages that are sent again, and what became of each.
 struct Again<'a> {
     target: &'a Target,
+    later: Later,
+    /// Whether the messages were named by their ids.
+    is_named: bool,
+    /// Whether those are sent too that were sent again already.
+    is_insisted: bool,
     rows: Vec<Value>,
     /// How many had been sent again before.
     replayed: usize,
@@ -135,18 +179,30 @@ impl Again<'_> {
     /// Sends one; an error is that of the command, not of the message.
     async fn send(&mut self, message: &Value) -> Result<(), Failure> {
         let id = message["message_id"].as_str().unwrap_or_default();
-        let sent = match why_not(message) {
-            Some(reason) => Err(reason),
+        let sent = match self.unsent(message) {
+            Some(unsent) => Err(unsent),
             None => match self.request(id).await? {
-                Ok(body) => self.accept(id, body).await?,
-                Err(reason) => Err(reason),
+                Ok(body) => self.accept(id, body).await?.map_err(Unsent::Refused),
+                Err(reason) => Err(Unsent::Refused(reason)),
             },
         };
-        self.rows.push(match sent {
-            Ok(new) => json!({"message_id": new, "resend_of": id, "status": "queued", "reason": null}),
-            Err(reason) => json!({"message_id": null, "resend_of": id, "status": "refused", "reason": reason}),
-        });
+        let (new, status, reason) = match sent {
+            Ok(new) => (Some(new), "queued", None),
+            Err(Unsent::Skipped(reason)) => (None, SKIPPED, Some(reason)),
+            Err(Unsent::Refused(reason)) => (None, REFUSED, Some(reason)),
+        };
+        self.rows.push(json!({"message_id": new, "resend_of": id, "status": status, "reason": reason}));
         Ok(())
+    }
+
+    /// Why a message is not sent again, as far as that is known before it is tried.
+    fn unsent(&self, message: &Value) -> Option<Unsent> {
+        let id = message["message_id"].as_str().unwrap_or_default();
+        match self.later.why_not(id).filter(|_| !self.is_insisted) {
+            Some(reason) if self.is_named => Some(Unsent::Refused(format!("{reason}; --again sends it once more"))),
+            Some(reason) => Some(Unsent::Skipped(reason)),
+            None => why_not(message).map(Unsent::Refused),
+        }
     }
 
     /// The request that a message was made by, to be sent again; or why it cannot be.
@@ -165,7 +221,8 @@ impl Again<'_> {
     /// Sends the request; answers the new id, or why it is refused.
     async fn accept(&mut self, id: &str, body: Value) -> Result<Result<String, String>, Failure> {
         let send = Request::new(Endpoint::row::<SendMessage>());
-        let key = format!("resend-{id}");
+        // Once more is another request than the one before.
+        let key = self.later.copy_of(id).map_or_else(|| format!("resend-{id}"), |copy| format!("again-{copy}"));
         let reply =
             patiently(self.target, &Request { body: body.to_string().into(), idempotency_key: Some(key), ..send })
                 .await?;
@@ -182,12 +239,16 @@ impl Again<'_> {
         if self.replayed > 0 {
             output::note(&format!("{} had been sent again before and are not sent once more", self.replayed));
         }
+        let skipped = self.rows.iter().filter(|row| row["status"] == SKIPPED).count();
+        if skipped > 0 {
+            output::note(&format!("{skipped} skipped: sent again already, or a fallback was sent or waits"));
+        }
         output.resource(&json!({"data": self.rows, "next_cursor": null}))
     }
 
     /// The failure of the command where some were not sent.
     fn failure(&self) -> Option<Failure> {
-        let refused: Vec<_> = self.rows.iter().filter(|row| row["message_id"].is_null()).collect();
+        let refused: Vec<_> = self.rows.iter().filter(|row| row["status"] == REFUSED).collect();
         if refused.is_empty() {
             return None;
         }
@@ -209,6 +270,9 @@ fn why_not(message: &Value) -> Option<String> {
             return Some(format!("it is {status} and may still be sent"));
         }
         Some(_) => {}
+    }
+    if let Some(first) = message["fallback_of"].as_str() {
+        return Some(format!("it is the fallback of {first}, which is the one to send again"));
     }
     let of = ["campaign_id", "automation_id"].into_iter().find(|member| message[*member].is_string())?;
     let of = of.trim_end_matches("_id");
@@ -255,6 +319,7 @@ mod tests {
         assert!(told(json!({"status": "deferred"})).contains("deferred"));
         assert!(told(json!({"status": "failed", "campaign_id": "cmp_1"})).contains("campaign cmp_1"));
         assert!(told(json!({"status": "failed", "automation_id": "aut_1"})).contains("automation aut_1"));
+        assert!(told(json!({"status": "failed", "fallback_of": "msg_0"})).contains("fallback of msg_0"));
         assert!(told(json!({"message_id": "msg_1"})).contains("no such message"));
     }
 

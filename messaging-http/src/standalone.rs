@@ -185,10 +185,18 @@ impl Standalone {
 
 /// Leaves word of the settings in force for commands beside the server.
 fn tell_settings(settings: &Settings) -> Option<InForce> {
-    InForce::tell(settings).unwrap_or_else(|error| {
-        tracing::warn!(%error, "`messaging doctor` must be given the settings: they cannot be written to the data directory");
-        None
-    })
+    let told = InForce::tell(settings);
+    match &told {
+        Ok(Some(_)) => {}
+        Ok(None) => {
+            let data = settings.data.display();
+            tracing::warn!(%data, "`messaging doctor` must be given the settings: another server uses the same data directory");
+        }
+        Err(error) => {
+            tracing::warn!(%error, "`messaging doctor` must be given the settings: they cannot be written to the data directory");
+        }
+    }
+    told.ok().flatten()
 }
 
 /// One line that says which program starts on what, and what of it is off.

@@ -38,14 +38,64 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    let places = path.ancestors().take_while(|place| !place.as_os_str().is_empty() && !place.exists());
+    let missing: Vec<_> = places.collect();
+    builder.create(path)?;
+    missing.into_iter().rev().try_for_each(hand_over_directory)
 }
 
-/// Makes a file that only the owner may read.
-pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Opens a file that only the owner may read, or makes one, which belongs to whom its directory belongs to.
+pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    // What this makes is no link that somebody put there to be given a file of root.
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => hand_over(&file, directory_above(path)).map(|()| file),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives a file that was made just now to the owner of another file or directory: what root makes beside a server is for
+/// the server to use. Only root can; what others make stays theirs.
+#[cfg(unix)]
+pub(crate) fn hand_over(made: &File, owner_of: &Path) -> io::Result<()> {
+    match other_owner(&made.metadata()?, owner_of)? {
+        Some((user, group)) => std::os::unix::fs::fchown(made, Some(user), Some(group)),
+        None => Ok(()),
+    }
+}
+
+/// The same for a directory and the one that it is in.
+#[cfg(unix)]
+fn hand_over_directory(made: &Path) -> io::Result<()> {
+    match other_owner(&fs::symlink_metadata(made)?, directory_above(made))? {
+        Some((user, group)) => std::os::unix::fs::lchown(made, Some(user), Some(group)),
+        None => Ok(()),
+    }
+}
+
+/// User and group of a file or directory, where we are root and what was made has others.
+#[cfg(unix)]
+fn other_owner(made: &fs::Metadata, owner_of: &Path) -> io::Result<Option<(u32, u32)>> {
+    use std::os::unix::fs::MetadataExt as _;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let wanted = fs::metadata(owner_of)?;
+    let wanted = (wanted.uid(), wanted.gid());
+    Ok(Some(wanted).filter(|wanted| *wanted != (made.uid(), made.gid())))
+}
+
+/// Gives a file away; other systems have no owners that matter here.
+#[cfg(not(unix))]
+pub(crate) fn hand_over(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn hand_over_directory(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// The names in a directory; none when it is not there.
@@ -80,7 +130,7 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// on a full disk it would take the last of the space.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
-        in_directory(path, || private(OpenOptions::new().write(true).create(true).truncate(true)).open(path))?;
+        in_directory(path, || open_private(OpenOptions::new().write(true).create(true).truncate(true), path))?;
     let written =
         file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| sync_directory(directory_above(path)));
     if written.is_err() {
@@ -106,7 +156,7 @@ pub(crate) fn in_directory<T>(path: &Path, mut work: impl FnMut() -> io::Result<
 
 /// The directory that a file is in.
 pub(crate) fn directory_above(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes a directory whose name outlasts a power cut.
@@ -135,5 +185,36 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
+    use super::*;
+
+    #[test]
+    fn what_root_makes_belongs_to_the_owner_of_the_directory() {
+        const OWNER: u32 = 12345;
+        let directory = tempfile::tempdir().unwrap();
+        if chown(directory.path(), Some(OWNER), Some(OWNER)).is_err() {
+            eprintln!("skipped: only root can give files away");
+            return;
+        }
+        let at = |name: &str| directory.path().join(name);
+        // One that an earlier version left to root is given back as well.
+        fs::write(at("epoch"), "1").unwrap();
+        write_durably(&at("epoch"), b"2").unwrap();
+        write_synced(&at("a/b/c"), b"3").unwrap();
+        open_private(OpenOptions::new().write(true).create(true), &at("lock")).unwrap();
+        for name in ["epoch", "a", "a/b", "a/b/c", "lock"] {
+            let found = fs::metadata(at(name)).unwrap();
+            assert_eq!((found.uid(), found.gid()), (OWNER, OWNER), "{name}");
+        }
+        // What is there already keeps its owner.
+        chown(at("lock"), Some(OWNER + 1), None).unwrap();
+        open_private(OpenOptions::new().write(true).create(true), &at("lock")).unwrap();
+        assert_eq!(fs::metadata(at("lock")).unwrap().uid(), OWNER + 1);
     }
 }

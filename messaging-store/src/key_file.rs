@@ -13,7 +13,7 @@ use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 
 use crate::file_error::FileError;
-use crate::files::private;
+use crate::files::{directory_above, hand_over, open_private, sync_directory};
 
 /// Why there is no key to start with.
 #[derive(Debug, thiserror::Error)]
@@ -77,11 +77,11 @@ pub struct RotationLock {
     _file: File,
 }
 
-/// Takes the lock of a rotation, which ends with the process that holds it.
+/// Takes the lock of a rotation, which ends with the process that holds it. It is beside the file itself, whatever links
+/// lead there.
 pub fn lock(path: &Path) -> Result<RotationLock, KeyFileError> {
-    let beside = path.with_extension("rotation");
-    let file = private(OpenOptions::new().write(true).create(true).truncate(false))
-        .open(&beside)
+    let beside = found(path)?.with_extension("rotation");
+    let file = open_private(OpenOptions::new().write(true).create(true).truncate(false), &beside)
         .map_err(FileError::of("open the lock", &beside))?;
     match file.try_lock() {
         Ok(()) => Ok(RotationLock { _file: file }),
@@ -90,17 +90,25 @@ pub fn lock(path: &Path) -> Result<RotationLock, KeyFileError> {
     }
 }
 
+/// The key file that a path leads to.
+fn found(path: &Path) -> Result<PathBuf, KeyFileError> {
+    fs::canonicalize(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => KeyFileError::Missing(path.to_owned()),
+        _ => FileError::of("find the secret key", path)(error).into(),
+    })
+}
+
 /// Puts other keys in the place of those in a file: its readers see either all of the former or all of the new ones, also
-/// after a power cut. The file keeps its owner.
+/// after a power cut. The file keeps its owner and its permissions.
 pub fn replace(path: &Path, ring: &KeyRing) -> Result<(), KeyFileError> {
     // What a link leads to is replaced, and not the link.
-    let path = fs::canonicalize(path).map_err(FileError::of("find the secret key", path))?;
+    let path = found(path)?;
     remove_left_aside(&path);
     let aside = aside(&path);
     let placed = write_aside(&aside, ring)
-        .and_then(|()| keep_owner(&path, &aside))
+        .and_then(|file| keep_owner(&path, &file))
         .and_then(|()| fs::rename(&aside, &path))
-        .and_then(|()| sync_directory(&path));
+        .and_then(|()| sync_directory(directory_above(&path)));
     if placed.is_err() {
         let _ = fs::remove_file(&aside);
     }
@@ -112,7 +120,7 @@ fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
     // Written aside and linked into place: it is there completely or not at all, and of two programs
     // that start at once both use the same.
     let aside = aside(path);
-    let placed = write_aside(&aside, &ring).and_then(|()| fs::hard_link(&aside, path));
+    let placed = write_aside(&aside, &ring).and_then(|_| fs::hard_link(&aside, path));
     let _ = fs::remove_file(&aside);
     match placed {
         Ok(()) => {}
@@ -121,7 +129,7 @@ fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
         }
         Err(error) => return Err(FileError::of("make the secret key", path)(error).into()),
     }
-    sync_directory(path).map_err(FileError::of("sync the directory of", path))?;
+    sync_directory(directory_above(path)).map_err(FileError::of("sync the directory of", path))?;
     Ok(ring)
 }
 
@@ -144,31 +152,19 @@ fn is_beginning(start: &Path, path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().starts_with(start.as_os_str().as_encoded_bytes())
 }
 
-fn write_aside(aside: &Path, ring: &KeyRing) -> io::Result<()> {
-    let mut file = private(OpenOptions::new().write(true).create(true).truncate(true)).open(aside)?;
+fn write_aside(aside: &Path, ring: &KeyRing) -> io::Result<File> {
+    let mut file = open_private(OpenOptions::new().write(true).create(true).truncate(true), aside)?;
     for key in ring.keys() {
         file.write_all(key.as_bytes())?;
     }
-    file.sync_all()
+    file.sync_all()?;
+    Ok(file)
 }
 
-/// Gives a file the owner of another one: a rotation by root leaves the key to the user of the server.
-fn keep_owner(of: &Path, file: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt as _, chown};
-        let (wanted, found) = (fs::metadata(of)?, fs::metadata(file)?);
-        if (wanted.uid(), wanted.gid()) != (found.uid(), found.gid()) {
-            chown(file, Some(wanted.uid()), Some(wanted.gid()))?;
-        }
-    }
-    Ok(())
-}
-
-/// The name too must outlast a power cut, before anything is sealed.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
+/// Gives a file the owner and the permissions of the one that it replaces.
+fn keep_owner(of: &Path, file: &File) -> io::Result<()> {
+    hand_over(file, of)?;
+    file.set_permissions(fs::metadata(of)?.permissions())
 }
 
 #[cfg(test)]
@@ -195,27 +191,29 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_rotation_replaces_the_file_at_once_and_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
         let (path, link) = (directory.path().join("secret.key"), directory.path().join("link.key"));
         let ring = create(&path).unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let lock_of_one = lock(&path).unwrap();
-        assert!(matches!(lock(&path), Err(KeyFileError::Rotating(_))));
+        for same in [&path, &link] {
+            assert!(matches!(lock(same), Err(KeyFileError::Rotating(_))));
+        }
         drop(lock_of_one);
         lock(&path).unwrap();
+        assert!(matches!(lock(&directory.path().join("none")), Err(KeyFileError::Missing(_))));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         // As one leaves it that is killed.
         fs::write(directory.path().join("secret.new.1"), "half").unwrap();
         let more = ring.with_first(SecretKey::from_bytes([7; 32])).unwrap();
         replace(&link, &more).unwrap();
         assert_eq!(read(&path).unwrap(), Some(more));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o400, "as it was");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "the key, the link and the lock");
     }
 }

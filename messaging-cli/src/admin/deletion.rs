@@ -12,10 +12,9 @@ use crate::target;
 
 /// What is said of `delete-workspace` below its flags.
 pub(super) const HELP: &str = "What there is can be taken along first, also while the workspace is under deletion:
-  messaging contact list --all --json > contacts.json
-  messaging contact export --id con_… > contact.json
-  messaging suppression list --all --json > suppressions.json
-  messaging message list --all --json > messages.json
+  messaging contact export > contacts.csv
+  messaging suppression export > suppressions.csv
+  messaging message export --format jsonl > messages.jsonl
   messaging template list --all --json > templates.json
 
 `messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove

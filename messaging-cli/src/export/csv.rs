@@ -1,12 +1,21 @@
 //! Items of listings as rows of CSV.
 
+use messaging_core::domain::custom_field::FieldType;
 use serde_json::{Map, Value};
 
 /// What stands between the items of a list, as an import reads it.
 const BETWEEN: &str = ";";
 
-/// The member that holds a contact's attributes, and the column for those without one of their own.
+/// The member that holds a contact's attributes.
 const ATTRIBUTES: &str = "attributes";
+
+/// The columns with what other columns do not keep as it is, as JSON.
+pub(crate) const ATTRIBUTES_AS_JSON: &str = ATTRIBUTES;
+pub(crate) const TAGS_AS_JSON: &str = "tags_json";
+
+/// The member that holds a contact's tags, and where it is.
+const TAGS: &str = "tags";
+const TAGS_PLACE: &str = "/tags";
 
 /// Headers, and where their cells are in an item.
 const CONTACT: &[(&str, &str)] = &[
@@ -16,7 +25,7 @@ const CONTACT: &[(&str, &str)] = &[
     ("phone", "/phone"),
     ("locale", "/locale"),
     ("timezone", "/timezone"),
-    ("tags", "/tags"),
+    ("tags", TAGS_PLACE),
     ("list_ids", "/list_ids"),
     ("consent.marketing_email", "/consent/marketing_email"),
     ("consent.sms", "/consent/sms"),
@@ -60,66 +69,106 @@ const SUPPRESSION: &[(&str, &str)] = &[
     ("created_at", "/created_at"),
 ];
 
-/// The columns that an export of contacts has and an import does not take.
-pub(crate) const ONLY_EXPORTED: &[&str] = &["id", "suppressed_channels", "created_at", "updated_at", ATTRIBUTES];
+/// The columns that an export of contacts has and an import does not take by itself.
+pub(crate) const ONLY_EXPORTED: &[&str] =
+    &["id", "suppressed_channels", "created_at", "updated_at", ATTRIBUTES_AS_JSON];
 
 /// The columns of an export.
 pub(super) struct Columns {
     plain: &'static [(&'static str, &'static str)],
-    /// Custom fields of contacts; other attributes stand in a last column. `None` for what has no attributes.
-    fields: Option<Vec<String>>,
+    /// Custom fields of contacts; what these columns do not keep stands in the last two. `None` for other things.
+    fields: Option<Vec<(String, FieldType)>>,
+    /// Whether cells are kept from being formulas.
+    disarms: bool,
 }
 
 impl Columns {
-    pub(super) const fn of_contacts(fields: Vec<String>) -> Self {
-        Self { plain: CONTACT, fields: Some(fields) }
+    pub(super) const fn of_contacts(fields: Vec<(String, FieldType)>, disarms: bool) -> Self {
+        Self { plain: CONTACT, fields: Some(fields), disarms }
     }
 
-    pub(super) const fn of_messages() -> Self {
-        Self { plain: MESSAGE, fields: None }
+    pub(super) const fn of_messages(disarms: bool) -> Self {
+        Self { plain: MESSAGE, fields: None, disarms }
     }
 
-    pub(super) const fn of_suppressions() -> Self {
-        Self { plain: SUPPRESSION, fields: None }
+    pub(super) const fn of_suppressions(disarms: bool) -> Self {
+        Self { plain: SUPPRESSION, fields: None, disarms }
     }
 
     /// The first line.
     pub(super) fn header(&self) -> String {
         let mut cells: Vec<_> = self.plain.iter().map(|(header, _)| (*header).to_owned()).collect();
         if let Some(fields) = &self.fields {
-            cells.extend(fields.iter().map(|key| format!("{ATTRIBUTES}.{key}")));
-            cells.push(ATTRIBUTES.to_owned());
+            cells.extend(fields.iter().map(|(key, _)| format!("{ATTRIBUTES}.{key}")));
+            cells.extend([TAGS_AS_JSON, ATTRIBUTES_AS_JSON].map(ToOwned::to_owned));
         }
         line(cells)
     }
 
     /// The line of an item.
     pub(super) fn line(&self, item: &Value) -> String {
-        let mut cells: Vec<_> =
-            self.plain.iter().map(|(_, place)| item.pointer(place).map(cell).unwrap_or_default()).collect();
+        let mut cells: Vec<_> = self.plain.iter().map(|(_, place)| self.plain_cell(item, place)).collect();
         if let Some(fields) = &self.fields {
-            cells.extend(fields.iter().map(|key| cell(&item[ATTRIBUTES][key])));
-            cells.push(others(&item[ATTRIBUTES], fields));
+            let attributes = &item[ATTRIBUTES];
+            cells.extend(fields.iter().map(|(key, kind)| {
+                let kept = attributes.get(key).filter(|value| is_kept(value, *kind));
+                kept.map(cell).unwrap_or_default()
+            }));
+            cells.push(if has_kept_tags(item) { String::new() } else { item[TAGS].to_string() });
+            cells.push(others(attributes, fields));
+        }
+        if self.disarms {
+            cells = cells.into_iter().map(disarmed).collect();
         }
         line(cells)
     }
+
+    fn plain_cell(&self, item: &Value, place: &str) -> String {
+        if self.fields.is_some() && place == TAGS_PLACE && !has_kept_tags(item) {
+            return String::new();
+        }
+        item.pointer(place).map(cell).unwrap_or_default()
+    }
 }
 
-/// The attributes without a column, as JSON; nothing where there are none.
-fn others(attributes: &Value, fields: &[String]) -> String {
+/// The attributes that no column keeps as they are, as JSON; nothing where there are none.
+fn others(attributes: &Value, fields: &[(String, FieldType)]) -> String {
+    let is_other =
+        |key: &String, value: &Value| !fields.iter().any(|(known, kind)| known == key && is_kept(value, *kind));
     let members = attributes.as_object().into_iter().flatten();
     let others: Map<_, _> =
-        members.filter(|(key, _)| !fields.contains(key)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        members.filter(|(key, value)| is_other(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect();
     if others.is_empty() { String::new() } else { Value::Object(others).to_string() }
+}
+
+/// Whether an import reads the cell of a value as what it was.
+fn is_kept(value: &Value, kind: FieldType) -> bool {
+    match (kind, value) {
+        (FieldType::String, Value::String(text)) => !text.trim().is_empty(),
+        (FieldType::Date | FieldType::Datetime, Value::String(text)) => !text.is_empty() && text.trim() == text,
+        (FieldType::Number, Value::Number(number)) => number.is_i64() || number.is_f64(),
+        (FieldType::Boolean, Value::Bool(_)) => true,
+        (FieldType::StringArray, Value::Array(items)) => !items.is_empty() && items.iter().all(is_kept_in_list),
+        _ => false,
+    }
+}
+
+/// Whether an import finds an item of a list again in its cell.
+fn is_kept_in_list(item: &Value) -> bool {
+    item.as_str().is_some_and(|text| !text.is_empty() && text.trim() == text && !text.contains([';', '|']))
+}
+
+fn has_kept_tags(item: &Value) -> bool {
+    item[TAGS].as_array().is_none_or(|tags| tags.iter().all(is_kept_in_list))
 }
 
 /// A value as the text of a cell.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => disarmed(text),
+        Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
-            disarmed(&items.iter().map(plain).collect::<Vec<_>>().join(BETWEEN))
+            items.iter().map(plain).collect::<Vec<_>>().join(BETWEEN)
         }
         Value::Object(members) if members.is_empty() => String::new(),
         other => other.to_string(),
@@ -134,13 +183,13 @@ fn plain(value: &Value) -> String {
 }
 
 /// A text with an apostrophe before what a spreadsheet would take for a formula. Numbers, those of phones too, are none.
-fn disarmed(text: &str) -> String {
+fn disarmed(text: String) -> String {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let is_formula = match text.strip_prefix(['+', '-']) {
         Some(rest) => !is_number(rest),
         None => text.starts_with(['=', '@', '\t', '\r']),
     };
-    if is_formula { format!("'{text}") } else { text.to_owned() }
+    if is_formula { format!("'{text}") } else { text }
 }
 
 /// Cells as a line, quoted where they have to be.
@@ -160,16 +209,25 @@ mod tests {
 
     #[test]
     fn a_contact_is_a_row_that_an_import_takes() {
-        let columns = Columns::of_contacts(vec!["plan".to_owned()]);
+        let fields = || vec![("plan".to_owned(), FieldType::String), ("on".to_owned(), FieldType::StringArray)];
+        let columns = Columns::of_contacts(fields(), false);
         let contact = json!({"id": "con_1", "external_id": null, "email": "ann@example.com", "phone": "+14155550123",
             "locale": "en", "timezone": null, "tags": ["vip", "a, b"], "list_ids": [], "created_at": "T1", "updated_at": "T2",
             "consent": {"marketing_email": true, "sms": null}, "suppressed_channels": ["sms"],
-            "attributes": {"plan": "=cmd()", "age": 31, "pets": ["cat"]}});
-        assert!(columns.header().ends_with(",updated_at,attributes.plan,attributes\n"), "{}", columns.header());
+            "attributes": {"plan": "=cmd()", "on": ["a", "b"], "age": 31}});
+        let header = columns.header();
+        assert!(header.ends_with(",updated_at,attributes.plan,attributes.on,tags_json,attributes\n"), "{header}");
         assert_eq!(
             columns.line(&contact),
-            "con_1,,ann@example.com,+14155550123,en,,\"vip;a, b\",,true,,sms,T1,T2,'=cmd(),\"{\"\"age\"\":31,\"\"pets\"\":[\"\"cat\"\"]}\"\n"
+            "con_1,,ann@example.com,+14155550123,en,,\"vip;a, b\",,true,,sms,T1,T2,=cmd(),a;b,,\"{\"\"age\"\":31}\"\n"
         );
+        let disarmed = Columns::of_contacts(fields(), true).line(&contact);
+        assert!(disarmed.contains(",+14155550123,") && disarmed.contains(",'=cmd(),"), "{disarmed}");
+        // What a cell would not keep stands as JSON.
+        let odd = json!({"id": "con_2", "tags": ["a;b"], "attributes": {"plan": "", "on": ["a|b"]}});
+        let line = columns.line(&odd);
+        let expected = r#","[""a;b""]","{""on"":[""a|b""],""plan"":""""}""#;
+        assert!(line.trim_end().ends_with(expected) && !line.contains(",a;b,"), "{line}");
     }
 
     #[test]
@@ -184,7 +242,7 @@ mod tests {
             ("a=b", "a=b"),
             ("", ""),
         ] {
-            assert_eq!(disarmed(text), expected);
+            assert_eq!(disarmed(text.to_owned()), expected);
         }
     }
 

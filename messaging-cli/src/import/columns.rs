@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::guess::Guess;
 use super::rows::{self, Head};
-use crate::export::ONLY_EXPORTED;
+use crate::export::{ATTRIBUTES_AS_JSON, ONLY_EXPORTED, TAGS_AS_JSON};
 use crate::failure::Failure;
 
 /// Which columns without a meaning of their own become attributes.
@@ -39,14 +39,23 @@ pub(super) struct Guessed {
     pub(super) column: String,
     /// The key of the attribute.
     pub(super) attribute: String,
-    /// What its cells are.
+    /// What its cells become: texts, unless a custom field says otherwise.
     #[serde(rename = "type")]
     pub(super) kind: FieldType,
+    /// What all of its cells can be.
+    pub(super) guess: FieldType,
     /// Whether the type is that of a custom field that is there.
     #[serde(skip)]
     is_declared: bool,
     #[serde(skip)]
     index: usize,
+}
+
+/// The columns of a file of `contact export` that hold JSON, by their places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AsJson {
+    pub(super) attributes: usize,
+    pub(super) tags: Option<usize>,
 }
 
 /// The columns of a file.
@@ -59,15 +68,18 @@ pub(super) struct Columns {
     pub(super) left_out: Vec<String>,
     /// The header as it will be read; `None` where that is impossible, of which the API says why.
     pub(super) header: Option<Header>,
+    /// Where a file of `contact export` has attributes and tags as JSON, which the API does not read.
+    pub(super) as_json: Option<AsJson>,
 }
 
 impl Columns {
-    /// Looks at a file. Types are guessed only where it is known what is declared.
+    /// Looks at a file. Types are guessed only where it is known what is declared; with `declares` what is guessed counts.
     pub(super) fn of(
         file: &Path,
         mapping: Mapping,
         wanted: &Wanted,
         declared: Option<&FieldTypes>,
+        declares: bool,
     ) -> Result<Self, Failure> {
         let head = Head::of(file)?;
         let mut columns = Self { mapping, ..Self::default() };
@@ -76,7 +88,7 @@ impl Columns {
         check(wanted, &names)?;
         columns.sort(&header, &names, wanted);
         if let Some(declared) = declared {
-            columns.guess(file, &header, declared)?;
+            columns.guess(file, &header, declared, declares)?;
         }
         columns.header = Header::read(&head.bytes, head.is_whole, &columns.mapping).ok();
         Ok(columns)
@@ -85,10 +97,16 @@ impl Columns {
     /// Says of every column that has no meaning yet what becomes of it.
     fn sort(&mut self, header: &Header, names: &[String], wanted: &Wanted) {
         let is_export = ONLY_EXPORTED.iter().all(|only| names.iter().any(|name| name == only));
+        if is_export && *wanted != Wanted::None {
+            let tags = place_of(TAGS_AS_JSON, names, &self.mapping);
+            let attributes = place_of(ATTRIBUTES_AS_JSON, names, &self.mapping);
+            self.as_json = attributes.map(|attributes| AsJson { attributes, tags });
+        }
+        let as_json = self.as_json.map(|columns| [Some(columns.attributes), columns.tags]).unwrap_or_default();
         let mut keys: Vec<_> = header.columns.iter().filter_map(|column| key_of(&column.target)).collect();
         for (index, name) in names.iter().enumerate() {
             let is_read = header.columns.iter().any(|column| column.index == index);
-            if is_read || self.mapping.get(name) == Some(&None) {
+            if is_read || as_json.contains(&Some(index)) || self.mapping.get(name) == Some(&None) {
                 continue;
             }
             // It says what another column was said to be, or what only an export has.
@@ -109,12 +127,12 @@ impl Columns {
             keys.push(attribute.clone());
             self.mapping.insert(name.clone(), Some(Target::Attribute(attribute.clone())));
             let (column, kind) = (name.clone(), FieldType::String);
-            self.attributes.push(Guessed { column, attribute, kind, is_declared: false, index });
+            self.attributes.push(Guessed { column, attribute, kind, guess: kind, is_declared: false, index });
         }
     }
 
-    /// Finds the types of the attributes: those that are declared, or what all cells of the column can be.
-    fn guess(&mut self, file: &Path, header: &Header, declared: &FieldTypes) -> Result<(), Failure> {
+    /// Finds the types of the attributes: those that are declared or will be, from what all cells of the column can be.
+    fn guess(&mut self, file: &Path, header: &Header, declared: &FieldTypes, declares: bool) -> Result<(), Failure> {
         let mut guesses = vec![Guess::default(); self.attributes.len()];
         rows::each(file, header, |_, record| {
             for (attribute, guess) in self.attributes.iter().zip(&mut guesses) {
@@ -125,7 +143,10 @@ impl Columns {
         for (attribute, guess) in self.attributes.iter_mut().zip(guesses) {
             let known = declared.get(&attribute.attribute);
             attribute.is_declared = known.is_some();
-            attribute.kind = known.copied().unwrap_or_else(|| guess.kind());
+            attribute.guess = known.copied().unwrap_or_else(|| guess.kind());
+            if attribute.is_declared || declares {
+                attribute.kind = attribute.guess;
+            }
         }
         Ok(())
     }
@@ -133,6 +154,11 @@ impl Columns {
     /// The attributes that get their type from a custom field that is not there yet.
     pub(super) fn to_declare(&self) -> impl Iterator<Item = &Guessed> {
         self.attributes.iter().filter(|attribute| !attribute.is_declared && attribute.kind != FieldType::String)
+    }
+
+    /// Columns whose cells could be more than texts if that was declared.
+    pub(super) fn declarable(&self) -> impl Iterator<Item = &Guessed> {
+        self.attributes.iter().filter(|attribute| attribute.kind != attribute.guess)
     }
 
     /// The types that cells are read by.
@@ -158,6 +184,11 @@ fn check(wanted: &Wanted, names: &[String]) -> Result<(), Failure> {
             Err(Failure::usage(format!("--attributes: the file has no column {column:?}; it has {names}")))
         }
     }
+}
+
+/// Where a header stands in a file of `contact export`, unless somebody said what the column is.
+fn place_of(header: &str, names: &[String], mapping: &Mapping) -> Option<usize> {
+    names.iter().position(|name| name == header).filter(|_| !mapping.contains_key(header))
 }
 
 fn key_of(target: &Target) -> Option<String> {
@@ -203,7 +234,7 @@ mod tests {
         let target = |field: &str| Target::try_from(field.to_owned()).unwrap();
         let mapping = mapping.iter().map(|(column, field)| ((*column).to_owned(), field.map(target))).collect();
         let wanted = Wanted::of(wanted.iter().map(|word| (*word).to_owned()).collect());
-        let columns = match Columns::of(file.path(), mapping, &wanted, Some(declared)) {
+        let columns = match Columns::of(file.path(), mapping, &wanted, Some(declared), true) {
             Ok(columns) => columns,
             Err(failure) => return failure.to_string(),
         };
@@ -234,8 +265,10 @@ mod tests {
     #[test]
     fn what_an_export_adds_and_what_is_said_twice_is_no_attribute() {
         let none = FieldTypes::default();
-        let export = "id,email,suppressed_channels,created_at,updated_at,attributes.plan,attributes\n";
-        assert_eq!(sorted(export, &[], &[], &none), "- id, suppressed_channels, created_at, updated_at, attributes");
+        let export = "id,email,suppressed_channels,created_at,updated_at,attributes.plan,attributes,tags_json\n";
+        let told = "- id, suppressed_channels, created_at, updated_at";
+        assert_eq!(sorted(export, &[], &[], &none), told);
+        assert_eq!(sorted(export, &[], &["none"], &none), format!("{told}, attributes, tags_json"));
         assert_eq!(sorted("id,email\n7,a@example.com\n", &[], &[], &none), "id=id:Number - ");
         assert_eq!(sorted("email,Mail\n", &[("Mail", Some("email"))], &[], &none), "- email");
         assert_eq!(

@@ -31,7 +31,8 @@ pub(super) fn show(file: &Path, columns: &Columns, declared: FieldTypes, output:
                 Target::Attribute(key) => types.get(key).map_or_else(|| "string".to_owned(), |kind| name_of(*kind)),
                 _ => String::new(),
             };
-            json!({"column": column.header, "becomes": String::from(column.target.clone()), "type": kind})
+            let guess = columns.declarable().find(|one| one.column == column.header).map(|one| name_of(one.guess));
+            json!({"column": column.header, "becomes": String::from(column.target.clone()), "type": kind, "guess": guess})
         }).collect::<Vec<_>>(),
         "not_imported": columns.left_out,
         "rows": rows,

@@ -41,13 +41,15 @@ fn can_be(text: &str, kind: FieldType) -> bool {
     }
 }
 
-/// A number as people write it; neither a postal code such as `01234` nor a phone number.
+/// A number that is written as it would be shown again; neither a postal code such as `01234` nor a phone number, and no
+/// version such as `1.10`, which as a number would be `1.1`.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "5"));
     let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-    are_digits(whole) && are_digits(fraction) && !has_leading_zero && digits.len() <= MAX_DIGITS
+    let is_shown_otherwise = has_leading_zero || fraction.ends_with('0') || text == "-0";
+    are_digits(whole) && are_digits(fraction) && !is_shown_otherwise && digits.len() <= MAX_DIGITS
 }
 
 #[cfg(test)]
@@ -68,6 +70,10 @@ mod tests {
             (&["2026-01-31T09:15:00Z"], FieldType::Datetime),
             (&["", " "], FieldType::String),
             (&["1.", "2"], FieldType::String),
+            (&["1.9", "1.10"], FieldType::String),
+            (&["1.0"], FieldType::String),
+            (&["-0"], FieldType::String),
+            (&["0", "10", "-0.5"], FieldType::Number),
         ] {
             let mut guess = Guess::default();
             for cell in cells {

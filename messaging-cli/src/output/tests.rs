@@ -328,3 +328,10 @@ fn a_dialog_is_lines() {
     attempt 1  2026-01-31T09:15:00.000Z  deferred
     ");
 }
+
+#[test]
+fn what_is_exported_does_not_steer_a_terminal() {
+    assert_eq!(shown(b"id,name\n1,\x1b]0;title\x07\x9b31m\n"), "id,name\n1,\u{FFFD}]0;title\u{FFFD}\u{FFFD}31m\n");
+    assert_eq!(shown("1,\u{9b}31m, Ü\r\n".as_bytes()), "1,\u{FFFD}31m, Ü\n");
+    assert_eq!(shown(b""), "");
+}

@@ -31,7 +31,7 @@ impl Server {
             client = client.token(token).map_err(|error| failed(url, &error))?;
         }
         let workspace = workspace.map(|id| header("--workspace", id)).transpose()?;
-        Ok(Self { client, url: url.to_owned(), workspace })
+        Ok(Self { client, url: shown(url), workspace })
     }
 
     /// Carries out a request that is written down.
@@ -88,7 +88,7 @@ pub(super) async fn upload(
     match Client::upload(url, content_type, file, length, sent).await {
         Ok(success) => Ok(accepted(success)),
         Err(ClientError::Refused(refusal)) => Ok(refused(*refusal)),
-        Err(error) => Err(failed(url, &error)),
+        Err(error) => Err(not_uploaded(url, &error)),
     }
 }
 
@@ -114,13 +114,38 @@ fn refused(refusal: Refusal) -> Reply {
 }
 
 fn failed(url: &str, error: &ClientError) -> Failure {
-    let text = Chain(error).to_string();
+    let (url, text) = (&*shown(url), Chain(error).to_string());
     match error {
         ClientError::Unreachable(_) => Failure::Unreachable(format!("{text}; {}", cure(url, &text))),
         error if error.is_unreachable() => Failure::Unreachable(format!("{url}: {text}")),
         ClientError::Url => Failure::Usage(format!("{url}: {text}")),
         _ => Failure::Usage(text),
     }
+}
+
+/// Why a file was not sent. Whoever knows the link may send one, so of it only scheme and host are shown.
+fn not_uploaded(link: &str, error: &ClientError) -> Failure {
+    let (shown, text) = (shown(link), Chain(error).to_string());
+    let host_at = shown.find("://").map_or(0, |at| at + "://".len());
+    let end = shown[host_at..].find('/').map_or(shown.len(), |at| host_at + at);
+    let text = format!(
+        "the file was not sent to {}: {text}; the server names this address for files: its `public_url`, or the bucket \
+         of `blobs`, has to be reached from here",
+        &shown[..end]
+    );
+    match error {
+        error if error.is_unreachable() => Failure::Unreachable(text),
+        _ => Failure::Usage(text),
+    }
+}
+
+/// A URL without what may be a secret: name and password of a user, and the query.
+fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}{host}{path}")
 }
 
 /// What to do about a server that is not reached.
@@ -138,4 +163,29 @@ fn cure(url: &str, why: &str) -> String {
 
 fn header(flag: &str, text: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::try_from(text).map_err(|_| Failure::usage(format!("{flag} has characters that cannot be")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_no_secrets_of_urls() {
+        for (url, expected) in [
+            ("https://ann:pass@mail.example.com:8443/v1", "https://mail.example.com:8443/v1"),
+            ("http://a@b@mail.example.com", "http://mail.example.com"),
+            ("ann:pass@mail.example.com/v1?token=s3cret#x", "mail.example.com/v1"),
+            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+        let link = "https://ann:pass@files.example.com/uploads/s3cret?signature=s3cret";
+        for error in [ClientError::TimedOut, ClientError::Url, ClientError::Unreachable("refused".into())] {
+            let text = not_uploaded(link, &error).to_string();
+            assert!(text.contains("https://files.example.com: ") && text.contains("public_url"), "{text}");
+            assert!(!text.contains("s3cret") && !text.contains("pass"), "{text}");
+            assert!(!failed(link, &error).to_string().contains("pass"));
+        }
+    }
 }

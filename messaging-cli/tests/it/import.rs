@@ -90,6 +90,9 @@ fn columns_that_nobody_named_become_attributes_and_none_is_lost_silently() {
     let import = |more: &[&str]| server.command(&[&["contact", "import", &file], more].concat());
 
     let dry = import(&["--dry-run", "--json"]).expect(0).json();
+    assert_eq!(dry["rows"][0]["contact"]["attributes"]["Age"], "31");
+    assert_eq!((&dry["columns"][2]["type"], &dry["columns"][2]["guess"]), (&json!("string"), &json!("number")));
+    let dry = import(&["--dry-run", "--declare-fields", "--json"]).expect(0).json();
     assert_eq!(dry["rows"][0]["row"], 2);
     let expected = json!({"Age": 31, "Notes": "likes tea", "first_name": "Ann", "member_since": "2025-01-31"});
     assert_eq!(dry["rows"][0]["contact"]["attributes"], expected);
@@ -101,17 +104,32 @@ fn columns_that_nobody_named_become_attributes_and_none_is_lost_silently() {
 
     let chosen = import(&["--attributes", "Age,Notes"]).expect(0);
     assert_eq!(chosen.stdout, "2 created, 0 updated, 0 refused; not imported: First name, Member since\n");
-    assert!(chosen.stderr.contains("column Age: attribute Age (number)"), "{chosen:?}");
+    assert!(chosen.stderr.contains("column Age: attribute Age (string)"), "{chosen:?}");
+    assert!(chosen.stderr.contains("--declare-fields would make these custom fields: Age number"), "{chosen:?}");
     import(&["--attributes", "Nonsense"]).expect(2);
     let none = import(&["--attributes", "none", "--json"]).expect(0).json();
     assert_eq!(none["not_imported"], json!(["First name", "Age", "Member since", "Notes"]));
 
-    let all = import(&["--json"]).expect(0).json();
+    // Nothing is declared for the workspace unless that is asked for, and for no import that is refused.
+    let fields = || server.command(&["custom-field", "list", "--format", "{{ key }} {{ type }}"]).expect(0).stdout;
+    import(&["--declare-fields", "--map", "Notes=nonsense"]).expect(1);
+    assert_eq!(fields(), "");
+    let all = import(&["--declare-fields", "--json"]).expect(0).json();
     assert_eq!((&all["not_imported"], all["attributes"].as_array().map(Vec::len)), (&json!([]), Some(4)));
     let ann = server.command(&["contact", "list", "--email", "ann@example.com", "--json"]).expect(0).json();
     assert_eq!(ann["data"][0]["attributes"], expected);
-    let fields = server.command(&["custom-field", "list", "--format", "{{ key }} {{ type }}"]).expect(0).stdout;
+    let fields = fields();
     let mut fields: Vec<_> = fields.lines().collect();
     fields.sort_unstable();
     assert_eq!(fields, ["Age number", "member_since date"]);
+}
+
+#[test]
+fn a_long_header_is_a_label_in_part() {
+    let (data, files) = (directory(), directory());
+    let server = Server::dev(data.path());
+    let file = file(&files, &format!("email,{}\nann@example.com,7\n", "x".repeat(300)));
+    server.command(&["contact", "import", &file, "--declare-fields"]).expect(0);
+    let fields = server.command(&["custom-field", "list", "--json"]).expect(0).json();
+    assert_eq!(fields["data"][0]["label"], "x".repeat(200));
 }

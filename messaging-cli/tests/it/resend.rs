@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Ran, Server, directory};
+use crate::support::{Ran, Server, directory, wait_for};
 
 struct Shop {
     _directory: tempfile::TempDir,
@@ -53,10 +53,46 @@ fn what_failed_is_sent_again_once_as_a_new_message() {
         (&shown["subject"], &shown["tags"][0], &shown["to"]),
         (&Value::from("Order 17"), &Value::from("order"), &Value::from("softbounce@simulator.invalid"),)
     );
-    // The same once more sends nothing twice.
-    let repeated = shop.run(&["message", "resend", &bounced, "--quiet"]).expect(0);
-    assert_eq!(repeated.stdout.trim(), new);
-    assert!(repeated.stderr.contains("1 had been sent again before"), "{repeated:?}");
+    // The same once more sends nothing twice: the copy is what is left to send, once it has ended.
+    shop.run(&["message", "watch", "--until-final", &new]);
+    let repeated = shop.run(&[&line[..], &["--json"]].concat()).expect(0);
+    let rows = repeated.json()["data"].as_array().unwrap().clone();
+    assert_eq!((&rows[0]["resend_of"], &rows[0]["status"]), (&Value::from(bounced.as_str()), &Value::from("skipped")));
+    assert_eq!((&rows[1]["resend_of"], &rows[1]["status"]), (&Value::from(new.as_str()), &Value::from("queued")));
+    assert!(repeated.stderr.contains("1 skipped"), "{repeated:?}");
+    // Named by its id it is refused, unless that is insisted upon.
+    let refused = shop.run(&["message", "resend", &bounced]).expect(1);
+    assert!(refused.stderr.contains(&new) && refused.stderr.contains("--again"), "{refused:?}");
+    let insisted = shop.run(&["message", "resend", &bounced, "--again", "--quiet"]).expect(0).stdout;
+    assert_ne!(insisted.trim(), new);
+    assert_eq!(shop.get(insisted.trim())["metadata"]["resend_of"], bounced.as_str());
+    shop.run(&[&line[..], &["--again"]].concat()).expect(2);
+}
+
+#[test]
+fn a_chain_of_fallbacks_that_arrived_is_not_sent_again() {
+    let shop = Shop::open();
+    let chain = |to: &str| {
+        let fallback = format!(r#"[{{"channel":"email","to":"{to}","text":"Thanks"}}]"#);
+        shop.send(&["--to", "softbounce@simulator.invalid", "--fallback", &fallback])
+    };
+    let ended = |first: &str| {
+        wait_for(|| {
+            let all = shop.run(&["message", "list", "--json"]).expect(0).json();
+            let of_first = |row: &&Value| row["fallback_of"] == first;
+            let row = all["data"].as_array().unwrap().iter().find(of_first)?.clone();
+            let is_final = !matches!(row["status"].as_str().unwrap(), "queued" | "sending" | "deferred");
+            is_final.then(|| row["message_id"].as_str().unwrap().to_owned())
+        })
+    };
+    let (arrived, lost) = (chain("ann@example.com"), chain("bounce@simulator.invalid"));
+    let (_, lost_fallback) = (ended(&arrived), ended(&lost));
+    let ran = shop.run(&["message", "resend", "--status", "failed,bounced", "--since", "1h", "--json"]).expect(1);
+    let answer = ran.json();
+    let row = |id: &str| answer["data"].as_array().unwrap().iter().find(|row| row["resend_of"] == id).unwrap().clone();
+    assert_eq!((&row(&arrived)["status"], &row(&lost)["status"]), (&Value::from("skipped"), &Value::from("queued")));
+    assert_eq!(row(&lost_fallback)["status"], "refused");
+    assert!(row(&lost_fallback)["reason"].as_str().unwrap().contains(&lost), "{answer}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The real program and the key of its database.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::path::{Path, PathBuf};
 
 use crate::support::{Server, directory, run};
 
@@ -83,4 +84,39 @@ fn the_key_is_rotated_to_one_that_is_given_or_made() {
     assert!(refused(data.path(), &[]).contains("does not fit the database"));
     fs::write(&key, &ring[..32]).unwrap();
     assert_eq!(Server::start("serve", data.path(), &[]).stop(), Some(0));
+}
+
+/// A directory and everything in it.
+fn everything(directory: &Path) -> Vec<PathBuf> {
+    let mut found = vec![directory.to_owned()];
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(everything(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[test]
+fn commands_of_root_leave_nothing_that_the_server_cannot_use() {
+    const OWNER: u32 = 12345;
+    let (data, files) = (directory(), directory());
+    assert_eq!(Server::dev(data.path()).stop(), Some(0));
+    for path in everything(data.path()) {
+        if chown(&path, Some(OWNER), Some(OWNER)).is_err() {
+            eprintln!("skipped: only root can give files away");
+            return;
+        }
+    }
+    let path = data.path().to_str().unwrap();
+    let (contacts, attached) = (files.path().join("contacts.csv"), files.path().join("large.bin"));
+    fs::write(&contacts, "email\nann@example.com\n").unwrap();
+    fs::write(&attached, vec![b'x'; 1 << 20]).unwrap();
+    run(["admin", "rotate-secret-key", "--data", path]).expect(0);
+    run(["contact", "import", contacts.to_str().unwrap(), "--data", path]).expect(0);
+    let send = ["message", "send", "--to", "ann@example.com", "--subject", "Hi", "--text", "Hi", "--data", path];
+    run(send.iter().chain(&["--attach", attached.to_str().unwrap()])).expect(0);
+    for path in everything(data.path()) {
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.uid(), found.gid()), (OWNER, OWNER), "{}", path.display());
+    }
 }

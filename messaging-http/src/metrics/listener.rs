@@ -1,11 +1,12 @@
 //! `GET /metrics`, on an address of its own so that it is never public by accident; `GET /health` as well, for nodes
 //! that answer nothing else.
 
+mod scraper;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use messaging_transport::listen;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 
+use self::scraper::{Scraper, Watched};
 use crate::pipeline::Pipeline;
 
 /// Scrapers that the kernel keeps for us until they are taken.
@@ -29,27 +30,20 @@ const BACKLOG: u32 = 128;
 /// Connections at a time. Whoever comes when all are taken gets the place of the one that has waited for longest.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How long the head of a request may take, and a scraper may be quiet between two.
+/// How long the head of a request may take, a scraper may be quiet between two, and a page is written before the
+/// connection may be taken away for another.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Open connections, the oldest first.
 type Open = VecDeque<Arc<Scraper>>;
 
-/// A connection.
-#[derive(Debug, Default)]
-struct Scraper {
-    /// Whether a page is being made for it.
-    is_answered: AtomicBool,
-    leave: Notify,
-}
-
-/// Takes the oldest connection away that nothing is being made for.
+/// Takes the oldest connection away that nothing is being made or written for.
 fn make_room(open: &mut Open) {
     if open.len() >= MAX_CONNECTIONS
-        && let Some(at) = open.iter().position(|scraper| !scraper.is_answered.load(Ordering::Relaxed))
+        && let Some(at) = open.iter().position(|scraper| !scraper.is_busy(PATIENCE))
         && let Some(scraper) = open.remove(at)
     {
-        scraper.leave.notify_one();
+        scraper.dismiss();
     }
 }
 
@@ -84,7 +78,7 @@ impl MetricsListener {
                 let mut open = lock(&open);
                 make_room(&mut open);
                 if open.len() >= MAX_CONNECTIONS {
-                    // Pages are being made for all of them, which takes milliseconds.
+                    // Pages are being made or written for all of them, which takes milliseconds.
                     continue;
                 }
                 open.push_back(Arc::clone(&scraper));
@@ -93,19 +87,20 @@ impl MetricsListener {
             let service = service_fn(move |request| {
                 let (pipeline, answered) = (Arc::clone(&pipeline), Arc::clone(&answered));
                 async move {
-                    answered.is_answered.store(true, Ordering::Relaxed);
+                    answered.begin();
                     let answer = answer(pipeline, request).await;
-                    answered.is_answered.store(false, Ordering::Relaxed);
+                    answered.write();
                     answer
                 }
             });
-            let connection = builder.serve_connection(TokioIo::new(socket), service);
+            let connection =
+                builder.serve_connection(TokioIo::new(Watched::new(socket, Arc::clone(&scraper))), service);
             let open = Arc::clone(&open);
             tokio::spawn(async move {
                 tokio::select! {
                     // A scraper that breaks off is no concern of ours.
                     _ = connection => {}
-                    () = scraper.leave.notified() => {}
+                    () = scraper.dismissed() => {}
                 }
                 lock(&open).retain(|other| !Arc::ptr_eq(other, &scraper));
             });
@@ -139,4 +134,21 @@ async fn answer(pipeline: Arc<Pipeline>, request: Request<Incoming>) -> Result<R
         response.headers_mut().insert(CONTENT_TYPE, text);
     }
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_connection_without_work_makes_room() {
+        let mut open: Open = (0..MAX_CONNECTIONS).map(|_| Arc::default()).collect();
+        open[0].begin();
+        open[1].begin();
+        open[1].write();
+        let third = Arc::clone(&open[2]);
+        make_room(&mut open);
+        assert_eq!(open.len(), MAX_CONNECTIONS - 1);
+        assert!(!open.iter().any(|scraper| Arc::ptr_eq(scraper, &third)));
+    }
 }

@@ -4,9 +4,10 @@
 //! So nobody takes what a killed server left for the settings of one that runs.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,10 @@ use super::{Database, Settings, SettingsArgs};
 
 /// The file, in the data directory.
 pub(crate) const FILE: &str = "settings.json";
+
+/// How long a server waits for commands that look at the file at the same moment, and how often it tries.
+const PATIENCE: Duration = Duration::from_secs(1);
+const TRY_EVERY: Duration = Duration::from_millis(5);
 
 /// What stands in the file.
 #[derive(Serialize, Deserialize)]
@@ -43,12 +48,7 @@ impl InForce {
     /// Tells others the settings. `None` where another server in the same directory does.
     pub(crate) fn tell(settings: &Settings) -> io::Result<Option<Self>> {
         let path = settings.data.join(FILE);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        let Some(mut file) = locked(&path)? else { return Ok(None) };
         let mut given = settings.given.clone().with_absolute_paths();
         let hides_database = given.database.as_ref().is_some_and(|text| hides(&settings.database, text));
         if hides_database {
@@ -58,6 +58,32 @@ impl InForce {
         file.set_len(0)?;
         file.write_all(format!("{text}\n").as_bytes())?;
         Ok(Some(Self { path, _locked: file }))
+    }
+}
+
+/// The file, locked; `None` where another server has it. Commands that look whether one does are waited for.
+fn locked(path: &Path) -> io::Result<Option<File>> {
+    let began = Instant::now();
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match file.try_lock() {
+            // Whoever locked what another server has removed meanwhile has locked nothing.
+            Ok(()) if is_at(&file, path)? => return Ok(Some(file)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return Ok(None),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(TRY_EVERY),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Whether an open file is the one at a path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -75,12 +101,13 @@ fn hides(database: &Database, named: &str) -> bool {
 
 /// The settings of the server that runs on a data directory; `None` when none does.
 pub fn running(data: &Path) -> Option<Running> {
-    let path = data.join(FILE);
-    let file = File::open(&path).ok()?;
+    let mut file = File::open(data.join(FILE)).ok()?;
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return None;
     }
-    let Written { settings, hides_database } = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    let Written { settings, hides_database } = serde_json::from_str(&text).ok()?;
     Some(Running { settings, hides_database })
 }
 
@@ -109,6 +136,34 @@ mod tests {
         // What a killed server left.
         fs::write(data.join(FILE), "{\"settings\":{},\"hides_database\":false}").unwrap();
         assert!(running(data).is_none());
+    }
+
+    #[test]
+    fn a_command_that_looks_at_the_file_does_not_keep_a_server_from_writing_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let given = settings(directory.path(), "");
+        let looking = File::create(directory.path().join(FILE)).unwrap();
+        looking.lock_shared().unwrap();
+        let told = std::thread::scope(|scope| {
+            let server = scope.spawn(|| InForce::tell(&given));
+            // It has begun to wait, or has not looked yet: both end well.
+            std::thread::yield_now();
+            drop(looking);
+            server.join().unwrap()
+        });
+        assert!(told.unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_removed_is_not_the_one_at_its_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let file = File::create(&path).unwrap();
+        assert!(is_at(&file, &path).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path).unwrap());
+        fs::write(&path, "").unwrap();
+        assert!(!is_at(&file, &path).unwrap());
     }
 
     #[cfg(feature = "postgres")]

@@ -35,7 +35,10 @@ pub enum RotationError {
     InUse(PathBuf),
     /// The key file holds as many keys as it may.
     #[error(
-        "{} holds {} keys already, and no more are possible: remove the last of them, with which no mail was sent for years",
+        "{} holds {} keys already, and no more are possible: copy the file to a safe place and cut its last 32 bytes off, \
+         the oldest key. Links, pixels and return addresses in mail of the time of that key no longer work then, addresses \
+         that providers call since that time have to be entered again, and erasing a person no longer finds messages of that \
+         time that copied them",
         .0.display(), KeyRing::MAX_KEYS
     )]
     Full(PathBuf),

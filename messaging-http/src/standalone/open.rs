@@ -1,7 +1,7 @@
 //! The application on the database that the settings name, without a server.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 #[cfg(feature = "postgres")]
 use std::time::Instant;
@@ -75,13 +75,27 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
 
 /// Takes the keys that a rotation puts into the key file, or that somebody copies there from another node.
 fn follow_key_file(app: &App, file: PathBuf) {
-    app.follow_secret_keys(LOOK_FOR_KEYS_EVERY, move || match key_file::read(&file) {
-        Ok(ring) => ring,
-        Err(error) => {
-            tracing::warn!(error = %Chain(&error), "the secret key cannot be read again");
-            None
-        }
+    let told = Mutex::new(None);
+    app.follow_secret_keys(LOOK_FOR_KEYS_EVERY, move || {
+        let (ring, fault) = match key_file::read(&file) {
+            Ok(ring) => (ring, None),
+            Err(error) => (None, Some(Chain(&error).to_string())),
+        };
+        tell_change(&mut told.lock().unwrap_or_else(PoisonError::into_inner), fault);
+        ring
     });
+}
+
+/// Says that the key file cannot be read, or can again: once, however often it is looked at.
+fn tell_change(told: &mut Option<String>, fault: Option<String>) {
+    if *told == fault {
+        return;
+    }
+    match &fault {
+        Some(error) => tracing::warn!(error, "the secret key cannot be read again"),
+        None => tracing::info!("the secret key can be read again"),
+    }
+    *told = fault;
 }
 
 /// What is there to look at.

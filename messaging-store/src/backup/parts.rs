@@ -49,7 +49,7 @@ pub enum BackupError {
 
 /// Opens a file that must not be there yet, readable by its owner alone.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
-    crate::files::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)
+    crate::files::open_private(OpenOptions::new().read(true).write(true).create_new(true), path)
 }
 
 /// Removes a directory with everything in it; no error when it is gone already.

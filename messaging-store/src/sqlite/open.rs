@@ -25,7 +25,7 @@ use super::write_connection::WriteConnection;
 use super::writer::Writer;
 use super::{DueTables, SqliteStore, Stop};
 use crate::backup::pinned;
-use crate::files::{beside, database_directory, make_directory, private};
+use crate::files::{beside, database_directory, make_directory, open_private};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
@@ -163,8 +163,7 @@ fn make_files(path: &Path) -> Result<(), OpenError> {
         make_directory(directory).map_err(failed("make the directory of the database"))?;
     }
     if !path.exists() {
-        private(OpenOptions::new().write(true).create(true).truncate(false))
-            .open(path)
+        open_private(OpenOptions::new().write(true).create(true).truncate(false), path)
             .map_err(failed("make the database file"))?;
     }
     Ok(())
@@ -177,8 +176,7 @@ fn lock(database: &Path) -> Result<Option<File>, OpenError> {
     path.push(".lock");
     let path = PathBuf::from(path);
     loop {
-        let file = private(OpenOptions::new().write(true).create(true).truncate(false))
-            .open(&path)
+        let file = open_private(OpenOptions::new().write(true).create(true).truncate(false), &path)
             .map_err(failed("open the lock file"))?;
         match file.try_lock() {
             // Whoever locked a file that was removed meanwhile has locked nothing.

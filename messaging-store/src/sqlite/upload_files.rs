@@ -12,7 +12,7 @@ use bytes::Bytes;
 use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
 use messaging_core::ports::uploads::UploadFile;
 
-use crate::files::{UNFINISHED, make_directory_durably, names, private, remove_file, sync_directory};
+use crate::files::{UNFINISHED, make_directory_durably, names, open_private, remove_file, sync_directory};
 
 /// The directory of the files.
 #[derive(Debug, Clone)]
@@ -36,12 +36,14 @@ impl UploadFiles {
     }
 
     pub(super) fn append(&self, file: UploadFile, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        if at == 0 {
+        let (mut options, path) = (OpenOptions::new(), self.unfinished(file));
+        options.write(true);
+        let mut open = if at == 0 {
             make_directory_durably(&self.root)?;
-            private(options.create(true).truncate(true));
-        }
-        let mut open = options.write(true).open(self.unfinished(file))?;
+            open_private(options.create(true).truncate(true), &path)?
+        } else {
+            options.open(&path)?
+        };
         open.seek(SeekFrom::Start(at))?;
         open.write_all(bytes)
     }

@@ -1,0 +1,123 @@
+//! What a file of `contact export` has as JSON because an import does not read it: attributes that are no custom fields, and
+//! tags with separators in them.
+//!
+//! They are sent after the import has ended, with the identifiers of their rows. Rows that were refused are left out.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use csv::ByteRecord;
+use messaging_core::domain::import::columns::{Header, Target as Field};
+use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::contacts::BulkUpsertContacts;
+use serde_json::{Map, Value, json};
+
+use super::columns::AsJson;
+use super::{accepted, rows};
+use crate::failure::Failure;
+use crate::listing::patiently;
+use crate::output;
+use crate::request::Request;
+use crate::target::Target;
+
+/// Contacts of a request, and about how many bytes it may have.
+const MAX_CONTACTS: usize = 500;
+const MAX_BYTES: usize = 1 << 20;
+
+/// Rows that are named of those that were not taken.
+const NAMED: u64 = 10;
+
+/// The rows of a file.
+pub(super) struct Rows<'a> {
+    pub(super) file: &'a Path,
+    pub(super) header: &'a Header,
+    pub(super) places: AsJson,
+    /// What the import was asked for.
+    pub(super) announcement: &'a Value,
+    /// The numbers of those that the import refused.
+    pub(super) refused: HashSet<u64>,
+}
+
+impl Rows<'_> {
+    /// Sends them; answers of how many rows something was not taken.
+    pub(super) async fn apply(&self, target: &Target) -> Result<u64, Failure> {
+        let mut parts: Vec<Vec<(u64, Value)>> = vec![Vec::new()];
+        let (mut bytes, mut faulty) = (0, 0);
+        let mut not_taken = |row: u64, why: &str| {
+            faulty += 1;
+            if faulty <= NAMED {
+                output::note(&format!("row {row}, attributes and tags: {}", output::plain_text(why)));
+            }
+        };
+        rows::each(self.file, self.header, |number, record| {
+            if self.refused.contains(&number) {
+                return true;
+            }
+            match self.contact(record) {
+                Ok(None) => {}
+                Ok(Some(contact)) => {
+                    let size = contact.to_string().len();
+                    bytes += size;
+                    if bytes > MAX_BYTES || parts.last().is_some_and(|part| part.len() >= MAX_CONTACTS) {
+                        parts.push(Vec::new());
+                        bytes = size;
+                    }
+                    if let Some(part) = parts.last_mut() {
+                        part.push((number, contact));
+                    }
+                }
+                Err(why) => not_taken(number, why),
+            }
+            true
+        })?;
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let (numbers, contacts): (Vec<_>, Vec<_>) = part.into_iter().unzip();
+            let request = Request::new(Endpoint::row::<BulkUpsertContacts>());
+            let body = json!({"contacts": contacts}).to_string().into();
+            let answer = accepted(patiently(target, &Request { body, ..request }).await?)?;
+            let results = answer["results"].as_array().into_iter().flatten().zip(numbers);
+            for (result, number) in results.filter(|(result, _)| result["status"] == "error") {
+                not_taken(number, result["error"]["message"].as_str().unwrap_or_default());
+            }
+        }
+        Ok(faulty)
+    }
+
+    /// What is sent about the contact of a row; `None` where the row has nothing as JSON.
+    fn contact(&self, record: &ByteRecord) -> Result<Option<Value>, &'static str> {
+        let cell = |index: usize| String::from_utf8_lossy(record.get(index).unwrap_or_default()).trim().to_owned();
+        let (attributes, tags) = (cell(self.places.attributes), self.places.tags.map(cell).unwrap_or_default());
+        let mut contact = Map::new();
+        for (member, text) in [("attributes", attributes), ("tags", tags)] {
+            match serde_json::from_str::<Value>(&text) {
+                _ if text.is_empty() => {}
+                Ok(value) if value.is_object() || member == "tags" => {
+                    contact.insert(member.to_owned(), value);
+                }
+                _ => return Err("this is not the JSON that an export writes"),
+            }
+        }
+        if contact.is_empty() {
+            return Ok(None);
+        }
+        let nothing_said = contact.len();
+        for column in &self.header.columns {
+            let (name, value) = (String::from(column.target.clone()), cell(column.index));
+            let is_identifier = matches!(column.target, Field::Email | Field::Phone | Field::ExternalId);
+            if is_identifier && self.is_looked_for_by(&name) && !value.is_empty() && !contact.contains_key(&name) {
+                contact.insert(name, value.into());
+            }
+        }
+        let is_somebody = contact.len() > nothing_said;
+        if is_somebody {
+            Ok(Some(contact.into()))
+        } else {
+            Err("nothing that contacts are looked for by is in the row")
+        }
+    }
+
+    /// Whether contacts are looked for by an identifier.
+    fn is_looked_for_by(&self, name: &str) -> bool {
+        self.announcement["dedup_keys"].as_array().is_none_or(|keys| keys.iter().any(|key| key == name))
+    }
+}
