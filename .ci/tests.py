@@ -93,8 +93,8 @@ def jobs(programs):
 
 def libraries():
     """Where programs that are loaded by the compiler, as macros are, find its libraries."""
-    asked = subprocess.run(["rustc", "--print", "sysroot"], stdout=subprocess.PIPE, text=True, check=True)
-    return str(pathlib.Path(asked.stdout.strip()) / "lib")
+    asked = subprocess.run(["rustc", "--print", "target-libdir"], stdout=subprocess.PIPE, text=True, check=True)
+    return asked.stdout.strip()
 
 
 def environment_of(folder, more):

@@ -31,11 +31,11 @@ pub(super) struct Line(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     /// When the last answer came.
-    heard_at: Option<Instant>,
+    heard: Option<Instant>,
     /// When an answer was given up.
-    silent_at: Option<Instant>,
+    silent: Option<Instant>,
     /// When something was not done last because there was no connection, or it was lost.
-    lost_at: Option<Instant>,
+    lost: Option<Instant>,
 }
 
 impl Line {
@@ -68,7 +68,7 @@ impl Line {
         async move {
             let outcome = answered.await.ok_or(Fault::NoAnswer)?;
             if outcome.as_ref().err().is_some_and(Fault::is_of_connection) {
-                self.known().lost_at = Some(Instant::now());
+                self.known().lost = Some(Instant::now());
             }
             outcome
         }
@@ -106,32 +106,32 @@ impl Line {
 
     /// An answer has come.
     pub(super) fn heard(&self) {
-        self.known().heard_at = Some(Instant::now());
+        self.known().heard = Some(Instant::now());
     }
 
     /// What was asked at a moment was not answered. If nothing else was answered since, no connection of before is of use.
     pub(super) fn unanswered(&self, since: Instant) {
         let is_silent = self.heard_since(since).is_none();
         let mut known = self.known();
-        known.lost_at = Some(Instant::now());
+        known.lost = Some(Instant::now());
         if is_silent {
-            known.silent_at = known.lost_at;
+            known.silent = known.lost;
         }
     }
 
     /// Whether the connection to the database was lost a moment ago.
     pub(super) fn was_lost_lately(&self) -> bool {
-        self.known().lost_at.is_some_and(|lost_at| lost_at.elapsed() < LATELY)
+        self.known().lost.is_some_and(|lost_at| lost_at.elapsed() < LATELY)
     }
 
     /// Whether a connection may be used that was taken last at a moment.
     pub(super) fn may_use(&self, taken_at: std::time::Instant) -> bool {
-        self.known().silent_at.is_none_or(|silent_at| Instant::from_std(taken_at) > silent_at)
+        self.known().silent.is_none_or(|silent_at| Instant::from_std(taken_at) > silent_at)
     }
 
     /// When the last answer came, if that was after a moment.
     fn heard_since(&self, moment: Instant) -> Option<Instant> {
-        self.known().heard_at.filter(|heard_at| *heard_at > moment)
+        self.known().heard.filter(|heard_at| *heard_at > moment)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
