@@ -91,9 +91,10 @@ fn tell_change(told: &mut Option<String>, fault: Option<String>) {
     if *told == fault {
         return;
     }
-    match &fault {
-        Some(error) => tracing::warn!(error, "the secret key cannot be read again"),
-        None => tracing::info!("the secret key can be read again"),
+    if let Some(error) = &fault {
+        tracing::warn!(error, "the secret key cannot be read again");
+    } else {
+        tracing::info!("the secret key can be read again");
     }
     *told = fault;
 }
