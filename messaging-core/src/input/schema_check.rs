@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use crate::violation::{FieldCode, NO_MEMBER, Violations};
 
 use self::rules::{
-    allowed_values, as_integer, format_fits, holds_nul, id_prefix, is_data, is_missing, pattern_fits, representable,
-    type_fits, type_name,
+    MAX_DEPTH, allowed_values, as_integer, format_fits, holds_nul, id_prefix, is_data, is_missing, pattern_fits,
+    representable, type_fits, type_name,
 };
 use self::spot::Spot;
 
@@ -51,9 +51,6 @@ pub(super) enum Place {
 
 /// Faults that are noted, of which one for each place is reported.
 const MAX_NOTED: usize = 1000;
-
-/// Nesting beyond this is refused by the JSON parser already.
-const MAX_DEPTH: usize = 128;
 
 /// One walk.
 pub(super) struct SchemaCheck<'a> {

@@ -6,11 +6,13 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use super::MAX_DEPTH;
 use crate::domain::address::EmailAddress;
 use crate::domain::ip_block::IpBlock;
 use crate::domain::user_email::UserEmail;
 use crate::time::Timestamp;
+
+/// Nesting beyond this is refused by the JSON parser already.
+pub(super) const MAX_DEPTH: usize = 128;
 
 /// Patterns of schemas, compiled once. They are those of our own types, so that these are few.
 static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
