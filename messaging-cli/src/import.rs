@@ -4,6 +4,7 @@
 //! two bars on standard error show how far it has come. Refused rows are no failure of the command: they
 //! are counted, the first are shown, and `--errors` writes them all to a file.
 
+mod answer;
 mod as_json;
 mod columns;
 mod dry_run;
@@ -28,6 +29,7 @@ use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};
 use ring::digest;
 use serde_json::{Map, Value, json};
 
+use self::answer::accepted;
 use self::columns::{Columns, Wanted, name_of};
 use crate::arguments;
 use crate::command::operation;
@@ -35,7 +37,6 @@ use crate::failure::Failure;
 use crate::listing::{Pages, patiently};
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
-use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 
@@ -297,14 +298,6 @@ fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
         announcement["dedup_keys"] = keys.cloned().collect();
     }
     Ok(announcement)
-}
-
-/// The document of an answer; a refusal ends the command.
-fn accepted(reply: Reply) -> Result<Value, Failure> {
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    serde_json::from_slice(&reply.body).map_err(|_| Failure::Unreachable("the answer is not understood".to_owned()))
 }
 
 /// Waits until the file is read, and answers what the import is then.

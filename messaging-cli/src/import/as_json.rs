@@ -12,8 +12,9 @@ use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::contacts::BulkUpsertContacts;
 use serde_json::{Map, Value, json};
 
+use super::answer::accepted;
 use super::columns::AsJson;
-use super::{accepted, rows};
+use super::rows;
 use crate::failure::Failure;
 use crate::listing::patiently;
 use crate::output;
