@@ -102,7 +102,7 @@ pub(crate) fn json() -> Arg {
         .help("Print one JSON document on standard output, errors too; all else goes to standard error")
 }
 
-/// What an operation's answer is printed as.
+/// Flags that choose the output format of an operation's answer.
 pub(crate) fn output() -> [Arg; 3] {
     let quiet = Arg::new(QUIET)
         .long("quiet")

@@ -17,7 +17,7 @@ const FLAGS: [(&str, &str, &str); 3] = [
     ("exclude-list", "exclude_list_ids", "A list whose members do not get it, by name or id; may be repeated"),
 ];
 
-/// Whether an operation takes the flags.
+/// True for the operations that take the flags of an audience.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     OPERATIONS.contains(&endpoint.id)
 }
@@ -49,7 +49,7 @@ pub(crate) fn add(matches: &ArgMatches, body: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a flag gave members of the audience.
+/// True if at least one flag of an audience was given.
 pub(crate) fn is_given(matches: &ArgMatches) -> bool {
     FLAGS.iter().any(|(_, member, _)| matches!(matches.try_contains_id(&id(member)), Ok(true)))
 }

@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::command::operation;
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
-use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 
@@ -50,10 +49,9 @@ pub(crate) fn command() -> Command {
 /// Carries it out; ends with the campaign, or with Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let (get, stats) = (operation("get")?, operation("stats")?);
-    let id = arguments::text(matches, ID).unwrap_or_default().to_owned();
+    let id = arguments::text(matches, ID).unwrap_or_default();
     let target = Target::choose(matches, get.access).await?;
-    let request = |endpoint| Request { path: vec![("id".to_owned(), id.clone())], ..Request::new(endpoint) };
-    let watcher = Watcher { target, output, get: request(get), stats: request(stats) };
+    let watcher = Watcher { target, output, get: Request::about(get, id), stats: Request::about(stats, id) };
     tokio::select! {
         ended = watcher.run() => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
@@ -162,14 +160,6 @@ fn show(bar: &Progress, document: &Value) {
     let more = [&document["phase"], &document["pause_reason"]].into_iter().find_map(Value::as_str);
     let message = more.map_or_else(|| status.to_owned(), |more| format!("{status} ({more})"));
     bar.message(&output::plain_text(&message));
-}
-
-fn accepted(reply: Reply) -> Result<Value, Failure> {
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    serde_json::from_slice(&reply.body)
-        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }
 
 #[cfg(test)]

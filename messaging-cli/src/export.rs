@@ -104,7 +104,7 @@ fn command(about: &'static str) -> Command {
         .arg(arguments::json().hide(true))
 }
 
-/// Whether the words are those of an export.
+/// True if the words of a command name an export.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
     COMMANDS.iter().any(|(ours, _)| *ours == words)
 }

@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use http::StatusCode;
 use messaging_core::error::Chain;
 use messaging_http::standalone::StartError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::reply::Reply;
 
@@ -39,6 +41,20 @@ pub(crate) enum Failure {
     /// Standard output takes nothing more.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
+}
+
+/// The document of an answer; a refusal ends the command.
+pub(crate) fn accepted(reply: Reply) -> Result<Value, Failure> {
+    accepted_as(reply)
+}
+
+/// The same, read as a type.
+pub(crate) fn accepted_as<T: DeserializeOwned>(reply: Reply) -> Result<T, Failure> {
+    if !reply.status.is_success() {
+        return Err(Failure::Refused(reply));
+    }
+    serde_json::from_slice(&reply.body)
+        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }
 
 impl From<StartError> for Failure {

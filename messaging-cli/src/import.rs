@@ -4,7 +4,6 @@
 //! two bars on standard error show how far it has come. Refused rows are no failure of the command: they
 //! are counted, the first are shown, and `--errors` writes them all to a file.
 
-mod answer;
 mod as_json;
 mod columns;
 mod dry_run;
@@ -29,11 +28,10 @@ use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-use self::answer::accepted;
 use self::columns::{Columns, Wanted, name_of};
 use crate::arguments;
 use crate::command::operation;
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::listing::{Pages, patiently};
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
@@ -303,8 +301,8 @@ fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
 /// Waits until the file is read, and answers what the import is then.
 async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
     let get = operation(&["import", "get"])?;
-    let id = import["import_id"].as_str().unwrap_or_default().to_owned();
-    let request = Request { path: vec![("id".to_owned(), id)], ..Request::new(get) };
+    let id = import["import_id"].as_str().unwrap_or_default();
+    let request = Request::about(get, id);
     let bar = Progress::new("rows read", Unit::Items);
     let waiting = async {
         let mut silent = 0;
@@ -341,9 +339,9 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
 /// The report on the refused rows after one, or a part of it.
 async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Failure> {
     let errors = operation(&["import", "errors"])?;
-    let id = import["import_id"].as_str().unwrap_or_default().to_owned();
+    let id = import["import_id"].as_str().unwrap_or_default();
     let query = vec![("after_row".to_owned(), after.to_string())];
-    let request = Request { path: vec![("id".to_owned(), id)], query, ..Request::new(errors) };
+    let request = Request { query, ..Request::about(errors, id) };
     let reply = target.call(&request).await?;
     if reply.status.is_success() { Ok(reply.body) } else { Err(Failure::Refused(reply)) }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::command::part::CURSOR;
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted_as};
 use crate::output::Output;
 use crate::output::rows::Rows;
 use crate::reply::Reply;
@@ -87,12 +87,7 @@ pub(crate) async fn all(target: &Target, request: Request, output: Output) -> Re
 
 /// One page.
 async fn page(target: &Target, request: &Request) -> Result<Page, Failure> {
-    let reply = patiently(target, request).await?;
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    let unclear = |_| Failure::Unreachable("the server answered something that is not the API".to_owned());
-    serde_json::from_slice(&reply.body).map_err(unclear)
+    accepted_as(patiently(target, request).await?)
 }
 
 /// What a request is answered, waited for where the rate limit is used up or the server is busy.

@@ -8,7 +8,7 @@ use messaging_engine::ops::workspaces::ListWorkspaces;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, API_KEY, PROFILE, URL, WORKSPACE};
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::output::{self, Output};
 use crate::profile::{self, Profile};
 use crate::request::Request;
@@ -132,7 +132,7 @@ async fn sign_in(
     };
     // Also where the workspace was given: what does not work is not saved.
     let target = Target::server(&url, Some(&token), workspace.as_deref())?;
-    answered(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
+    accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
     let saved = Profile { url: url.clone(), token, workspace: workspace.clone(), expires_at };
     profile::save(&name, saved)?;
     let file = user_files::path(profile::FILE)?;
@@ -146,7 +146,7 @@ async fn sign_in(
 async fn session(url: &str, email: &str, password: &str) -> Result<(String, Option<Timestamp>), Failure> {
     let body = json!({"email": email, "password": password});
     let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<Login>()) };
-    let login = answered(Target::server(url, None, None)?.call(&request).await?)?;
+    let login = accepted(Target::server(url, None, None)?.call(&request).await?)?;
     let token = login["token"].as_str().unwrap_or_default().to_owned();
     Ok((token, login["expires_at"].as_str().and_then(|time| time.parse().ok())))
 }
@@ -154,7 +154,7 @@ async fn session(url: &str, email: &str, password: &str) -> Result<(String, Opti
 /// The workspace of the credentials, where they open one only.
 async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failure> {
     let target = Target::server(url, Some(token), None)?;
-    let page = answered(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
+    let page = accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
     let text = |one: &Value, name: &str| output::plain_text(one[name].as_str().unwrap_or_default());
     let all: Vec<_> =
         page["data"].as_array().into_iter().flatten().map(|one| (text(one, "id"), text(one, "name"))).collect();
@@ -166,12 +166,4 @@ async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failur
     }
     output::note("no workspace is saved: give --workspace here, or with each command");
     Ok(None)
-}
-
-fn answered(reply: crate::reply::Reply) -> Result<Value, Failure> {
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    serde_json::from_slice(&reply.body)
-        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }

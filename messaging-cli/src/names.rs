@@ -19,7 +19,7 @@ use crate::target::Target;
 struct Kind {
     /// The noun of its commands.
     noun: &'static str,
-    /// What its ids begin with.
+    /// Prefix of its ids, with the underscore.
     prefix: &'static str,
     /// The member that names it.
     name: &'static str,

@@ -40,7 +40,7 @@ pub(crate) struct Output {
     form: Form,
 }
 
-/// What is printed of an answer.
+/// Output format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Tables for people.
@@ -49,7 +49,7 @@ enum Form {
     Json,
     /// The id of each item.
     Ids,
-    /// What a template makes of each item.
+    /// One line for each item, rendered by a template.
     Lines,
 }
 
@@ -278,13 +278,13 @@ fn error_document(code: &str, message: &str) -> Vec<u8> {
     format!("{}\n", json!({"error": {"code": code, "message": message}})).into_bytes()
 }
 
-/// Why the API refused something, on one line.
+/// Error code, message and field errors of a refusal, on one line.
 pub(crate) fn reason(reply: &Reply) -> String {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     refused_items::reason(&answer["error"])
 }
 
-/// Whether people see standard output.
+/// True if standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }

@@ -50,6 +50,11 @@ impl Request {
         Self { endpoint, path: Vec::new(), query: Vec::new(), body: Bytes::new(), idempotency_key: None }
     }
 
+    /// A request without a body about the resource with an id.
+    pub(crate) fn about(endpoint: &'static Endpoint, id: impl Into<String>) -> Self {
+        Self { path: vec![("id".to_owned(), id.into())], ..Self::new(endpoint) }
+    }
+
     /// The parameters of the query as they stand in a URL.
     pub(crate) fn query_string(&self) -> String {
         form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.query).finish()

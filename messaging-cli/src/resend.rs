@@ -15,12 +15,11 @@ use serde_json::{Map, Value, json};
 use self::later::Later;
 use crate::arguments;
 use crate::command::operation::{self, CURSOR, Part};
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::listing::{Pages, patiently};
 use crate::names;
 use crate::output::{self, Output};
 use crate::progress::Progress;
-use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 use crate::terminal;
@@ -120,14 +119,14 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
 async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<(Vec<Value>, Later), Failure> {
     let mut messages = Vec::new();
     for id in ids {
-        let reply = patiently(target, &about(Endpoint::row::<GetMessage>(), id)).await?;
+        let reply = patiently(target, &Request::about(Endpoint::row::<GetMessage>(), id)).await?;
         messages.push(match reply.status.as_u16() {
             404 => json!({"message_id": id}),
-            _ => answered(reply)?,
+            _ => accepted(reply)?,
         });
     }
-    let accepted = |message: &Value| message["created_at"].as_str()?.parse::<Timestamp>().ok();
-    let later = match messages.iter().filter_map(accepted).min() {
+    let created_at = |message: &Value| message["created_at"].as_str()?.parse::<Timestamp>().ok();
+    let later = match messages.iter().filter_map(created_at).min() {
         Some(oldest) => Later::since(target, &oldest.to_string()).await?,
         None => Later::default(),
     };
@@ -154,7 +153,7 @@ async fn listed(target: &Target, matches: &ArgMatches) -> Result<(Vec<Value>, La
     Ok((messages, later))
 }
 
-/// Why a message was not sent again.
+/// Reason for which a message was not sent again.
 enum Unsent {
     /// There is nothing left to do.
     Skipped(String),
@@ -171,7 +170,7 @@ struct Again<'a> {
     /// Whether those are sent too that were sent again already.
     is_insisted: bool,
     rows: Vec<Value>,
-    /// How many had been sent again before.
+    /// Number of messages whose Idempotency-Key answered with an earlier copy.
     replayed: usize,
 }
 
@@ -207,11 +206,11 @@ impl Again<'_> {
 
     /// The request that a message was made by, to be sent again; or why it cannot be.
     async fn request(&self, id: &str) -> Result<Result<Value, String>, Failure> {
-        let reply = patiently(self.target, &about(Endpoint::row::<GetMessageContent>(), id)).await?;
+        let reply = patiently(self.target, &Request::about(Endpoint::row::<GetMessageContent>(), id)).await?;
         if reply.status.as_u16() == 404 {
             return Ok(Err("its content is no longer kept".to_owned()));
         }
-        let mut content = answered(reply)?;
+        let mut content = accepted(reply)?;
         let Value::Object(request) = content["request"].take() else {
             return Ok(Err("its content is no longer kept".to_owned()));
         };
@@ -230,8 +229,8 @@ impl Again<'_> {
             return Ok(Err(output::reason(&reply)));
         }
         self.replayed += usize::from(reply.replayed);
-        let accepted = answered(reply)?;
-        Ok(Ok(accepted["message_id"].as_str().unwrap_or_default().to_owned()))
+        let sent = accepted(reply)?;
+        Ok(Ok(sent["message_id"].as_str().unwrap_or_default().to_owned()))
     }
 
     /// Prints what became of each.
@@ -293,19 +292,6 @@ fn body(id: &str, mut request: Map<String, Value>) -> Result<Value, String> {
         other => *other = json!({"resend_of": id}),
     }
     Ok(Value::Object(request))
-}
-
-/// A request about one message.
-fn about(endpoint: &'static Endpoint, id: &str) -> Request {
-    Request { path: vec![("id".to_owned(), id.to_owned())], ..Request::new(endpoint) }
-}
-
-fn answered(reply: Reply) -> Result<Value, Failure> {
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    serde_json::from_slice(&reply.body)
-        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }
 
 #[cfg(test)]

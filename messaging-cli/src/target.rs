@@ -170,7 +170,7 @@ impl Target {
     }
 }
 
-/// Whether an operation takes sessions alone.
+/// True for operations that need a session and refuse API keys.
 const fn is_for_people(access: Access) -> bool {
     matches!(access, Access::Session | Access::SessionRole(_) | Access::Operator)
 }

@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 use crate::arguments;
 use crate::command::{flags, operation};
 use crate::event_log::{self, EventLog, Place};
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::output::{self, Output};
-use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 
@@ -220,12 +219,4 @@ fn end(message: &Value) -> Option<Result<(), Failure>> {
         }
         _ => Some(Ok(())),
     }
-}
-
-fn accepted(reply: Reply) -> Result<Value, Failure> {
-    if !reply.status.is_success() {
-        return Err(Failure::Refused(reply));
-    }
-    serde_json::from_slice(&reply.body)
-        .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }

@@ -25,7 +25,7 @@ impl FileError {
     }
 }
 
-/// What to do, where the error tells.
+/// Advice for errors that tell what to do, else empty.
 fn cure(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => owner_of(path).map_or_else(String::new, |(place, owner)| {

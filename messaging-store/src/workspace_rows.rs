@@ -4,7 +4,7 @@
 //! one. Tables without rows of a workspace are named as well, each with a reason, so that a table that nobody has thought
 //! of fails a test.
 
-/// What `$1` of the statements is.
+/// Meaning of the parameter `$1` in the statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     /// The id as stores keep it.

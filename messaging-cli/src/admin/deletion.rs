@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::target;
 
-/// What is said of `delete-workspace` below its flags.
+/// Help text of `delete-workspace`, printed below its flags.
 pub(super) const HELP: &str = "What there is can be taken along first, also while the workspace is under deletion:
   messaging contact export > contacts.csv
   messaging suppression export > suppressions.csv

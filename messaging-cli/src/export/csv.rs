@@ -78,7 +78,7 @@ pub(super) struct Columns {
     plain: &'static [(&'static str, &'static str)],
     /// Custom fields of contacts; what these columns do not keep stands in the last two. `None` for other things.
     fields: Option<Vec<(String, FieldType)>>,
-    /// Whether cells are kept from being formulas.
+    /// An apostrophe is put before cells that a spreadsheet would take for formulas.
     disarms: bool,
 }
 

@@ -12,10 +12,9 @@ use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::contacts::BulkUpsertContacts;
 use serde_json::{Map, Value, json};
 
-use super::answer::accepted;
 use super::columns::AsJson;
 use super::rows;
-use crate::failure::Failure;
+use crate::failure::{Failure, accepted};
 use crate::listing::patiently;
 use crate::output;
 use crate::request::Request;
@@ -33,7 +32,7 @@ pub(super) struct Rows<'a> {
     pub(super) file: &'a Path,
     pub(super) header: &'a Header,
     pub(super) places: AsJson,
-    /// What the import was asked for.
+    /// Body of the request that announced the import.
     pub(super) announcement: &'a Value,
     /// The numbers of those that the import refused.
     pub(super) refused: HashSet<u64>,

@@ -42,7 +42,7 @@ pub(super) struct Guessed {
     /// What its cells become: texts, unless a custom field says otherwise.
     #[serde(rename = "type")]
     pub(super) kind: FieldType,
-    /// What all of its cells can be.
+    /// Type that all of the column's cells can be read as.
     pub(super) guess: FieldType,
     /// Whether the type is that of a custom field that is there.
     #[serde(skip)]
@@ -61,7 +61,7 @@ pub(super) struct AsJson {
 /// The columns of a file.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// What the API is told of them.
+    /// Mapping of the columns that is sent with the import.
     pub(super) mapping: Mapping,
     pub(super) attributes: Vec<Guessed>,
     /// Headers of those that are not imported.

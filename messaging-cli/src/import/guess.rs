@@ -1,4 +1,4 @@
-//! What type the cells of a column have.
+//! Guesses the type of a column from its cells.
 
 use messaging_core::domain::custom_field::FieldType;
 use serde_json::Value;

@@ -21,7 +21,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct Head {
     /// A header is in here as a whole, or is too long.
     pub(super) bytes: Vec<u8>,
-    /// Whether this is all of the file.
+    /// True if the rows were read to the end of the file.
     pub(super) is_whole: bool,
 }
 

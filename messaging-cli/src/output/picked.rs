@@ -13,7 +13,7 @@ use crate::failure::Failure;
 const IDS: &[&str] =
     &["id", "message_id", "import_id", "event_id", "delivery_id", "run_id", "user_id", "campaign_id", "contact_id"];
 
-/// What lists of items are called in answers.
+/// Members of an answer that hold lists of items.
 const LISTS: &[&str] = &["data", "results"];
 
 /// The template of `--format`, once in a process.
@@ -26,7 +26,7 @@ pub(super) fn choose(template: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What templates are read and carried out by.
+/// Template engine of `--format`.
 fn environment<'source>() -> Environment<'source> {
     let mut environment = Environment::new();
     // A member of something that an item does not have is empty, as the item's own is.

@@ -15,7 +15,7 @@ const MAX_CELL: usize = 40;
 /// The space between columns.
 const GAP: usize = 2;
 
-/// What stands before the sentence below a row.
+/// Indentation of the sentence below a row.
 const INDENT: &str = "    ";
 
 /// A listing as a table: one header, whatever number of pages follows it.
@@ -25,7 +25,7 @@ const INDENT: &str = "    ";
 pub(super) struct Sheet {
     /// The width of the terminal, if it is one.
     width: Option<usize>,
-    /// Whether columns without values are left out.
+    /// Columns without values are left out, as they are on a terminal.
     leaves_out_empty: bool,
     /// The columns with their widths; none before the first page.
     columns: Vec<(String, usize)>,
@@ -44,7 +44,7 @@ impl Sheet {
         Self { width: None, leaves_out_empty: true, columns: Vec::new(), hidden: Vec::new() }
     }
 
-    /// Whether a header was printed.
+    /// True once the header was printed.
     pub(super) const fn is_begun(&self) -> bool {
         !self.columns.is_empty()
     }

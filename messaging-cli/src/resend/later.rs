@@ -53,7 +53,7 @@ impl Later {
         self.copies.get(id).map(String::as_str)
     }
 
-    /// Why a message needs no other copy.
+    /// Reason for which a message needs no other copy, if there is one.
     pub(super) fn why_not(&self, id: &str) -> Option<String> {
         if let Some(copy) = self.copy_of(id) {
             return Some(format!("it was sent again already, as {copy}"));

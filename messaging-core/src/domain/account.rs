@@ -144,7 +144,7 @@ impl WorkspaceEnd {
         Self { deletes_at, removing_since: None }
     }
 
-    /// Whether the workspace can still be restored.
+    /// True until the moment of the removal, while the workspace can be restored.
     pub fn is_revocable(&self, now: Timestamp) -> bool {
         self.removing_since.is_none() && now < self.deletes_at
     }

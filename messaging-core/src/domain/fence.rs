@@ -31,7 +31,7 @@ pub enum FenceState {
 }
 
 impl FenceState {
-    /// What ends it.
+    /// Advice that names the command which ends the fence.
     pub const fn cure(self) -> &'static str {
         match self {
             Self::Held => {

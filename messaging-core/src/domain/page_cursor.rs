@@ -39,7 +39,7 @@ impl CursorScope {
 /// Invariant: at least one key.
 pub struct CursorKey(Vec<Derived>);
 
-/// What is derived from one secret key.
+/// Keys for cursors that are derived from one secret key.
 struct Derived {
     mac: hmac::Key,
     keystream: hmac::Key,

@@ -27,7 +27,7 @@ const PAGE: usize = 100;
 /// How often a change is tried that others got in the way of.
 const TRIES: usize = 8;
 
-/// What was sealed anew.
+/// Numbers of sealed values that were sealed anew, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResealReport {

@@ -11,7 +11,7 @@ use messaging_core::time::Timestamp;
 
 use super::cache::Cache;
 
-/// What is known of them.
+/// Workspaces under deletion, as they were read last.
 #[derive(Debug)]
 pub(crate) struct EndingWorkspaces {
     looked_up: Cache<(), Arc<HashSet<WorkspaceId>>>,

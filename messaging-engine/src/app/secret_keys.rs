@@ -17,7 +17,7 @@ use crate::vault::{self, KeyRefused, Vault};
 /// The secret keys that this process holds.
 pub(crate) struct SecretKeys {
     held: RwLock<Arc<HeldKeys>>,
-    /// What was announced last.
+    /// Fingerprints of the keys that were announced last.
     announced: tokio::sync::Mutex<Vec<String>>,
 }
 

@@ -79,7 +79,7 @@ fn begin(stored: Stored<Workspace>, end: WorkspaceEnd, app: &App) -> Write {
     Write::PutWorkspace(Workspace { end: Some(end), ..stored.record }, Expect::Revision(stored.revision))
 }
 
-/// Whether a pass has gone through everything.
+/// Result of one pass over the tables and files of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Whole,

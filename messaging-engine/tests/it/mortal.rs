@@ -35,9 +35,9 @@ struct Life {
     /// Before the first commit with such a write the store hangs.
     pauses_at: fn(&Write) -> bool,
     has_paused: AtomicBool,
-    /// Whether nothing can be read.
+    /// Every read and write fails while this is set.
     is_cut_off: AtomicBool,
-    /// Whether that begins once jobs are claimed.
+    /// The next claim of jobs sets `is_cut_off`.
     cuts_off: AtomicBool,
     /// Whether it is because the connection was lost; otherwise nobody knows why.
     tells_of_cut: AtomicBool,

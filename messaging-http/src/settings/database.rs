@@ -8,7 +8,7 @@ use messaging_store::PostgresUrl;
 
 use super::SettingsError;
 
-/// How URLs of databases begin.
+/// Schemes that show that a text is meant as the URL of a database.
 const SCHEMES: [&str; 5] = ["sqlite:", "postgres:", "postgresql:", "mysql:", "file:"];
 
 /// A database as the settings name it. It is shown without its password.

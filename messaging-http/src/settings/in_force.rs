@@ -20,7 +20,7 @@ pub(crate) const FILE: &str = "settings.json";
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
-/// What stands in the file.
+/// Content of the file, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Written {
     settings: SettingsArgs,

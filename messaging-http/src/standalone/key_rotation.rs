@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// How long it is waited until all processes have read their key file again, or are known to be dead.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is looked.
+/// Interval at which the database is asked for the nodes' keys.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Why the key was not rotated, or not to the end.
@@ -68,7 +68,7 @@ pub enum RotationError {
     Reseal(#[from] Error),
 }
 
-/// How a rotation ended.
+/// Result of a rotation, as the command prints it.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct RotationReport {
@@ -78,7 +78,7 @@ pub struct RotationReport {
     pub keys_in_file: usize,
     /// True when this brought an earlier rotation to its end, for which no other key was made.
     pub resumed: bool,
-    /// What was sealed anew.
+    /// Numbers of values that were sealed anew.
     pub resealed: ResealReport,
 }
 

@@ -7,14 +7,14 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What is told.
+/// State of the server that the service manager is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Requests are answered, with settings that were read completely.
     Ready,
     /// Settings are being read again.
     Reloading,
-    /// What runs is being finished.
+    /// No more requests are taken; those under way are finished.
     Stopping,
 }
 

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[cfg(feature = "postgres")]
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
-/// How often the key file is looked at.
+/// Interval at which the key file is looked at.
 const LOOK_FOR_KEYS_EVERY: Duration = Duration::from_secs(1);
 
 /// The directory in which a server simulates.

@@ -19,7 +19,7 @@ const BACKLOG: u32 = 64;
 /// A connection that is not answered in this time is not answered.
 const UNANSWERED: Duration = Duration::from_millis(200);
 
-/// What happens to bytes and connections.
+/// Fate of bytes and connections that reach the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
     /// They get through.
@@ -44,7 +44,7 @@ pub struct Proxy {
 struct Shared {
     socket: PathBuf,
     passage: watch::Sender<Passage>,
-    /// How long bytes travel, one way.
+    /// Delay of bytes in each direction.
     delay: Duration,
 }
 

@@ -41,7 +41,7 @@ pub(super) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect
 pub(super) struct OnRuntime {
     runtime: Handle,
     tls: MakeRustlsConnect,
-    /// How each host is reached.
+    /// Addresses and options of each host of the URL.
     hosts: Arc<Hosts>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the database answers.
+//! Bounds how long an answer of the database is waited for.
 //!
 //! A server that is cut off says nothing: no packet tells that it is gone, and what was sent waits for as long as TCP tries.
 //! So every answer is waited for for a while, and longer only while others arrive. Where none does, the connections that

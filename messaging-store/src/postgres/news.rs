@@ -31,7 +31,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How often it is asked whether the other end of the connection is there, on which there may be nothing to hear.
 const ASK_EVERY: Duration = Duration::from_secs(2);
 
-/// How long it may take to say so.
+/// Time within which the listening connection has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The bit after those of the topics: places are free, or have another owner.

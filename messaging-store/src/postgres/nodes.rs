@@ -32,7 +32,7 @@ const CLOCK_TOLERANCE: i64 = 1_000;
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long another term may take to begin.
+/// Time within which another term has to begin.
 const RENEWAL: Duration = Duration::from_secs(15);
 
 /// How long the open transactions of a process that is dead are waited for before they are ended.

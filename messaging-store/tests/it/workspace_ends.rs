@@ -20,7 +20,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::moving::{Filled, moved, path};
 
-/// Where the id of what is gone stays.
+/// Tables that keep the id of a removed workspace.
 const TOMBSTONES: [&str; 2] = ["ending_workspaces", "workspace_numbers"];
 /// Tables that are not filled here: of the installation, or written by the store itself.
 const NOT_FILLED: &[&str] = &[

@@ -31,7 +31,7 @@ struct Tenant {
     key: String,
 }
 
-/// Where a database is, as flags.
+/// Flags that name a database.
 struct Place {
     data: TempDir,
     more: Vec<String>,
@@ -84,7 +84,7 @@ impl Tenant {
         server.request("POST", path, &self.key, body)
     }
 
-    /// What listings show of it.
+    /// Everything that listings of the API show of the workspace.
     fn shown(&self, server: &Server) -> Vec<Value> {
         let contacts = format!("/v1/workspaces/{}/contacts?limit=200", self.id);
         let events = format!("/v1/workspaces/{}/channels", self.id);

@@ -157,7 +157,7 @@ pub enum SmtpCertificateFact {
     Read {
         /// Days until its end, negative after it; `None` where that cannot be read.
         days_left: Option<i64>,
-        /// What a client finds that verifies it.
+        /// Result of the verification that a client would carry out.
         trust: CertificateTrust,
     },
 }

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 pub struct RemovedRows {
     /// The table that they were in.
     pub table: &'static str,
-    /// How many there were.
+    /// Number of rows that were removed.
     pub rows: u64,
 }
 

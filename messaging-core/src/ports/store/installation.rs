@@ -44,7 +44,7 @@ impl KeyHolder {
         self.keys.iter().flatten().any(|held| held == key)
     }
 
-    /// Whether the process seals under a key.
+    /// True if the process seals and signs with the key.
     pub fn seals_under(&self, key: &str) -> bool {
         self.keys.iter().flatten().next().is_some_and(|first| first == key)
     }

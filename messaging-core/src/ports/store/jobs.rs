@@ -132,7 +132,7 @@ pub struct Claim {
 pub struct WithheldOf {
     /// The workspaces.
     pub workspaces: Arc<HashSet<WorkspaceId>>,
-    /// How the resources of the lanes begin.
+    /// Prefixes of the resources of the lanes.
     pub resources: &'static [&'static str],
 }
 

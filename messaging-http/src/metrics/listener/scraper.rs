@@ -16,7 +16,7 @@ pub(super) struct Scraper {
     leave: Notify,
 }
 
-/// What is being done for a connection.
+/// State of a connection: idle, or a page that is being made or written.
 #[derive(Debug, Default, Clone, Copy)]
 enum Work {
     /// Nothing: its next request is waited for.
