@@ -2,7 +2,7 @@
 """Builds all tests of the workspace and runs them, two programs at a time, the longest first.
 
 `cargo test` runs one program after the other, and half of the time of many is waiting: for PostgreSQL, for a browser,
-for a process that was killed to come back. A busy machine may be later than a test waits for: up to three tests of a
+for a process that was killed to come back. A busy machine may be later than a test waits for: up to eight tests of a
 program that fail are named and tried once more when nothing else runs. What is broken fails twice.
 
 Usage: tests.py [JOB ...]     (without names all jobs; `tests.py --list` shows them)
@@ -25,6 +25,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AT_A_TIME = 2
 THREADS = "3"
+# So many failed tests of a program are tried once more.
+MOST_FLAKY = 8
 # Of a program; the slowest takes a third of it.
 TIMEOUT = 30 * 60
 
@@ -100,7 +102,7 @@ def libraries():
 def environment_of(folder, more):
     directory = ROOT / folder
     return {**os.environ, "RUST_TEST_THREADS": THREADS, "REQUIRE_POSTGRES": "1", "CARGO_MANIFEST_DIR": str(directory),
-            "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", **more}
+            "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", "TEST_BUSY": "3", **more}
 
 
 def run(program, folder, arguments, environment):
@@ -150,7 +152,7 @@ def main():
     broken = False
     for (name, program, folder, _, environment), tests, finished in failed:
         # A program that did not get to its result, or has many failures, is not tried again.
-        if not finished or not tests or len(tests) > 3:
+        if not finished or not tests or len(tests) > MOST_FLAKY:
             print(f"FAILED {name}")
             broken = True
             continue

@@ -15,6 +15,12 @@ use tempfile::TempDir;
 /// Nothing here takes this long unless something is broken.
 const DEADLINE: Duration = Duration::from_mins(4);
 
+/// What a promise of so much time allows here: on a machine that does other work beside the test, `TEST_BUSY` times as
+/// much.
+pub(crate) fn allowed(promised: Duration) -> Duration {
+    promised * std::env::var("TEST_BUSY").map_or(1, |factor| factor.parse().expect("TEST_BUSY is a whole number"))
+}
+
 /// The program, without the settings of whoever runs the tests.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_messaging"));

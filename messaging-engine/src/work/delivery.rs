@@ -1,7 +1,7 @@
 //! One attempt to deliver one message: prepare, perform, judge.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::domain::address::EmailAddress;
@@ -460,7 +460,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
         devices = addressed;
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
-        let (began, began_at) = (Instant::now(), app.monotonic());
+        let began = app.monotonic();
         let span = tracing::info_span!(
             target: TARGET,
             "attempt",
@@ -471,20 +471,13 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             provider = provider.as_str()
         );
         let sending = transport.send(&outgoing).instrument(span).await;
-        took = Some(began.elapsed());
+        took = Some(app.monotonic().since(began));
         match sending {
             Ok(sent) => {
                 (captured, dialogs) = (sent.captured, sent.dialogs);
                 names = names_of(&provider, &sent.outcomes);
                 moved_to = sent.outcomes.iter().find_map(|one| one.answer()?.of_provider()?.moved_to.clone());
-                note_accounts(
-                    app,
-                    provider,
-                    transport.as_ref(),
-                    &outgoing,
-                    &sent.outcomes,
-                    (message.channel, began_at),
-                );
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &sent.outcomes, (message.channel, began));
                 let missing = Outcome::provider_failed(Response::of_text("the transport gave no outcome"));
                 let outcomes = sent.outcomes.into_iter().chain(std::iter::repeat(missing));
                 if let (false, [addressee]) = (devices.is_empty(), &tried[..]) {
@@ -498,7 +491,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             Err(error) => {
                 let outcome = Outcome::from(error);
                 let all = vec![outcome.clone(); outgoing.recipients.len()];
-                note_accounts(app, provider, transport.as_ref(), &outgoing, &all, (message.channel, began_at));
+                note_accounts(app, provider, transport.as_ref(), &outgoing, &all, (message.channel, began));
                 let fate = Fate::Tried(outcome);
                 results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
             }
