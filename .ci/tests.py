@@ -25,6 +25,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AT_A_TIME = 2
 THREADS = "3"
+# The harness tells how long a test took only where unstable options are allowed to it, see `environment_of`.
+REPORT_TIME = ["-Zunstable-options", "--report-time"]
+SLOWEST = 20
 # So many failed tests of a program are tried once more.
 MOST_FLAKY = 8
 # Of a program; the slowest takes a third of it.
@@ -102,14 +105,14 @@ def libraries():
 def environment_of(folder, more):
     directory = ROOT / folder
     return {**os.environ, "RUST_TEST_THREADS": THREADS, "REQUIRE_POSTGRES": "1", "CARGO_MANIFEST_DIR": str(directory),
-            "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", "TEST_BUSY": "3", **more}
+            "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", "TEST_BUSY": "3", "RUSTC_BOOTSTRAP": "1", **more}
 
 
 def run(program, folder, arguments, environment):
     """Exit code and output of a test program."""
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
-            done = subprocess.run([program, *arguments], cwd=ROOT / folder, env=environment_of(folder, environment),
+            done = subprocess.run([program, *arguments, *REPORT_TIME], cwd=ROOT / folder, env=environment_of(folder, environment),
                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, timeout=TIMEOUT)
             code = done.returncode
         except subprocess.TimeoutExpired:
@@ -129,7 +132,7 @@ def main():
         raise SystemExit(f"no such job: {', '.join(sorted(unknown))}; see --list")
     named = {name for name, *_ in NAMED}
     planned = [job for job in planned if (job[0] in wanted if wanted else job[0] not in named)]
-    failed, printing = [], threading.Lock()
+    failed, times, printing = [], [], threading.Lock()
 
     def one(job):
         name, program, folder, arguments, environment = job
@@ -137,6 +140,8 @@ def main():
         code, output = run(program, folder, arguments, environment)
         summary = re.findall(r"^test result: (.*?); \d+ measured", output, re.M)
         with printing:
+            times.extend((float(took), f"{name}: {test}")
+                         for test, took in re.findall(r"^test (\S+) \.\.\. \w+ <([\d.]+)s>$", output, re.M))
             print(f"{name}: {summary[-1] if summary else 'no result'} in {time.monotonic() - began:.0f} s", flush=True)
             if code != 0:
                 print(output, flush=True)
@@ -149,6 +154,7 @@ def main():
         list(pool.map(one, planned))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"tests: {time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time", flush=True)
+    print(*(f"{took:7.1f} s  {test}" for took, test in sorted(times, reverse=True)[:SLOWEST]), sep="\n", flush=True)
     broken = False
     for (name, program, folder, _, environment), tests, finished in failed:
         # A program that did not get to its result, or has many failures, is not tried again.

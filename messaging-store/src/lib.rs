@@ -31,6 +31,7 @@ mod file_error;
 mod files;
 mod happened;
 pub mod key_file;
+mod migrations;
 #[cfg(feature = "postgres")]
 pub mod moving;
 mod observed;

@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use messaging_core::changes::{Changes, JobHandle, PutBack, Reschedule, Write};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
 use messaging_core::time::Timestamp;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::account_rates::Turn;
@@ -24,6 +25,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
 /// stored.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// How often whoever waits for the store looks whether it takes writes again.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
@@ -218,17 +221,20 @@ where
         }
         tries = tries.saturating_add(1);
         // The store's own state, not the product's time, decides when to go on.
-        let _ = tokio::time::timeout(jittered(app, wait), recovery(app)).await;
+        wait_for_store(app, jittered(app, wait)).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }
 }
 
-/// Returns when a store that does not take writes takes them again, and never where it takes them.
-async fn recovery(app: &App) {
-    let mut health = app.store().watch_health();
-    let takes_work = health.borrow_and_update().takes_work();
-    if takes_work || health.wait_for(|health| health.takes_work()).await.is_err() {
-        std::future::pending::<()>().await;
+/// Waits for so long, or until a store that takes no writes takes them again. It is looked at now and then: a channel
+/// would wake those who wait for it in an order that is drawn by lot, and no simulated run could be repeated.
+async fn wait_for_store(app: &App, wait: Duration) {
+    if app.store().health().takes_work() {
+        return tokio::time::sleep(wait).await;
+    }
+    let end = Instant::now() + wait;
+    while Instant::now() < end && !app.store().health().takes_work() {
+        tokio::time::sleep_until(end.min(Instant::now() + LOOK_EVERY)).await;
     }
 }
 

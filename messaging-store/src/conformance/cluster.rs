@@ -44,14 +44,14 @@ pub struct Database {
 impl Database {
     /// A new one with the current schema, without a row; `None` where there is no server to start.
     pub async fn create() -> Option<Self> {
-        let cluster = CLUSTER.get_or_init(|| Cluster::start("off")).await.as_ref()?;
+        let cluster = CLUSTER.get_or_init(|| Cluster::start(false)).await.as_ref()?;
         Some(cluster.copy("template_of_tests").await)
     }
 
     /// The same on a server that waits for its disk, for those who measure. A process has one server, as its first database
     /// wants it.
     pub async fn create_durable() -> Option<Self> {
-        let cluster = CLUSTER.get_or_init(|| Cluster::start("on")).await.as_ref()?;
+        let cluster = CLUSTER.get_or_init(|| Cluster::start(true)).await.as_ref()?;
         Some(cluster.copy("template_of_tests").await)
     }
 
@@ -69,8 +69,8 @@ impl Database {
 }
 
 impl Cluster {
-    /// `fsync` is off where nothing outlives the process.
-    async fn start(fsync: &str) -> Option<Self> {
+    /// Nothing is synced where nothing outlives the process.
+    async fn start(is_durable: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("REQUIRE_POSTGRES").is_none(), "no PostgreSQL server was found to start");
             let _ = writeln!(std::io::stderr(), "SKIPPED: there is no PostgreSQL server to start; set PG_BIN");
@@ -93,15 +93,22 @@ impl Cluster {
         shell.args(["-c", watchdog, "sh"]).env("DIRECTORY", &directory);
         let server = command(is_root, &programs.join("postgres"));
         shell.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data).arg("-k").arg(&directory);
+        // Hundreds of databases that live for a second are not worth being vacuumed.
+        let upkeep: &[&str] = if is_durable {
+            &["autovacuum_naptime=5s"]
+        } else {
+            &["fsync=off", "full_page_writes=off", "autovacuum=off"]
+        };
         for setting in [
             "listen_addresses=",
-            &format!("fsync={fsync}"),
             "max_connections=400",
             "shared_buffers=64MB",
-            "autovacuum_naptime=5s",
             "log_min_messages=panic",
             "log_min_error_statement=panic",
-        ] {
+        ]
+        .iter()
+        .chain(upkeep)
+        {
             shell.args(["-c", setting]);
         }
         let child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

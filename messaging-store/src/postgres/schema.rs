@@ -1,22 +1,19 @@
-//! The numbered migrations, forward only.
+//! Brings the schema up to date.
 //!
 //! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column has a
 //! default, a table is one that older programs do not ask for. What they use goes away a release later, and the migration
 //! that takes it away names the last migration that a program must know to be let in:
 //! `UPDATE schema_compatibility SET oldest_reader = N`.
 
-use std::error::Error as _;
+use std::error::Error;
 use std::io;
 
 use deadpool_postgres::{HookError, Pool, PoolError};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
+use crate::migrations::{self, Applied, POSTGRES};
 use crate::open_error::{OpenError, failed};
-
-mod embedded {
-    refinery::embed_migrations!("migrations/postgres");
-}
 
 /// A number of ours for the lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
@@ -27,8 +24,7 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
     let version = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
     let has_history: bool =
         connection.query_one(version, &[]).await.map_err(failed("read the schema's version"))?.get(0);
-    let known = embedded::migrations::runner().get_migrations().iter().map(|one| i64::from(one.version())).max();
-    let known = known.unwrap_or_default();
+    let known = migrations::latest(POSTGRES);
     if has_history {
         let sql = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
         let found: i64 = connection.query_one(sql, &[]).await.map_err(failed("read the schema's version"))?.get(0);
@@ -45,11 +41,21 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
         .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
         .await
         .map_err(failed("wait for another program that changes the schema"))?;
-    let migrated = embedded::migrations::runner().set_grouped(true).run_async(&mut **connection).await;
+    let migrated = apply(&mut connection).await;
     // The lock goes with the connection where this fails.
     let unlocked = connection.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     migrated.map_err(failed("bring the schema up to date"))?;
     unlocked.map(drop).map_err(failed("let others change the schema"))
+}
+
+async fn apply(connection: &mut Client) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let transaction = connection.transaction().await?;
+    transaction.batch_execute(migrations::HISTORY).await?;
+    let rows = transaction.query(migrations::APPLIED, &[]).await?;
+    let applied: Vec<_> =
+        rows.iter().map(|row| Applied { version: row.get(0), name: row.get(1), checksum: row.get(2) }).collect();
+    transaction.batch_execute(&migrations::missing(POSTGRES, &applied)?).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Whether a newer schema says that a program may work with it which knows the migrations up to a number.

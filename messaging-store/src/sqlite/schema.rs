@@ -1,15 +1,14 @@
-//! The numbered migrations, forward only.
+//! Brings the schema up to date.
+
+use std::error::Error;
 
 use messaging_core::domain::address::normalize_email;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::address_digest::define_digest;
+use crate::migrations::{self, Applied, Migration, SQLITE};
 use crate::open_error::{OpenError, failed};
-
-mod embedded {
-    refinery::embed_migrations!("migrations/sqlite");
-}
 
 /// How the schema of a database relates to ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub(super) fn is_absent(connection: &Connection) -> Result<bool, OpenError> {
 
 /// Looks at the history; a newer schema is an error. Two look-ups, so that a start stays fast.
 pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
-    let known = latest();
+    let known = migrations::latest(SQLITE);
     let found = version(connection).map_err(failed("read the schema's version"))?;
     match found {
         Some(found) if found > known => Err(OpenError::Newer { found, known }),
@@ -38,11 +37,18 @@ pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
 /// Applies what is missing, in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     define_functions(connection).map_err(failed("prepare to bring the schema up to date"))?;
-    embedded::migrations::runner()
-        .set_grouped(true)
-        .run(connection)
-        .map(drop)
-        .map_err(failed("bring the schema up to date"))
+    apply(connection, SQLITE).map_err(failed("bring the schema up to date"))
+}
+
+fn apply(connection: &mut Connection, all: &[Migration]) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(migrations::HISTORY)?;
+    let applied = transaction
+        .prepare(migrations::APPLIED)?
+        .query_map([], |row| Ok(Applied { version: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?
+        .collect::<Result<Vec<_>, _>>()?;
+    transaction.execute_batch(&migrations::missing(all, &applied)?)?;
+    Ok(transaction.commit()?)
 }
 
 /// Gives the connection what migrations call: rules of ours that SQL cannot say.
@@ -51,15 +57,6 @@ fn define_functions(connection: &Connection) -> rusqlite::Result<()> {
     define_digest(connection)?;
     connection
         .create_scalar_function("normalized_email", 1, flags, |call| Ok(normalize_email(call.get_raw(0).as_str()?)))
-}
-
-fn latest() -> i64 {
-    embedded::migrations::runner()
-        .get_migrations()
-        .iter()
-        .map(|migration| i64::from(migration.version()))
-        .max()
-        .unwrap_or(0)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<Option<i64>> {
@@ -81,7 +78,8 @@ mod tests {
     fn of_version(version: i32) -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
         define_functions(&connection).unwrap();
-        embedded::migrations::runner().set_target(refinery::Target::Version(version)).run(&mut connection).unwrap();
+        let until = SQLITE.partition_point(|migration| migration.version <= version);
+        apply(&mut connection, &SQLITE[..until]).unwrap();
         connection
     }
 
