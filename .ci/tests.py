@@ -42,6 +42,9 @@ ON_POSTGRES = ["automation_work::", "campaign_work::", "transactions::", "webhoo
                "fallbacks::", "writers::", "contact_messages::", "contact_bulk::"]
 NOT_ON_POSTGRES = ["crash", "runs_of_a_merged_contact", "a_campaign_sends_to_every_device"]
 
+# Tests that wait for work which gets only the processor time that nobody else wants, or for nodes that count seconds.
+QUIET = ["memory::", "kill::nodes::"]
+
 
 def skip(names):
     return [f"--skip={name}" for name in names]
@@ -49,9 +52,9 @@ def skip(names):
 
 # What is run of which program, the longest first. Programs that are named nowhere are run whole.
 JOBS = [
-    ("browser", "messaging-http", "it", BROWSER, {"REQUIRE_BROWSER": "1"}),
+    ("cli", "messaging-cli", "it", skip(["show_as::", *QUIET]), {}),
     ("store", "messaging-store", "it", [], {}),
-    ("cli", "messaging-cli", "it", skip(["show_as::"]), {}),
+    ("browser", "messaging-http", "it", BROWSER, {"REQUIRE_BROWSER": "1"}),
     ("engine-postgres", "messaging-engine", "it", [*ON_POSTGRES, *skip(NOT_ON_POSTGRES)], {"TEST_STORE": "postgres"}),
     ("simulation", "simulation", "it", [], {}),
     ("engine", "messaging-engine", "it", [], {}),
@@ -59,6 +62,9 @@ JOBS = [
     ("http", "messaging-http", "it", skip(BROWSER), {}),
     ("transport", "messaging-transport", "it", [], {}),
 ]
+
+# Run after all others, one after the other.
+ALONE = [("quiet", "messaging-cli", "it", QUIET, {})]
 
 # Run only when named: it needs an S3 server.
 NAMED = [("bucket", "messaging-store", "it", ["postgres::buckets::blobs"], {})]
@@ -84,7 +90,7 @@ def build():
 def jobs(programs):
     """Name, program, folder, arguments and environment of what is to be run."""
     planned, listed = [], set()
-    for name, folder, target, arguments, environment in JOBS + NAMED:
+    for name, folder, target, arguments, environment in JOBS + ALONE + NAMED:
         matching = [one for one in programs if one[0] == folder and one[1] == target and one[2] == "test"]
         if len(matching) != 1:
             raise SystemExit(f"{name}: {len(matching)} programs of {folder} are named {target}")
@@ -130,6 +136,7 @@ def main():
     unknown = set(wanted) - {name for name, *_ in planned}
     if unknown:
         raise SystemExit(f"no such job: {', '.join(sorted(unknown))}; see --list")
+    alone = {name for name, *_ in ALONE}
     named = {name for name, *_ in NAMED}
     planned = [job for job in planned if (job[0] in wanted if wanted else job[0] not in named)]
     failed, times, printing = [], [], threading.Lock()
@@ -151,7 +158,10 @@ def main():
 
     began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        list(pool.map(one, planned))
+        list(pool.map(one, (job for job in planned if job[0] not in alone)))
+    for job in planned:
+        if job[0] in alone:
+            one(job)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"tests: {time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time", flush=True)
     print(*(f"{took:7.1f} s  {test}" for took, test in sorted(times, reverse=True)[:SLOWEST]), sep="\n", flush=True)

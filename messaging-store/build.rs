@@ -23,7 +23,8 @@ fn main() {
                 .and_then(|stem| stem.split_once("__"))
                 .and_then(|(version, name)| Some((version.parse::<i32>().ok()?, name)))
                 .unwrap_or_else(|| panic!("{} is not named V<number>__<name>.sql", file.display()));
-            writeln!(list, "Migration {{ version: {version}, name: {name:?}, sql: include_str!({file:?}) }},")
+            let path = file.to_str().expect("paths are UTF-8");
+            writeln!(list, "Migration {{ version: {version}, name: {name:?}, sql: include_str!({path:?}) }},")
                 .expect("texts take all");
         }
         writeln!(list, "];").expect("texts take all");

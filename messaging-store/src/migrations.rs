@@ -44,8 +44,9 @@ pub(crate) fn latest(all: &[Migration]) -> i64 {
     all.last().map_or(0, |migration| migration.version.into())
 }
 
-/// The statements that a database with such a history lacks, with those that note them there.
-pub(crate) fn missing(all: &[Migration], applied: &[Applied]) -> Result<String, Divergent> {
+/// The statements that a database with such a history lacks, with those that note them there; `now` is SQL for a text in
+/// RFC 3339.
+pub(crate) fn missing(all: &[Migration], applied: &[Applied], now: &str) -> Result<String, Divergent> {
     let divergent = |version, name: &str| Divergent { version, name: name.to_owned() };
     for one in applied {
         let ours = all.iter().find(|ours| ours.version == one.version);
@@ -54,7 +55,6 @@ pub(crate) fn missing(all: &[Migration], applied: &[Applied]) -> Result<String, 
         }
     }
     let current = applied.last().map_or(0, |last| last.version);
-    let now = jiff::Timestamp::now();
     let mut sql = String::new();
     for Migration { version, name, sql: statements } in &all[applied.len().min(all.len())..] {
         // One that came in between would find a later schema than it was written for.
@@ -65,7 +65,7 @@ pub(crate) fn missing(all: &[Migration], applied: &[Applied]) -> Result<String, 
         write!(
             sql,
             "{statements};\nINSERT INTO refinery_schema_history (version, name, applied_on, checksum)
-             VALUES ({version}, '{name}', '{now}', '{checksum}');\n"
+             VALUES ({version}, '{name}', {now}, '{checksum}');\n"
         )
         .expect("texts take all");
     }
@@ -105,14 +105,14 @@ mod tests {
     #[test]
     fn the_checksum_of_a_file_stays() {
         // As a database has it that was made by the first release.
-        assert_eq!(SQLITE[0].checksum(), 0);
+        assert_eq!(SQLITE[0].checksum(), 3_757_305_635_776_979_695);
     }
 
     #[test]
     fn a_history_that_is_not_ours_is_refused() {
-        assert_eq!(missing(SQLITE, &applied(SQLITE)).unwrap(), "");
+        assert_eq!(missing(SQLITE, &applied(SQLITE), "'now'").unwrap(), "");
         let older = applied(&SQLITE[..3]);
-        assert!(missing(SQLITE, &older).unwrap().starts_with(SQLITE[3].sql));
+        assert!(missing(SQLITE, &older, "'now'").unwrap().starts_with(SQLITE[3].sql));
         let mut changed = applied(&SQLITE[..3]);
         changed[1].checksum = "1".to_owned();
         let mut unknown = applied(&SQLITE[..3]);
@@ -120,7 +120,7 @@ mod tests {
         let mut with_a_gap = applied(&SQLITE[..3]);
         with_a_gap.remove(1);
         for history in [changed, unknown, with_a_gap] {
-            missing(SQLITE, &history).unwrap_err();
+            missing(SQLITE, &history, "'now'").unwrap_err();
         }
     }
 }

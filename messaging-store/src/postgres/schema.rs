@@ -18,6 +18,9 @@ use crate::open_error::{OpenError, failed};
 /// A number of ours for the lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
 
+/// The time, as migrations note it.
+const NOW: &str = r#"to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"#;
+
 /// Applies what is missing. To a database without our tables only with `create`.
 pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), OpenError> {
     let mut connection = pool.get().await.map_err(not_connected)?;
@@ -54,7 +57,7 @@ async fn apply(connection: &mut Client) -> Result<(), Box<dyn Error + Send + Syn
     let rows = transaction.query(migrations::APPLIED, &[]).await?;
     let applied: Vec<_> =
         rows.iter().map(|row| Applied { version: row.get(0), name: row.get(1), checksum: row.get(2) }).collect();
-    transaction.batch_execute(&migrations::missing(POSTGRES, &applied)?).await?;
+    transaction.batch_execute(&migrations::missing(POSTGRES, &applied, NOW)?).await?;
     Ok(transaction.commit().await?)
 }
 

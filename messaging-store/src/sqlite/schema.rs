@@ -10,6 +10,9 @@ use super::address_digest::define_digest;
 use crate::migrations::{self, Applied, Migration, SQLITE};
 use crate::open_error::{OpenError, failed};
 
+/// The time, as migrations note it.
+const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
 /// How the schema of a database relates to ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -47,7 +50,7 @@ fn apply(connection: &mut Connection, all: &[Migration]) -> Result<(), Box<dyn E
         .prepare(migrations::APPLIED)?
         .query_map([], |row| Ok(Applied { version: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?
         .collect::<Result<Vec<_>, _>>()?;
-    transaction.execute_batch(&migrations::missing(all, &applied)?)?;
+    transaction.execute_batch(&migrations::missing(all, &applied, NOW)?)?;
     Ok(transaction.commit()?)
 }
 
