@@ -148,7 +148,8 @@ class Unit:
         told = self.manager.recv(100)
         if told != b"READY=1":
             raise SystemExit(f"the server tells of its start with {told}")
-        after = shlex.split(self.value("ExecStartPost").removeprefix("+"))
+        # With the rights of root, and a failure is no fault of the unit.
+        after = shlex.split(self.value("ExecStartPost").removeprefix("-+"))
         run("chroot", self.chroot, *after, env=PATH)
 
     def is_refused(self):
