@@ -63,7 +63,9 @@ def code(program):
         crates[found.group(1) if found else "C"] += size
         short = name
         while True:
-            shorter = re.sub(r"::<[^<>]*>|<[^<>]*>", "", short)
+            # `<Type as Trait>::function` is told as the trait's.
+            shorter = re.sub(r"<[^<>]* as ([^<>]+)>", r"\1", short)
+            shorter = re.sub(r"::<[^<>]*>|<[^<>]*>", "", shorter)
             if shorter == short:
                 break
             short = shorter
