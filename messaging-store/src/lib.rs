@@ -27,6 +27,8 @@ mod comparing;
 pub mod conformance;
 mod counter_columns;
 mod counter_deltas;
+mod database;
+mod fault;
 mod file_error;
 mod files;
 mod happened;
@@ -39,14 +41,18 @@ mod open_error;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod row;
 mod sampling;
 mod segment_moves;
 mod send_times;
 mod several_statuses;
+mod sql;
 mod sqlite;
+mod tables;
 mod temporary;
 mod workspace_rows;
 
+pub use database::SqlStore;
 pub use file_error::FileError;
 pub use open_error::OpenError;
 #[cfg(feature = "s3")]

@@ -4,9 +4,7 @@
 //! others ([`commit`], [`transaction`]). One file per aggregate holds its writes, as functions over the open transaction,
 //! and its reads, as the implementation of the port: the files are those of the store on SQLite.
 
-mod accounts;
 mod apply;
-mod attempts;
 mod audiences;
 mod automations;
 mod blob_rows;
@@ -14,7 +12,6 @@ mod blobs;
 #[cfg(feature = "s3")]
 mod bucket;
 mod campaigns;
-mod channels;
 mod claim;
 mod cluster;
 mod column;
@@ -24,17 +21,14 @@ mod contacts;
 mod counters;
 mod counts;
 mod cursors;
-mod custom_fields;
+mod database;
 mod desk;
 mod events;
 mod expected;
-mod fault;
-mod holds;
-mod imports;
+pub(crate) mod fault;
 mod installation;
 mod installation_values;
 mod jobs;
-mod keys;
 mod limits;
 mod line;
 mod listeners;
@@ -49,33 +43,25 @@ mod outbox;
 mod pieces;
 mod places;
 mod product_events;
-mod provider_links;
-mod quarantine;
 mod query;
 mod reads;
 mod redating;
-mod replies;
 mod row;
 mod sandbox;
 mod scan;
 mod schema;
 mod segments;
-mod sending_domains;
 mod shared_reads;
-mod sign_ins;
 mod slots;
-mod soft_bounces;
 mod suppressions;
 mod sweep;
-mod templates;
 mod tls;
 mod transaction;
 mod upload_rows;
 mod url;
-mod urls;
+mod value;
 mod verification;
 mod waking;
-mod webhooks;
 mod workspace_end;
 mod writes;
 
@@ -102,6 +88,7 @@ use self::query::{one, params};
 use self::reads::Reads;
 use self::upload_rows::RowUploads;
 use self::writes::Writes;
+use crate::database::SqlStore;
 use crate::observed::Observed;
 
 #[cfg(feature = "s3")]
@@ -111,8 +98,11 @@ pub use self::open::PostgresOptions;
 pub use self::url::{MalformedPostgresUrl, PostgresUrl};
 
 /// A database on a PostgreSQL server.
+pub type PostgresStore = SqlStore<Postgres>;
+
+/// What a [`PostgresStore`] consists of.
 #[derive(Debug)]
-pub struct PostgresStore {
+pub struct Postgres {
     reads: Reads,
     /// Begins transactions that write, those of upkeep as well.
     writes: Writes,

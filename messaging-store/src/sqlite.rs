@@ -7,38 +7,32 @@
 //! One file per aggregate holds its writes, as functions over the writing connection, and its reads,
 //! as the implementation of the port.
 
-mod accounts;
 mod address_digest;
 mod apply;
-mod attempts;
 mod audiences;
 mod automations;
 mod batch;
 mod blob_files;
 mod blobs;
 mod campaigns;
-mod channels;
 mod checkpoint;
 mod connection;
 mod contacts;
 mod counters;
-mod custom_fields;
+mod database;
 mod dating;
 mod due_rows;
 mod epoch;
 mod events;
-mod fault;
+pub(crate) mod fault;
 mod file_blobs;
 pub(crate) mod files_of_rows;
 mod flows;
 pub(crate) mod health;
-mod holds;
-mod imports;
 mod installation;
 mod installation_values;
 mod interests;
 mod jobs;
-mod keys;
 mod lanes;
 mod listeners;
 mod lists;
@@ -51,31 +45,24 @@ mod numbers;
 mod off_thread;
 pub(crate) mod open;
 mod product_events;
-mod provider_links;
-mod quarantine;
 mod query;
 mod readers;
 mod redating;
-mod replies;
 mod row;
 mod sandbox;
-mod schema;
+pub(crate) mod schema;
 mod segments;
-mod sending_domains;
-mod sign_ins;
-mod soft_bounces;
 mod suppressions;
-mod templates;
 mod upload_files;
 mod uploads;
-mod urls;
+mod value;
 mod verification;
 mod waking;
-mod webhooks;
 mod workspace_end;
 mod write_connection;
 mod writer;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,13 +90,17 @@ use self::readers::Readers;
 use self::upload_files::UploadFiles;
 use self::uploads::FileUploads;
 use self::writer::Writer;
+use crate::database::SqlStore;
 use crate::observed::Observed;
 
 /// A database in one SQLite file, with a directory of attachments beside it.
 ///
 /// Dropping it finishes what was handed over, as [`Store::close`] does, but blocks the thread.
+pub type SqliteStore = SqlStore<Sqlite>;
+
+/// What a [`SqliteStore`] consists of.
 #[derive(Debug)]
-pub struct SqliteStore {
+pub struct Sqlite {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     /// Reads that look at many rows, one at a time.
@@ -138,11 +129,14 @@ struct Stop {
 /// How far sweeps have looked through tables without an index by time.
 #[derive(Debug, Default)]
 struct DueTables {
-    replies: Arc<DueRows>,
-    attempts: Arc<DueRows>,
-    contents: Arc<DueRows>,
-    unique_ids: Arc<DueRows>,
+    aged: Mutex<HashMap<&'static str, Arc<DueRows>>>,
     sends: SendsLook,
+}
+
+impl DueTables {
+    fn of(&self, table: &'static str) -> Arc<DueRows> {
+        Arc::clone(self.aged.lock().unwrap_or_else(PoisonError::into_inner).entry(table).or_default())
+    }
 }
 
 /// The lock file of the program that does the jobs, held until its last commit is done.
@@ -219,7 +213,7 @@ impl Store for SqliteStore {
     }
 }
 
-impl SqliteStore {
+impl Sqlite {
     /// Whether this is the program that does the jobs of the database.
     fn does_the_work(&self) -> bool {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -266,7 +260,7 @@ impl SqliteStore {
     }
 }
 
-impl Drop for SqliteStore {
+impl Drop for Sqlite {
     fn drop(&mut self) {
         let raise = || raise_epoch(&self.stop, &self.health);
         close(&self.writer, &[&self.readers, &self.scans], raise, &self.checkpoints, &self.lock);

@@ -167,12 +167,9 @@ macro_rules! credentials {
 
 /// A user whom the workspace created, as text in the record, and who is a member nowhere.
 macro_rules! left_alone {
-    ($user:literal) => {
-        concat!(
-            "doc LIKE '%\"created_by\":\"' || $1 || '\"%' AND NOT EXISTS (SELECT 1 FROM members WHERE members.",
-            $user,
-            " = users.id)"
-        )
+    () => {
+        "doc LIKE '%\"created_by\":\"' || $1 || '\"%'
+            AND NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = users.id)"
     };
 }
 
@@ -181,22 +178,9 @@ pub(crate) const OWNED: &[Owned] = &[
     // First, so that nothing goes on in the rest. Claimed ones are left to end by themselves on SQLite.
     Owned { table: "jobs", by: By::Text, sqlite: &[JOBS], postgres: postgres!("jobs", lane!()) },
     by_text!("tickets", "digest", "doc LIKE '%\"' || $1 || '\"%'"),
-    both!("members", "workspace, user", workspace!()),
-    Owned {
-        table: "sessions",
-        by: By::Text,
-        sqlite: sqlite!("sessions", "token", concat!("user IN (SELECT id FROM users WHERE ", left_alone!("user"), ")")),
-        postgres: postgres!(
-            "sessions",
-            concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!("user_id"), ")")
-        ),
-    },
-    Owned {
-        table: "users",
-        by: By::Text,
-        sqlite: sqlite!("users", "id", left_alone!("user")),
-        postgres: postgres!("users", left_alone!("user_id")),
-    },
+    both!("members", "workspace, user_id", workspace!()),
+    by_text!("sessions", "token", concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")),
+    by_text!("users", "id", left_alone!()),
     // Those of its keys and of the operator, and those of people, whose routes name it.
     Owned {
         table: "replies",

@@ -2,14 +2,17 @@
 
 use messaging_core::changes::{Changes, Write};
 
+use super::campaigns as campaign_rows;
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, counts, custom_fields,
-    events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, product_events,
-    provider_links, quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
-    templates, urls, waking, webhooks, workspace_end,
+    audiences, automations, blobs, contacts, counters, counts, events, installation_values, jobs, listeners, lists,
+    messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
+};
+use crate::tables::{
+    accounts, attempts, campaigns, channels, custom_fields, holds, imports, keys, provider_links, quarantine, replies,
+    sending_domains, sign_ins, soft_bounces, templates, urls, webhooks,
 };
 
 /// Applies the changes of all commits of a transaction.
@@ -51,35 +54,35 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
         Write::PutUser(user, expect) => accounts::put_user(transaction, user, *expect)?,
         Write::PutSession(session) => accounts::put_session(transaction, session)?,
-        Write::DeleteSession(token) => accounts::delete_session(transaction, token),
-        Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at),
+        Write::DeleteSession(token) => accounts::delete_session(transaction, token)?,
+        Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at)?,
         Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
-        Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest),
+        Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest)?,
         Write::Quarantine(quarantined) => quarantine::put(transaction, quarantined)?,
-        Write::ForgetQuarantined(id) => quarantine::forget(transaction, *id),
-        Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt),
-        Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt),
+        Write::ForgetQuarantined(id) => quarantine::forget(transaction, *id)?,
+        Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt)?,
+        Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt)?,
         Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
         Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
-        Write::DeleteUser(user, revision) => accounts::delete_user(transaction, *user, *revision),
+        Write::DeleteUser(user, revision) => accounts::delete_user(transaction, *user, *revision)?,
         Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
-        Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user),
+        Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user)?,
         Write::PutApiKey(key, expect) => keys::put(transaction, key, *expect)?,
-        Write::TouchApiKey(id, at) => keys::touch(transaction, *id, *at),
+        Write::TouchApiKey(id, at) => keys::touch(transaction, *id, *at)?,
         Write::PutDomain(domain, expect) => sending_domains::put(transaction, domain, *expect)?,
-        Write::DeleteDomain(workspace, id) => sending_domains::delete(transaction, *workspace, *id),
+        Write::DeleteDomain(workspace, id) => sending_domains::delete(transaction, *workspace, *id)?,
         Write::PutChannel(settings, expect) => channels::put(transaction, settings, *expect)?,
-        Write::DeleteChannel(workspace, channel) => channels::delete(transaction, *workspace, *channel),
-        Write::CountSoftBounce(streak) => soft_bounces::lengthen(transaction, streak),
+        Write::DeleteChannel(workspace, channel) => channels::delete(transaction, *workspace, *channel)?,
+        Write::CountSoftBounce(streak) => soft_bounces::lengthen(transaction, streak)?,
         Write::EndSoftBounces(workspace, channel, address) => {
-            soft_bounces::end(transaction, *workspace, *channel, address);
+            soft_bounces::end(transaction, *workspace, *channel, address)?;
         }
         Write::PutField(field, expect) => custom_fields::put(transaction, field, *expect)?,
-        Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id),
+        Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id)?,
         Write::PutImport(import, expect) => imports::put(transaction, import, *expect)?,
-        Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors),
+        Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors)?,
         Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
-        Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at),
+        Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutAudience(row) => audiences::put(transaction, row),
@@ -110,28 +113,28 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountLink(click) => counters::count_link(transaction, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
-        Write::PutProviderLink(link) => provider_links::put(transaction, link),
+        Write::PutProviderLink(link) => provider_links::put(transaction, link)?,
         Write::NoteInbound(workspace, channel, key, at) => {
-            provider_links::note_inbound(transaction, *workspace, *channel, *key, *at);
+            provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
         }
         Write::PutCapture(capture) => sandbox::put(transaction, capture),
-        Write::PutUrl(workspace, url) => urls::put(transaction, *workspace, url),
-        Write::DeleteUrl(workspace, key) => urls::delete(transaction, *workspace, *key),
+        Write::PutUrl(workspace, url) => urls::put(transaction, *workspace, url)?,
+        Write::DeleteUrl(workspace, key) => urls::delete(transaction, *workspace, *key)?,
         Write::PutCampaign(campaign, expect) => campaigns::put(transaction, campaign, *expect)?,
-        Write::DeleteCampaign(workspace, id) => campaigns::delete(transaction, *workspace, *id),
-        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(transaction, *workspace, *id, *status),
-        Write::ExpectUnused(workspace, what) => holds::expect_unused(transaction, *workspace, *what),
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(transaction, *workspace, *id)?,
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(transaction, *workspace, *id, *status)?,
+        Write::ExpectUnused(workspace, what) => holds::expect_unused(transaction, *workspace, *what)?,
         Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(transaction, progress, *expect)?,
         Write::InsertWaiting(workspace, campaign, waiting) => {
-            campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
+            campaign_rows::insert_waiting(transaction, *workspace, *campaign, waiting)?;
         }
         Write::TakeWaiting(workspace, campaign, keys) => {
-            campaigns::take_waiting(transaction, *workspace, *campaign, keys);
+            campaign_rows::take_waiting(transaction, *workspace, *campaign, keys);
         }
         Write::PutWaiting(workspace, campaign, key) => {
-            campaigns::put_waiting(transaction, *workspace, *campaign, *key);
+            campaign_rows::put_waiting(transaction, *workspace, *campaign, *key);
         }
-        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect),
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect)?,
         Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(transaction, *workspace, *id, *at).await?;
@@ -149,13 +152,13 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
         Write::AppendAttempt(attempt) => attempts::append(transaction, attempt)?,
         Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
-        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id),
-        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at),
-        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id),
-        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status),
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id)?,
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at)?,
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id)?,
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status)?,
         Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
-        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update),
-        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id),
+        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update)?,
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id)?,
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
         Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
@@ -177,7 +180,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
-        Write::Remember(reply) => replies::remember(transaction, reply),
+        Write::Remember(reply) => replies::remember(transaction, reply)?,
         Write::Enqueue(job) => jobs::enqueue(transaction, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
         Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,

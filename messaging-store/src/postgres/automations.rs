@@ -34,7 +34,6 @@ use messaging_core::time::Timestamp;
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::holds::{self, Holder};
 use super::listeners::{self, status_number};
 use super::numbers::automation_number;
 use super::query::params;
@@ -43,6 +42,7 @@ use super::row::{
 };
 use super::transaction::Transaction;
 use crate::happened::EntersBy;
+use crate::tables::holds::{self, Holder};
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
@@ -83,7 +83,7 @@ pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expe
     match expect {
         Expect::Absent => transaction.run_one(INSERT, row),
         Expect::Revision(revision) => {
-            row.push(Box::new(revision_param(revision)));
+            row.push(revision_param(revision).into());
             transaction.run_one(UPDATE, row);
         }
     }
@@ -91,7 +91,7 @@ pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expe
     let interest = if *runs == RunInterest::default() { String::new() } else { document(runs)? };
     transaction.run(VERSION, params![uuid(workspace), uuid(id), version, interest, document(&automation.design)?]);
     let wanted: BTreeSet<Reference> = if is_active { put.holds.iter().copied().collect() } else { BTreeSet::new() };
-    holds::follow(transaction, workspace, Holder::Automation(id), &wanted);
+    holds::follow(transaction, workspace, Holder::Automation(id), &wanted)?;
     transaction.hearing.forget(workspace);
     Ok(())
 }
@@ -102,7 +102,7 @@ pub(super) async fn delete(
     id: AutomationId,
 ) -> Result<(), Fault> {
     listeners::write_notes(transaction).await?;
-    holds::let_go(transaction, workspace, Holder::Automation(id));
+    holds::let_go(transaction, workspace, Holder::Automation(id))?;
     transaction.run(
         "UPDATE automations SET removed = true, entry = NULL, conditions = NULL, lanes = '[]', doc = ''
          WHERE workspace = $1 AND id = $2 AND NOT removed",
@@ -137,7 +137,7 @@ impl Automations for PostgresStore {
         id: AutomationId,
     ) -> Result<Option<Stored<Automation>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed";
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], stored).await
+        self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| stored(row)).await
     }
 
     async fn automations(
@@ -153,7 +153,7 @@ impl Automations for PostgresStore {
         let mut bounds = params![uuid(workspace), below_id(&page), one_more(&page)];
         let sql = match status {
             Some(status) => {
-                bounds.push(Box::new(status_number(status)));
+                bounds.push(status_number(status).into());
                 BY_STATUS
             }
             None => ALL,
@@ -190,7 +190,7 @@ impl Automations for PostgresStore {
         what: Reference,
         limit: usize,
     ) -> Result<Vec<AutomationId>, StoreError> {
-        holds::automations(&self.reads, workspace, what, limit).await
+        holds::automations(&self.0, workspace, what, limit).await
     }
 
     async fn run(

@@ -13,6 +13,7 @@ use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::BlobStore;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::fault::Fault;
@@ -201,7 +202,7 @@ impl BlobStore for RowBlobs {
     async fn pending_blobs(&self, before: Timestamp, limit: usize) -> Result<Vec<MessageBlob>, StoreError> {
         const SQL: &str = "SELECT workspace, message, id FROM blobs WHERE pending AND id < $1
             ORDER BY id, workspace LIMIT $2";
-        let blob = |row: &_| Ok(MessageBlob { workspace_id: id(row, 0)?, message_id: id(row, 1)?, id: id(row, 2)? });
+        let blob = |row: &Row| Ok(MessageBlob { workspace_id: id(row, 0)?, message_id: id(row, 1)?, id: id(row, 2)? });
         self.reads.many(SQL, params![first_id(before), sql_limit(limit)], blob).await
     }
 

@@ -109,11 +109,11 @@ impl Counters for PostgresStore {
         let sql = match of {
             SeriesOf::Workspace(None) => &ALL,
             SeriesOf::Workspace(Some(channel)) => {
-                bounds.push(Box::new(number(&Channel::ALL, &channel)));
+                bounds.push(number(&Channel::ALL, &channel).into());
                 &CHANNEL
             }
             SeriesOf::Campaign(campaign) => {
-                bounds.push(Box::new(uuid(campaign)));
+                bounds.push(uuid(campaign).into());
                 &CAMPAIGN
             }
         };

@@ -32,11 +32,19 @@ pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
 
 /// The same statement, failing with a conflict unless it touches so many rows, which is added to its parameters.
 pub(super) fn expecting(sql: &'static str, params: &mut Params, rows: i64) -> &'static str {
-    params.push(Box::new(rows));
+    params.push(rows.into());
     let last = params.len();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(sql).or_insert_with(|| {
         let text = format!("WITH done AS ({sql} RETURNING 1) SELECT expect_rows((SELECT count(*) FROM done), ${last})");
         Box::leak(text.into_boxed_str())
     })
+}
+
+/// A query of one number as a statement that fails with a conflict unless it is this, which is added to its parameters.
+pub(super) fn expecting_number(sql: &'static str, params: &mut Params, number: i64) -> &'static str {
+    params.push(number.into());
+    let last = params.len();
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(sql).or_insert_with(|| Box::leak(format!("SELECT expect_rows(({sql}), ${last})").into_boxed_str()))
 }

@@ -11,9 +11,9 @@ use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreE
 
 use super::PostgresStore;
 use super::installation_values::{FENCE, KEY_CHECK, NAME, get, get_shared};
-use super::quarantine;
 use super::query::params;
 use super::row::{get as get_column, record, sql_limit};
+use crate::tables::quarantine;
 
 #[async_trait]
 impl Installation for PostgresStore {
@@ -30,7 +30,7 @@ impl Installation for PostgresStore {
     }
 
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
-        quarantine::newest(&self.reads, limit).await
+        quarantine::newest(&self.0, limit).await
     }
 
     async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError> {

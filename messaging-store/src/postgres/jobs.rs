@@ -110,7 +110,7 @@ pub(super) fn reschedule(transaction: &mut Transaction, handle: &JobHandle, to: 
     const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, payload = $6, failures = 0
                        WHERE lane = $1 AND due_at = $2 AND id = $3";
     let mut key = moving(transaction, handle, (to.due_at, to.at))?;
-    key.push(Box::new(to.payload.to_vec()));
+    key.push(to.payload.to_vec().into());
     transaction.run_claimed(SQL, key);
     Ok(())
 }
@@ -120,7 +120,7 @@ pub(super) fn put_back(transaction: &mut Transaction, handle: &JobHandle, to: Pu
     const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, failures = failures + $6
                        WHERE lane = $1 AND due_at = $2 AND id = $3";
     let mut key = moving(transaction, handle, (to.due_at, to.at))?;
-    key.push(Box::new(i64::from(to.is_failure)));
+    key.push(i64::from(to.is_failure).into());
     transaction.run_claimed(SQL, key);
     Ok(())
 }

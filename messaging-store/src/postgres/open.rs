@@ -10,7 +10,6 @@ use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::PostgresStore;
 use super::apply::apply;
 use super::commit::{Commits, LANES};
 use super::connecting::OnRuntime;
@@ -22,7 +21,9 @@ use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
 use super::url::PostgresUrl;
 use super::writes::Writes;
+use super::{Postgres, PostgresStore};
 use super::{events, schema, tls};
+use crate::database::SqlStore;
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
@@ -155,7 +156,7 @@ impl PostgresStore {
         let tasks = std::sync::Mutex::new(tasks);
         let reads = Reads::new(reads, line);
         let limits = Arc::new(Limits::new(reads.clone()));
-        Ok(Self { reads, writes, commits, observed, limits, desk, membership, teller, objects, tasks })
+        Ok(SqlStore(Postgres { reads, writes, commits, observed, limits, desk, membership, teller, objects, tasks }))
     }
 }
 

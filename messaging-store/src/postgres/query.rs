@@ -8,25 +8,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
 use super::fault::Fault;
+use crate::sql::Value;
 
-/// A parameter of a statement.
-pub(super) type Param = Box<dyn ToSql + Send + Sync>;
-
-/// The parameters of a statement, in the order of their numbers.
-pub(super) type Params = Vec<Param>;
-
-/// Makes parameters of owned values.
-macro_rules! params {
-    ($($value:expr),* $(,)?) => {
-        vec![$(Box::new($value) as $crate::postgres::query::Param),*]
-    };
-}
-
-pub(super) use params;
+pub(super) use crate::sql::{Params, params};
 
 /// The parameters as the library takes them.
-pub(super) fn as_refs(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
-    params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect()
+pub(super) fn as_refs(params: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
 }
 
 /// Statements as they are prepared on a connection. Those that are not are in one go.

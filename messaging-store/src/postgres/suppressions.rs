@@ -15,9 +15,9 @@ use super::query::{one, params};
 use super::row::{below, below_id, document, number, record, revision_param, slice, stored, uuid};
 use super::scan::{Listing, page_of};
 use super::segments::tell_of_address;
-use super::soft_bounces::digest;
 use super::transaction::Transaction;
 use super::{listeners, outbox};
+use crate::tables::soft_bounces::digest;
 
 pub(super) async fn put(transaction: &mut Transaction, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let (workspace, channel) = (uuid(suppression.workspace_id), number(&Channel::ALL, &suppression.channel));
@@ -102,7 +102,7 @@ impl Suppressions for PostgresStore {
         }
         let digests: Vec<_> = addresses.iter().map(|address| digest(address)).collect();
         let key = params![uuid(workspace), number(&Channel::ALL, &channel), digests];
-        self.reads.many(SQL, key, stored).await
+        self.reads.many(SQL, key, |row| stored(row)).await
     }
 
     async fn suppression(
@@ -111,7 +111,7 @@ impl Suppressions for PostgresStore {
         id: SuppressionId,
     ) -> Result<Option<Stored<Suppression>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM suppressions WHERE workspace = $1 AND id = $2";
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], stored).await
+        self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| stored(row)).await
     }
 
     async fn suppressions(

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_postgres::{Row, Statement};
 
 use super::automations::LookedUp;
-use super::column::{self, Column};
+use super::column;
 use super::counts::CountDeltas;
 use super::desk::Uses;
 use super::expected::{self, Raises};
@@ -33,9 +33,10 @@ use super::fault::Fault;
 use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
-use super::query::{Param, Params, Queries, as_refs, params, prepared};
+use super::query::{Params, Queries, as_refs, params, prepared};
 use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
+use crate::sql::Value;
 
 /// How long statements that were sent together may take, each of which ends within five seconds.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -59,7 +60,7 @@ struct Queued {
     sql: &'static str,
     params: Params,
     /// What was gathered, in the place of parameters.
-    gathered: Vec<Column>,
+    gathered: Vec<Vec<Value>>,
     rows: Rows,
 }
 
@@ -267,7 +268,7 @@ impl Transaction {
         for queued in queue {
             let Queued { sql, mut params, gathered, rows } = queued;
             let gathered_rows = super::row::sql_limit(column::rows(&gathered));
-            params.extend(gathered.into_iter().map(|column| Box::new(column) as Param));
+            params.extend(gathered.into_iter().map(Value::List));
             let sql = match rows {
                 Rows::Any => sql,
                 Rows::Exactly(count) => expected::expecting(sql, &mut params, count),

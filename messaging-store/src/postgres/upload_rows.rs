@@ -6,6 +6,7 @@ use messaging_core::ids::{BlobId, ImportId, WorkspaceId};
 use messaging_core::ports::Uploads;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::uploads::UploadFile;
+use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::pieces::{SENT_AT_A_TIME, pieces};
@@ -114,7 +115,8 @@ impl Uploads for RowUploads {
 
     async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError> {
         const SQL: &str = "SELECT import, id FROM uploads WHERE workspace = $1 LIMIT $2";
-        let file = |row: &_| Ok(UploadFile { workspace_id: workspace, import_id: id(row, 0)?, upload_id: id(row, 1)? });
+        let file =
+            |row: &Row| Ok(UploadFile { workspace_id: workspace, import_id: id(row, 0)?, upload_id: id(row, 1)? });
         self.reads.many(SQL, params![uuid(workspace), sql_limit(limit)], file).await
     }
 

@@ -3,15 +3,19 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
+use super::campaigns as campaign_rows;
 use super::counters::{self, CounterDeltas};
 use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::{
-    accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
-    imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, quarantine, replies,
-    sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
-    workspace_end,
+    audiences, automations, blobs, contacts, events, installation_values, jobs, lists, messages, product_events,
+    sandbox, segments, suppressions, waking, workspace_end,
+};
+use crate::database::Statements;
+use crate::tables::{
+    accounts, attempts, campaigns, channels, custom_fields, holds, imports, keys, provider_links, quarantine, replies,
+    sending_domains, sign_ins, soft_bounces, templates, urls, webhooks,
 };
 
 /// Applies a write inside the open transaction.
@@ -22,37 +26,37 @@ pub(super) fn apply(
     interests: &mut Interests,
     write: &Write,
 ) -> Result<(), Fault> {
+    let mut direct = connection;
+    let on: &mut dyn Statements = &mut direct;
     match write {
         Write::PutKeyCheck(check) => installation_values::put_key_check(connection, check),
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => installation_values::put_name(connection, name, before.as_deref()),
         Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
-        Write::PutUser(user, expect) => accounts::put_user(connection, user, *expect),
-        Write::PutSession(session) => accounts::put_session(connection, session),
-        Write::DeleteSession(token) => accounts::delete_session(connection, token),
-        Write::TouchSession(token, at) => accounts::touch_session(connection, token, *at),
-        Write::PutTicket(ticket) => accounts::put_ticket(connection, ticket),
-        Write::TakeTicket(digest) => accounts::take_ticket(connection, digest),
-        Write::Quarantine(quarantined) => quarantine::put(connection, quarantined),
-        Write::ForgetQuarantined(id) => quarantine::forget(connection, *id),
-        Write::CountSignIn(attempt) => sign_ins::count(connection, attempt),
-        Write::ForgetSignIns(attempt) => sign_ins::forget_email(connection, attempt),
-        Write::PutWorkspace(workspace, expect) => accounts::put_workspace(connection, workspace, *expect),
+        Write::PutUser(user, expect) => accounts::put_user(on, user, *expect),
+        Write::PutSession(session) => accounts::put_session(on, session),
+        Write::DeleteSession(token) => accounts::delete_session(on, token),
+        Write::TouchSession(token, at) => accounts::touch_session(on, token, *at),
+        Write::PutTicket(ticket) => accounts::put_ticket(on, ticket),
+        Write::TakeTicket(digest) => accounts::take_ticket(on, digest),
+        Write::Quarantine(quarantined) => quarantine::put(on, quarantined),
+        Write::ForgetQuarantined(id) => quarantine::forget(on, *id),
+        Write::CountSignIn(attempt) => sign_ins::count(on, attempt),
+        Write::ForgetSignIns(attempt) => sign_ins::forget_email(on, attempt),
+        Write::PutWorkspace(workspace, expect) => accounts::put_workspace(on, workspace, *expect),
         Write::EndWorkspace(workspace) => workspace_end::end(connection, *workspace),
-        Write::DeleteUser(user, revision) => accounts::delete_user(connection, *user, *revision),
-        Write::PutMember(member, expect) => accounts::put_member(connection, member, *expect),
-        Write::DeleteMember(workspace, user) => accounts::delete_member(connection, *workspace, *user),
-        Write::PutApiKey(key, expect) => keys::put(connection, key, *expect),
-        Write::TouchApiKey(id, at) => keys::touch(connection, *id, *at),
-        Write::PutDomain(domain, expect) => sending_domains::put(connection, domain, *expect),
-        Write::DeleteDomain(workspace, id) => sending_domains::delete(connection, *workspace, *id),
-        Write::PutChannel(settings, expect) => channels::put(connection, settings, *expect),
-        Write::DeleteChannel(workspace, channel) => channels::delete(connection, *workspace, *channel),
+        Write::DeleteUser(user, revision) => accounts::delete_user(on, *user, *revision),
+        Write::PutMember(member, expect) => accounts::put_member(on, member, *expect),
+        Write::DeleteMember(workspace, user) => accounts::delete_member(on, *workspace, *user),
+        Write::PutApiKey(key, expect) => keys::put(on, key, *expect),
+        Write::TouchApiKey(id, at) => keys::touch(on, *id, *at),
+        Write::PutDomain(domain, expect) => sending_domains::put(on, domain, *expect),
+        Write::DeleteDomain(workspace, id) => sending_domains::delete(on, *workspace, *id),
+        Write::PutChannel(settings, expect) => channels::put(on, settings, *expect),
+        Write::DeleteChannel(workspace, channel) => channels::delete(on, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
-        Write::CountSoftBounce(streak) => soft_bounces::lengthen(connection, streak),
-        Write::EndSoftBounces(workspace, channel, address) => {
-            soft_bounces::end(connection, *workspace, *channel, address)
-        }
+        Write::CountSoftBounce(streak) => soft_bounces::lengthen(on, streak),
+        Write::EndSoftBounces(workspace, channel, address) => soft_bounces::end(on, *workspace, *channel, address),
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(connection, interests, *workspace, *id, *at)
         }
@@ -75,12 +79,12 @@ pub(super) fn apply(
         }
         Write::PutSegment(segment, expect) => segments::put(connection, &mut interests.read_masks, segment, *expect),
         Write::DeleteSegment(workspace, id) => segments::delete(connection, &mut interests.read_masks, *workspace, *id),
-        Write::PutField(field, expect) => custom_fields::put(connection, field, *expect),
-        Write::DeleteField(workspace, id) => custom_fields::delete(connection, *workspace, *id),
-        Write::PutImport(import, expect) => imports::put(connection, import, *expect),
-        Write::AppendRowErrors(errors) => imports::append_errors(connection, errors),
-        Write::PutTemplate(template, expect) => templates::put(connection, template, *expect),
-        Write::DeleteTemplate(workspace, id, at) => templates::delete(connection, *workspace, *id, *at),
+        Write::PutField(field, expect) => custom_fields::put(on, field, *expect),
+        Write::DeleteField(workspace, id) => custom_fields::delete(on, *workspace, *id),
+        Write::PutImport(import, expect) => imports::put(on, import, *expect),
+        Write::AppendRowErrors(errors) => imports::append_errors(on, errors),
+        Write::PutTemplate(template, expect) => templates::put(on, template, *expect),
+        Write::DeleteTemplate(workspace, id, at) => templates::delete(on, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => messages::change_status(connection, movement),
         Write::CountMessages(count) => {
@@ -94,31 +98,33 @@ pub(super) fn apply(
         Write::EraseCopy(erasure) => messages::erase_copy(connection, &mut interests.read_masks, erasure),
         Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
-        Write::PutProviderLink(link) => provider_links::put(connection, link),
+        Write::PutProviderLink(link) => provider_links::put(on, link),
         Write::NoteInbound(workspace, channel, key, at) => {
-            provider_links::note_inbound(connection, *workspace, *channel, *key, *at)
+            provider_links::note_inbound(on, *workspace, *channel, *key, *at)
         }
         Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
         Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
-        Write::AppendAttempt(attempt) => attempts::append(connection, attempt),
+        Write::AppendAttempt(attempt) => attempts::append(on, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
-        Write::PutUrl(workspace, url) => urls::put(connection, *workspace, url),
-        Write::DeleteUrl(workspace, key) => urls::delete(connection, *workspace, *key),
-        Write::PutCampaign(campaign, expect) => campaigns::put(connection, campaign, *expect),
-        Write::DeleteCampaign(workspace, id) => campaigns::delete(connection, *workspace, *id),
-        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(connection, *workspace, *id, *status),
-        Write::ExpectUnused(workspace, what) => holds::expect_unused(connection, *workspace, *what),
-        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(connection, progress, *expect),
+        Write::PutUrl(workspace, url) => urls::put(on, *workspace, url),
+        Write::DeleteUrl(workspace, key) => urls::delete(on, *workspace, *key),
+        Write::PutCampaign(campaign, expect) => campaigns::put(on, campaign, *expect),
+        Write::DeleteCampaign(workspace, id) => campaigns::delete(on, *workspace, *id),
+        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(on, *workspace, *id, *status),
+        Write::ExpectUnused(workspace, what) => holds::expect_unused(on, *workspace, *what),
+        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(on, progress, *expect),
         Write::InsertWaiting(workspace, campaign, waiting) => {
-            campaigns::insert_waiting(connection, *workspace, *campaign, waiting)
+            campaign_rows::insert_waiting(connection, *workspace, *campaign, waiting)
         }
         Write::TakeWaiting(workspace, campaign, keys) => {
-            campaigns::take_waiting(connection, *workspace, *campaign, keys)
+            campaign_rows::take_waiting(connection, *workspace, *campaign, keys)
         }
-        Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
-        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(connection, sends, *expect),
+        Write::PutWaiting(workspace, campaign, key) => {
+            campaign_rows::put_waiting(connection, *workspace, *campaign, *key)
+        }
+        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(on, sends, *expect),
         Write::PutAudience(row) => audiences::put(connection, row),
         Write::TakeAddresses(workspace, campaign, digests) => {
             audiences::take(connection, *workspace, *campaign, digests)
@@ -150,14 +156,14 @@ pub(super) fn apply(
             interests.caused_at(*depth);
             Ok(())
         }
-        Write::PutWebhook(webhook, expect) => webhooks::put(connection, webhook, *expect),
-        Write::DeleteWebhook(workspace, id) => webhooks::delete(connection, *workspace, *id),
-        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(connection, *workspace, *id, *at),
-        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(connection, *workspace, *id),
-        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(connection, *workspace, *id, *status),
-        Write::InsertDelivery(delivery) => webhooks::insert_delivery(connection, delivery),
-        Write::UpdateDelivery(update) => webhooks::update_delivery(connection, update),
-        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(connection, *workspace, *id),
+        Write::PutWebhook(webhook, expect) => webhooks::put(on, webhook, *expect),
+        Write::DeleteWebhook(workspace, id) => webhooks::delete(on, *workspace, *id),
+        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(on, *workspace, *id, *at),
+        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(on, *workspace, *id),
+        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(on, *workspace, *id, *status),
+        Write::InsertDelivery(delivery) => webhooks::insert_delivery(on, delivery),
+        Write::UpdateDelivery(update) => webhooks::update_delivery(on, update),
+        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(on, *workspace, *id),
         Write::KeepBlob(blob) => blobs::name(connection, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
@@ -171,6 +177,6 @@ pub(super) fn apply(
         Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
         Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),
         Write::HoldJob(handle) => index.require_lease(handle),
-        Write::Remember(reply) => replies::remember(connection, reply),
+        Write::Remember(reply) => replies::remember(on, reply),
     }
 }

@@ -33,12 +33,12 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::holds::{self, Holder};
 use super::listeners::{Listeners, status_number};
 use super::numbers::automation_number;
 use super::query::{many, one};
 use super::row::{below, document, numbered_place, one_more, place_number, record, slice, stored};
 use crate::happened::EntersBy;
+use crate::tables::holds::{self, Holder};
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
 pub(super) use counts::count_nodes;
@@ -95,7 +95,7 @@ pub(super) fn put(
         )?
         .execute(params![n, automation.version, interest, document(&automation.design)?])?;
     let wanted: BTreeSet<Reference> = if is_active { put.holds.iter().copied().collect() } else { BTreeSet::new() };
-    holds::follow(connection, workspace, Holder::Automation(n), &wanted)?;
+    holds::follow(&mut &*connection, workspace, Holder::Automation(put.automation.id), &wanted)?;
     listeners.forget(workspace);
     Ok(())
 }
@@ -107,7 +107,7 @@ pub(super) fn delete(
     id: AutomationId,
 ) -> Result<(), Fault> {
     let Some(n) = automation_number(connection, workspace, id)? else { return Ok(()) };
-    holds::let_go(connection, Holder::Automation(n))?;
+    holds::let_go(&mut &*connection, workspace, Holder::Automation(id))?;
     connection
         .prepare_cached(
             "UPDATE automations SET removed = 1, entry = NULL, conditions = NULL, lanes = '[]', doc = '' WHERE n = ?1",
@@ -139,7 +139,9 @@ impl Automations for SqliteStore {
     ) -> Result<Option<Stored<Automation>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM automations WHERE workspace = ?1 AND id = ?2 AND removed = 0";
         self.readers
-            .point_read(move |connection| one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], stored))
+            .point_read(move |connection| {
+                one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| stored(row))
+            })
             .await
     }
 
@@ -208,7 +210,7 @@ impl Automations for SqliteStore {
         what: Reference,
         limit: usize,
     ) -> Result<Vec<AutomationId>, StoreError> {
-        self.readers.read(move |connection| holds::automations(connection, workspace, what, limit)).await
+        holds::automations(&self.0, workspace, what, limit).await
     }
 
     async fn run(

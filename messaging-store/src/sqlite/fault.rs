@@ -1,57 +1,26 @@
-//! What can go wrong between us and SQLite, and what the caller is told.
+//! What an error of SQLite means.
 
 use std::io::ErrorKind;
-use std::sync::Arc;
 
-use messaging_core::ports::store::{CommitError, StoreError, StoreHealth};
+use messaging_core::ports::store::StoreHealth;
 use rusqlite::{ErrorCode, ffi};
 
-/// Why a read or a write did not happen.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
-    /// A record is not as the changes expected it.
-    #[error("a record is not as expected")]
-    Conflict,
-    /// A job is not claimed by whom the changes say.
-    #[error("a claim was lost")]
-    LeaseLost,
-    #[error("sqlite failed")]
-    Sqlite(#[source] rusqlite::Error),
-    /// `COMMIT` failed after its frames may have been written.
-    #[error("the commit may not be durable")]
-    OutcomeUnknown(#[source] rusqlite::Error),
-    #[error("a document could not be read or written")]
-    Document(#[from] serde_json::Error),
-    #[error("a file failed")]
-    File(#[from] std::io::Error),
-    #[error("a stored row is malformed: {0}")]
-    Malformed(&'static str),
-    #[error("jobs are claimed by the server that works on the database, and this is not it")]
-    NotTheWorker,
-    #[error("a thread of the store panicked")]
-    Panicked,
-    /// Nothing is written at the moment; see `health`.
-    #[error("the store is not healthy")]
-    Unhealthy,
-    /// What failed was not this work but the transaction it was in.
-    #[error("the transaction failed")]
-    Transaction(#[source] Arc<Fault>),
-}
+pub(super) use crate::fault::{Fault, expect_one};
 
 impl Fault {
     /// The failure of a `COMMIT`. A full disk stops it before its last frame, and a lock before its first;
     /// after any other failure of the disk the frames may be there, or come to be.
-    pub(super) fn of_commit(error: rusqlite::Error) -> Self {
+    pub(crate) fn of_commit(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(ErrorCode::SystemIoFailure) => Self::OutcomeUnknown(error),
+            Some(ErrorCode::SystemIoFailure) => Self::NotDurable(error),
             _ => error.into(),
         }
     }
 
     /// What the failure says about the store as a whole; `None` when it concerns this work alone.
-    pub(super) fn trouble(&self) -> Option<StoreHealth> {
+    pub(crate) fn trouble(&self) -> Option<StoreHealth> {
         match self {
-            Self::Sqlite(error) | Self::OutcomeUnknown(error) => trouble(error),
+            Self::Sqlite(error) | Self::NotDurable(error) => trouble(error),
             Self::File(error) => match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Some(StoreHealth::Full),
                 _ => None,
@@ -61,34 +30,7 @@ impl Fault {
         }
     }
 
-    fn is_unknown(&self) -> bool {
-        match self {
-            Self::OutcomeUnknown(_) => true,
-            Self::Transaction(cause) => cause.is_unknown(),
-            _ => false,
-        }
-    }
-
-    /// Whether the same changes will fail again: what was asked for cannot be kept, and nothing is wrong with the store.
-    fn is_refusal(&self) -> bool {
-        match self {
-            Self::Document(_) | Self::Malformed(_) => true,
-            Self::Sqlite(error) => match error.sqlite_error_code() {
-                // Of constraints only checks come here.
-                Some(code) => matches!(
-                    code,
-                    ErrorCode::TooBig
-                        | ErrorCode::TypeMismatch
-                        | ErrorCode::ParameterOutOfRange
-                        | ErrorCode::ConstraintViolation
-                ),
-                None => matches!(error, rusqlite::Error::ToSqlConversionFailure(_)),
-            },
-            _ => false,
-        }
-    }
-
-    fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
     }
 }
@@ -119,30 +61,17 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
-        if fault.is_unknown() {
-            return Self::OutcomeUnknown;
-        }
-        if matches!(fault, Fault::Unhealthy) || fault.is_interrupted() || fault.trouble().is_some() {
-            return Self::Unavailable;
-        }
-        Self::Failed(Box::new(fault))
+/// Whether the same changes will fail again.
+pub(crate) fn is_refusal(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        // Of constraints only checks come here.
+        Some(code) => matches!(
+            code,
+            ErrorCode::TooBig
+                | ErrorCode::TypeMismatch
+                | ErrorCode::ParameterOutOfRange
+                | ErrorCode::ConstraintViolation
+        ),
+        None => matches!(error, rusqlite::Error::ToSqlConversionFailure(_)),
     }
-}
-
-impl From<Fault> for CommitError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Conflict => Self::Conflict,
-            Fault::LeaseLost => Self::LeaseLost,
-            refused if refused.is_refusal() => Self::Refused(Box::new(refused)),
-            other => Self::Store(other.into()),
-        }
-    }
-}
-
-/// Turns "no row was touched" into a conflict.
-pub(super) fn expect_one(rows: usize) -> Result<(), Fault> {
-    if rows == 1 { Ok(()) } else { Err(Fault::Conflict) }
 }

@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use super::SqliteStore;
 use super::fault::Fault;
 use super::installation_values::{self, HELD_KEYS, KEY_CHECK, NAME, get, set};
-use super::{quarantine, row};
+use super::row;
+use crate::tables::quarantine;
 
 #[async_trait]
 impl Installation for SqliteStore {
@@ -31,7 +32,7 @@ impl Installation for SqliteStore {
     }
 
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
-        self.readers.point_read(move |connection| quarantine::newest(connection, limit)).await
+        quarantine::newest(&self.0, limit).await
     }
 
     async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError> {

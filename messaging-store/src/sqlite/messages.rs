@@ -5,9 +5,6 @@ mod list;
 mod redact;
 mod rows;
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::channel::Channel;
@@ -19,6 +16,7 @@ use messaging_core::ids::{AutomationId, ContactId, Id, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Messages, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
+use std::collections::HashSet;
 
 use super::SqliteStore;
 use super::automations;
@@ -248,7 +246,7 @@ impl Messages for SqliteStore {
 
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let found = {
-            let rows = Arc::clone(&self.due.contents);
+            let rows = self.due.of("message_contents");
             self.readers.read(move |connection| forgettable(connection, &rows, before, limit)).await?
         };
         let mut forgotten = 0;

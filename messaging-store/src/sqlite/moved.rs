@@ -31,7 +31,6 @@ use crate::moving::error::MoveError;
 use crate::moving::tables::{Rows, SourceRow, Table};
 use crate::open_error::failed;
 use crate::postgres::moved::{PIECE, place_of};
-use crate::send_times;
 
 /// Rows that are given to the target at a time, at most.
 const ROWS: usize = 512;
@@ -346,17 +345,9 @@ fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Res
     connection.create_scalar_function("is_bulk", 1, flags, move |call| Ok(lane(call)?.class() == JobClass::Bulk))?;
     connection
         .create_scalar_function("sha256", 1, flags, move |call| Ok(Digest::of(&text(call)?).as_bytes().to_vec()))?;
-    connection.create_scalar_function("digest_of_key", 1, flags, move |call| {
-        let digest: Digest = serde_json::from_value(text(call)?.into()).map_err(user)?;
-        Ok(digest.as_bytes().to_vec())
-    })?;
     connection.create_scalar_function("suppression_id", 1, flags, move |call| {
         let id: SuppressionId = text(call)?.parse().map_err(user)?;
         Ok(id.to_bytes().to_vec())
-    })?;
-    connection.create_scalar_function("last_time", 1, flags, |call| {
-        let times = send_times::from_bytes(call.get_raw(0).as_blob()?).unwrap_or_default();
-        Ok(times.last().map_or(0, |time| time.as_millis() / 1000))
     })?;
     let files = blobs.clone();
     let source = move |call: &Context<'_>| {

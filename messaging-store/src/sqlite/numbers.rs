@@ -63,7 +63,7 @@ pub(super) fn campaign_number(
     workspace: WorkspaceId,
     id: CampaignId,
 ) -> Result<Option<i64>, Fault> {
-    const SQL: &str = "SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND removed = 0";
+    const SQL: &str = "SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND NOT removed";
     one(connection, SQL, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 

@@ -23,8 +23,9 @@ use super::schema::{self, State};
 use super::upload_files::UploadFiles;
 use super::write_connection::WriteConnection;
 use super::writer::Writer;
-use super::{DueTables, SqliteStore, Stop};
+use super::{DueTables, Sqlite, SqliteStore, Stop};
 use crate::backup::pinned;
+use crate::database::SqlStore;
 use crate::files::{beside, database_directory, make_directory, open_private};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
@@ -128,7 +129,7 @@ impl SqliteStore {
             Writer::start(writing, commit, queue_capacity, temporary).map_err(failed("start the writer thread"))?;
         let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
         let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
-        Ok(Self {
+        Ok(SqlStore(Sqlite {
             writer: Arc::new(writer),
             readers: Arc::new(readers),
             scans: Arc::new(scans),
@@ -141,7 +142,7 @@ impl SqliteStore {
             uploads: UploadFiles::new(uploads),
             lock: Arc::new(Mutex::new(lock)),
             stop: Arc::new(Mutex::new(stop)),
-        })
+        }))
     }
 }
 

@@ -324,7 +324,7 @@ impl ProductEvents for SqliteStore {
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const ROWS: &str = "SELECT event, received_at FROM event_unique_ids WHERE event > ?1 ORDER BY event LIMIT ?2";
-        let rows = Arc::clone(&self.due.unique_ids);
+        let rows = self.due.of("unique_ids");
         let old: Vec<i64> = self
             .readers
             .read(move |connection| {

@@ -38,7 +38,7 @@ pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
 }
 
 /// Applies what is missing, in one transaction.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     define_functions(connection).map_err(failed("prepare to bring the schema up to date"))?;
     apply(connection, SQLITE).map_err(failed("bring the schema up to date"))
 }

@@ -121,7 +121,9 @@ impl Suppressions for SqliteStore {
                 let (workspace, channel) = (workspace.to_bytes(), number(&Channel::ALL, &channel));
                 let mut found = Vec::new();
                 for address in addresses {
-                    found.extend(one(connection, SQL, params![workspace, channel, digest(&address)], stored)?);
+                    found.extend(one(connection, SQL, params![workspace, channel, digest(&address)], |row| {
+                        stored(row)
+                    })?);
                 }
                 Ok(found)
             })
@@ -135,7 +137,9 @@ impl Suppressions for SqliteStore {
     ) -> Result<Option<Stored<Suppression>>, StoreError> {
         const SQL: &str = "SELECT revision, doc FROM suppressions WHERE workspace = ?1 AND id = ?2";
         self.readers
-            .point_read(move |connection| one(connection, SQL, params![workspace.to_bytes(), id.to_string()], stored))
+            .point_read(move |connection| {
+                one(connection, SQL, params![workspace.to_bytes(), id.to_string()], |row| stored(row))
+            })
             .await
     }
 

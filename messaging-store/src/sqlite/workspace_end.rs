@@ -1,34 +1,16 @@
 //! Workspaces under deletion, and the removal of their rows and of the files that belong to rows.
 
-use messaging_core::domain::account::Workspace;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::{RemovedRows, StoreError};
 use rusqlite::{Connection, ToSql, params};
 
-use super::SqliteStore;
+use super::Sqlite;
 use super::connection::Overwriting;
 use super::fault::{Fault, expect_one};
 use super::lanes::LaneIndex;
-use super::query::{many, one};
+use super::query::many;
 use super::row::{id, sql_limit};
 use crate::workspace_rows::{By, EMPTY_LANES, HAS_JOBS, JOBS, LAST, OWNED, Owned};
-
-/// Keeps with a workspace that is written whether it is under deletion.
-pub(super) fn put(connection: &Connection, workspace: &Workspace) -> Result<(), Fault> {
-    const PUT: &str = "INSERT INTO ending_workspaces (workspace, deletes_at, state) VALUES (?1, ?2, ?3)
-        ON CONFLICT (workspace) DO UPDATE SET deletes_at = excluded.deletes_at, state = excluded.state WHERE state < 2";
-    const FORGET: &str = "DELETE FROM ending_workspaces WHERE workspace = ?1 AND state < 2";
-    let workspace_id = workspace.id.to_bytes();
-    match workspace.end {
-        Some(end) => connection.prepare_cached(PUT)?.execute(params![
-            workspace_id,
-            end.deletes_at.as_millis(),
-            end.removing_since.is_some()
-        ])?,
-        None => connection.prepare_cached(FORGET)?.execute([workspace_id])?,
-    };
-    Ok(())
-}
 
 /// Ends the removal of a workspace.
 pub(super) fn end(connection: &Connection, workspace: WorkspaceId) -> Result<(), Fault> {
@@ -44,25 +26,14 @@ pub(super) fn end(connection: &Connection, workspace: WorkspaceId) -> Result<(),
     Ok(())
 }
 
-pub(super) async fn ending(store: &SqliteStore) -> Result<Vec<WorkspaceId>, StoreError> {
-    const SQL: &str = "SELECT workspace FROM ending_workspaces WHERE state < 2";
-    store.readers.read(|connection| many(connection, SQL, [], |row| id(row, 0))).await
-}
-
 pub(super) async fn remove_rows(
-    store: &SqliteStore,
+    store: &Sqlite,
     workspace: WorkspaceId,
     step: usize,
     limit: usize,
 ) -> Result<Option<RemovedRows>, StoreError> {
-    const IS_REMOVED: &str = "SELECT 1 FROM ending_workspaces WHERE workspace = ?1 AND state = 1";
     let mut steps = OWNED.iter().filter(|owned| !owned.sqlite.is_empty());
     let Some(owned) = steps.nth(step) else { return Ok(None) };
-    let key = workspace.to_bytes();
-    let found = store.readers.read(move |connection| one(connection, IS_REMOVED, [key], |_| Ok(())));
-    if found.await?.is_none() {
-        return Ok(None);
-    }
     let rows = store
         .writer
         .task(move |writing| {

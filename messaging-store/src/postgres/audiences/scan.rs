@@ -22,8 +22,8 @@ use super::super::query::{many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, number, uuid};
 use super::super::segments::{EVALUATED, Evaluation, attribute_addresses};
-use super::super::soft_bounces::digest;
 use crate::audience_rows::any_of;
+use crate::tables::soft_bounces::digest;
 
 /// What was found of contacts of one piece.
 #[derive(Debug, Default)]

@@ -96,7 +96,7 @@ pub(in super::super) async fn merge(transaction: &mut Transaction, change: &Move
     let (from, to) = (uuid(change.from), uuid(change.to));
     transaction.run(HOLD, params![uuid(workspace), vec![from, to]]);
     let found = one(transaction, NUMBERS, params![uuid(workspace), from, to], |row| {
-        Ok((column::<Vec<i64>>(row, 0)?, column::<Option<i64>>(row, 1)?, column::<Option<i64>>(row, 2)?))
+        Ok((row.try_get::<_, Vec<i64>>(0)?, column::<Option<i64>>(row, 1)?, column::<Option<i64>>(row, 2)?))
     });
     let Some((automations, from, to)) = found.await? else { return Ok(()) };
     let Some(from) = from.filter(|_| !automations.is_empty()) else { return Ok(()) };

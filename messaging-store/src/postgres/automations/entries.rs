@@ -38,7 +38,7 @@ pub(in super::super) fn put(transaction: &mut Transaction, entry: &Entry, expect
     match expect {
         Expect::Absent => transaction.run_one(INSERT, row),
         Expect::Revision(_) => {
-            row.push(Box::new(revision(expect)));
+            row.push(revision(expect).into());
             transaction.run_one(UPDATE, row);
         }
     }

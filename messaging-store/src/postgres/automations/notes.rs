@@ -227,7 +227,7 @@ pub(in super::super) fn take(transaction: &mut Transaction, take: &TakeNotes) {
     let key = || params![uuid(take.workspace_id), uuid(take.automation_id), i16::from(take.shard), n];
     transaction.run_one(LAST, key());
     let mut bounds = key();
-    bounds.push(Box::new(settled));
+    bounds.push(settled.into());
     transaction.run(OTHERS, bounds);
 }
 

@@ -140,7 +140,7 @@ fn put_row(
     ];
     match put.expect {
         Expect::Revision(_) => {
-            row.push(Box::new(revision(put.expect)));
+            row.push(revision(put.expect).into());
             transaction.run_one(UPDATE, row);
         }
         Expect::Absent => {

@@ -2,7 +2,7 @@
 
 use messaging_core::domain::message::milestones::Seen;
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::ids::{CampaignId, ContactId, Id as _, MessageId, WorkspaceId};
+use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::super::messages::{message, message_columns};
 use super::super::query::params;
 use super::super::reads::Reads;
-use super::super::row::{below_id, get, id, number, one_more, slice, small, uuid};
+use super::super::row::{below_id, get, number, one_more, slice, small, uuid};
 use super::super::scan::{Listing, page_of};
 
 /// The first status that `message_states_by_campaign` holds; the same number stands in its definition.
@@ -94,15 +94,4 @@ async fn list_ends(
     let bounds = params![uuid(workspace), below_id(page), one_more(page), uuid(campaign), wanted];
     let found = reads.many(SQL, bounds, |row| message(workspace, row)).await?;
     Ok(slice(found, page.limit, |message| message.id.to_bytes()))
-}
-
-pub(super) async fn of_contact(
-    reads: &Reads,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-    contact: ContactId,
-) -> Result<Option<MessageId>, StoreError> {
-    const SQL: &str = "SELECT id FROM messages
-        WHERE workspace = $1 AND contact = $2 AND campaign = $3 ORDER BY id DESC LIMIT 1";
-    reads.one(SQL, params![uuid(workspace), uuid(contact), uuid(campaign)], |row| id(row, 0)).await
 }

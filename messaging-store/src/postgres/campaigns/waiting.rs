@@ -10,7 +10,7 @@ use super::super::messages::insert_row;
 
 use super::super::query::{Params, params};
 use super::super::reads::Reads;
-use super::super::row::{id, small, sql_limit, time, uuid};
+use super::super::row::{small, time, uuid};
 use super::super::transaction::Transaction;
 
 /// Those of a campaign that is there, which stays until the transaction ends.
@@ -79,20 +79,6 @@ fn columns(workspace: WorkspaceId, campaign: CampaignId, keys: &[WaitingKey]) ->
         keys.iter().map(|key| key.due_at.as_millis()).collect::<Vec<_>>(),
         keys.iter().map(|key| uuid(key.message_id)).collect::<Vec<_>>(),
     ]
-}
-
-pub(super) async fn due(
-    reads: &Reads,
-    (workspace, campaign): (WorkspaceId, CampaignId),
-    track: u8,
-    now: Timestamp,
-    limit: usize,
-) -> Result<Vec<WaitingKey>, StoreError> {
-    const SQL: &str = "SELECT due_at, message FROM campaign_waiting
-        WHERE campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)
-            AND track = $3 AND due_at <= $4 ORDER BY due_at, message LIMIT $5";
-    let bounds = params![uuid(workspace), uuid(campaign), i16::from(track), now.as_millis(), sql_limit(limit)];
-    reads.many(SQL, bounds, |row| Ok(WaitingKey { track, due_at: time(row, 0)?, message_id: id(row, 1)? })).await
 }
 
 /// Looks up the first row of each track, instead of reading all that wait.

@@ -140,16 +140,16 @@ pub(super) async fn contacts(
     let mut wanted: Params = params![uuid(workspace), start, since, one_more(page), filter.tag.clone()];
     let sql = match (filter.list_id, filter.segment_id, &filter.tag) {
         (Some(list), None, _) => {
-            wanted.push(Box::new(uuid(list)));
+            wanted.push(uuid(list).into());
             OF_LIST
         }
         (Some(list), Some(segment), _) => {
-            wanted.push(Box::new(uuid(list)));
-            wanted.push(Box::new(uuid(segment)));
+            wanted.push(uuid(list).into());
+            wanted.push(uuid(segment).into());
             OF_LIST_IN_SEGMENT
         }
         (None, Some(segment), _) => {
-            wanted.push(Box::new(uuid(segment)));
+            wanted.push(uuid(segment).into());
             OF_SEGMENT
         }
         (None, None, Some(_)) => OF_TAG,

@@ -105,7 +105,7 @@ fn update(
     }
     let mut params = fields(changed)?;
     let numbers: Vec<i64> = changed.iter().filter_map(|put| held.get(&put.contact.id)).map(|held| held.n).collect();
-    params.push(Box::new(numbers));
+    params.push(numbers.into());
     transaction.run_exactly(changed.len(), UPDATE, params);
     Ok(())
 }

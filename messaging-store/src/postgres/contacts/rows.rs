@@ -23,7 +23,7 @@ pub(in super::super) use contact_columns;
 
 /// A contact from the columns of `contact_columns`, with its number.
 pub(in super::super) fn contact(workspace: WorkspaceId, row: &Row) -> Result<(i64, Stored<Contact>), Fault> {
-    let lists = get::<Vec<Uuid>>(row, 14)?;
+    let lists = row.try_get::<_, Vec<Uuid>>(14)?;
     let record = Contact {
         id: id(row, 1)?,
         workspace_id: workspace,

@@ -10,6 +10,7 @@ use super::super::row::{number, uuid};
 use super::super::transaction::Transaction;
 use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, SERIES, TOTALS};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas, Key, SourceKind};
+use crate::sql::Value;
 
 /// Writes each counter that changes once; the last thing before the transaction's commit.
 pub(in super::super) fn settle(transaction: &mut Transaction) {
@@ -51,14 +52,11 @@ fn settle_messages(transaction: &mut Transaction, deltas: &CounterDeltas) {
 }
 
 /// The columns of keys of campaigns.
-fn of_campaign<T>(rows: &[((WorkspaceId, CampaignId, T), Counts)]) -> Params
-where
-    T: Copy + Send + Sync + std::fmt::Debug + tokio_postgres::types::ToSql + 'static,
-{
+fn of_campaign<T: Copy + Into<Value>>(rows: &[((WorkspaceId, CampaignId, T), Counts)]) -> Params {
     params![
         rows.iter().map(|((workspace, ..), _)| uuid(*workspace)).collect::<Vec<_>>(),
         rows.iter().map(|((_, campaign, _), _)| uuid(*campaign)).collect::<Vec<_>>(),
-        rows.iter().map(|((.., last), _)| *last).collect::<Vec<_>>(),
+        Value::List(rows.iter().map(|((.., last), _)| (*last).into()).collect()),
     ]
 }
 

@@ -150,7 +150,7 @@ pub(super) async fn unlisted(
         for row in &rows {
             after = get(row, 0)?;
             let request: Option<&[u8]> = get(row, 1)?;
-            let metas: Vec<&str> = get(row, 2)?;
+            let metas: Vec<&str> = row.try_get(2)?;
             let asked = request.is_some_and(|request| names.are_in(&String::from_utf8_lossy(request)));
             if asked || metas.iter().any(|meta| names.are_in(meta)) {
                 items.push(id(row, 0)?);

@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::super::fault::Fault;
-use super::super::query::{Param, params};
+use super::super::query::{Params, params};
 use super::super::reads::Reads;
 use super::super::row::{below, first_id_of, get, number, numbered, uuid};
 use super::super::scan::{Listing, page_of};
@@ -95,8 +95,8 @@ async fn listing(
     let status = if let [only] = statuses { Some(*only) } else { None };
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
     let campaign_end = status.filter(|status| *status >= FIRST_END_OF_CAMPAIGNS);
-    let key = |of: Uuid| -> Vec<Param> { params![of] };
-    let (sql, by): (_, Box<dyn Fn() -> Vec<Param> + Send + Sync>) =
+    let key = |of: Uuid| -> Params { params![of] };
+    let (sql, by): (_, Box<dyn Fn() -> Params + Send + Sync>) =
         match (filter.contact_id, filter.campaign_id, filter.automation_id) {
             (Some(contact), _, _) => (BY_CONTACT, Box::new(move || key(uuid(contact)))),
             (_, Some(campaign), _) => match campaign_end {

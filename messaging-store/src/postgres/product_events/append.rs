@@ -70,7 +70,7 @@ async fn append_of(
     free_unique_ids(transaction, workspace, events);
     let mut columns = columns(workspace, events, names);
     if !is_heard && read_mask.is_none() {
-        columns.push(Box::new(sql_limit(events.len())));
+        columns.push(sql_limit(events.len()).into());
         transaction.run(APPEND, columns);
         return Ok(());
     }

@@ -17,8 +17,8 @@ use super::super::fault::Fault;
 use super::super::query::{Params, params};
 use super::super::reads::Snapshot;
 use super::super::row::{get, number, uuid};
-use super::super::soft_bounces::digest;
 use super::values::{Asked, Wanted, addresses, want_addresses};
+use crate::tables::soft_bounces::digest;
 
 /// Tests of members of a JSON object: the keys from the outside in.
 type Members = Vec<(Vec<String>, ValueTest)>;

@@ -60,7 +60,7 @@ pub(in super::super) fn forget(
 /// The first campaign, by number, of those that were sent long ago for which something is still left out.
 pub(in super::super) fn old(connection: &Connection, now: Timestamp) -> Result<Option<i64>, Fault> {
     const HELD: &str = "SELECT c.n, c.doc FROM (SELECT DISTINCT campaign FROM campaign_left_out) l
-        CROSS JOIN campaigns c ON c.n = l.campaign WHERE c.removed = 0 LIMIT ?1";
+        CROSS JOIN campaigns c ON c.n = l.campaign WHERE NOT c.removed LIMIT ?1";
     let held = many(connection, HELD, [sql_limit(LOOKED_AT)], |row| {
         let campaign: Campaign = record(row, 1)?;
         Ok((row.get::<_, i64>(0)?, campaign.completed_at))

@@ -7,12 +7,11 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::super::SqliteStore;
+use super::super::Sqlite;
 use super::super::fault::Fault;
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
 use super::super::{audiences, counters};
-use super::sends::times;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -32,10 +31,10 @@ const OF_A_CAMPAIGN: [&str; 3] = [
 /// A row of sends: contact, channel, revision.
 type SendsKey = (i64, i64, i64);
 
-impl SqliteStore {
+impl Sqlite {
     /// Lets rows of one removed campaign go, and when there are none, the campaign; answers how many went.
     pub(super) async fn forget_removed_campaigns(&self, limit: usize) -> Result<u64, StoreError> {
-        const REMOVED: &str = "SELECT n FROM campaigns INDEXED BY campaigns_removed WHERE removed = 1 LIMIT 1";
+        const REMOVED: &str = "SELECT n FROM campaigns INDEXED BY campaigns_removed WHERE removed LIMIT 1";
         let removed = self.readers.read(|connection| one(connection, REMOVED, [], |row| Ok(row.get(0)?))).await?;
         let Some(n): Option<i64> = removed else { return Ok(0) };
         self.forget_in_slices(limit, SLICE, move |connection, slice| forget(connection, n, slice)).await
@@ -85,7 +84,7 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
         }
     }
     // The last: its number is free from then on.
-    Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed = 1")?.execute([n])? as u64)
+    Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed")?.execute([n])? as u64)
 }
 
 /// Rows whose sends are all older than any cap counts, and the row that was looked at last.
@@ -95,11 +94,10 @@ fn stale_sends(
     now: Timestamp,
     limit: usize,
 ) -> Result<(Vec<SendsKey>, (i64, i64)), Fault> {
-    const SQL: &str = "SELECT contact, channel, revision, times FROM contact_sends
+    const SQL: &str = "SELECT contact, channel, revision, last_at FROM contact_sends
         WHERE (contact, channel) > (?1, ?2) ORDER BY contact, channel LIMIT ?3";
     let rows = many(connection, SQL, params![after.0, after.1, sql_limit(WINDOW)], |row| {
-        let bytes = row.get_ref(3)?.as_blob().map_err(|_| Fault::Malformed("times of sends are no bytes"))?;
-        let is_stale = times(bytes)?.iter().all(|time| *time + WEEK <= now);
+        let is_stale = row.get::<_, i64>(3)? <= (now - WEEK).as_seconds();
         Ok(((row.get(0)?, row.get(1)?, row.get(2)?), is_stale))
     })?;
     let mut reached = (i64::MIN, i64::MIN);

@@ -2,15 +2,15 @@
 
 use messaging_core::domain::message::milestones::Seen;
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::ids::{CampaignId, ContactId, Id as _, MessageId, WorkspaceId};
+use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
 use super::super::messages::{message, message_columns, page_of};
-use super::super::query::{many, one};
-use super::super::row::{below, id, number, one_more, slice};
+use super::super::query::many;
+use super::super::row::{below, number, one_more, slice};
 
 /// The first status that `messages_by_campaign_and_status` holds; the same number stands in its definition.
 const FIRST_INDEXED_STATUS: usize = 5;
@@ -53,7 +53,7 @@ fn list_seen(
         "SELECT ",
         message_columns!(),
         " FROM (SELECT message FROM campaign_engagements
-                WHERE campaign = (SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND removed = 0)
+                WHERE campaign = (SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND NOT removed)
                     AND seen = ?4 AND message < ?3) AS seen_messages
           CROSS JOIN messages ON workspace = ?1 AND id = message ORDER BY message DESC"
     );
@@ -89,15 +89,4 @@ fn list_ends(
     }
     found.sort_by_key(|message| std::cmp::Reverse(message.id));
     Ok(slice(found, page.limit, |message| message.id.to_bytes()))
-}
-
-pub(super) fn of_contact(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-    contact: ContactId,
-) -> Result<Option<MessageId>, Fault> {
-    const SQL: &str = "SELECT id FROM messages INDEXED BY messages_by_contact
-        WHERE workspace = ?1 AND contact = ?2 AND campaign = ?3 ORDER BY id DESC LIMIT 1";
-    one(connection, SQL, [workspace.to_bytes(), contact.to_bytes(), campaign.to_bytes()], |row| id(row, 0))
 }

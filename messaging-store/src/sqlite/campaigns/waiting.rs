@@ -8,8 +8,8 @@ use rusqlite::{Connection, params};
 use super::super::fault::{Fault, expect_one};
 use super::super::messages::InsertMessage;
 use super::super::numbers::campaign_number;
-use super::super::query::{many, one};
-use super::super::row::{id, sql_limit, time};
+use super::super::query::one;
+use super::super::row::time;
 
 const INSERT: &str = "INSERT INTO campaign_waiting (campaign, track, due_at, message) VALUES (?1, ?2, ?3, ?4)";
 
@@ -55,20 +55,6 @@ pub(in super::super) fn put(
     let row = params![n, key.track, key.due_at.as_millis(), key.message_id.to_bytes()];
     connection.prepare_cached(INSERT)?.execute(row)?;
     Ok(())
-}
-
-pub(super) fn due(
-    connection: &Connection,
-    (workspace, campaign): (WorkspaceId, CampaignId),
-    track: u8,
-    now: Timestamp,
-    limit: usize,
-) -> Result<Vec<WaitingKey>, Fault> {
-    const SQL: &str = "SELECT due_at, message FROM campaign_waiting
-        WHERE campaign = (SELECT n FROM campaigns WHERE workspace = ?1 AND id = ?2 AND removed = 0)
-            AND track = ?3 AND due_at <= ?4 ORDER BY due_at, message LIMIT ?5";
-    let bounds = params![workspace.to_bytes(), campaign.to_bytes(), track, now.as_millis(), sql_limit(limit)];
-    many(connection, SQL, bounds, |row| Ok(WaitingKey { track, due_at: time(row, 0)?, message_id: id(row, 1)? }))
 }
 
 /// Looks up the first row of each track, instead of reading all that wait.

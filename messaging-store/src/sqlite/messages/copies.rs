@@ -95,11 +95,7 @@ pub(in super::super) fn erase_copy(
     }
     for (id, dialog) in &erasure.attempts {
         connection
-            .prepare_cached(
-                "UPDATE message_attempts SET doc = CASE WHEN doc ->> 'provider' IS NULL THEN ?4
-                     ELSE json_set(?4, '$.provider', doc ->> 'provider') END
-                 WHERE workspace = ?1 AND message = ?2 AND id = ?3",
-            )?
+            .prepare_cached("UPDATE message_attempts SET doc = ?4 WHERE workspace = ?1 AND message = ?2 AND id = ?3")?
             .execute(params![workspace, message, id.to_bytes(), document(dialog)?])?;
     }
     // A large source was written to its file before; see `SqliteStore::commit`.

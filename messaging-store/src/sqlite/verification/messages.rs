@@ -19,7 +19,7 @@ use super::super::row::{id, maybe_id, numbered};
 use crate::comparing::{CountedIn, KeptOfCampaign, Recount};
 
 pub(super) fn verify(connection: &Connection, workspace: WorkspaceId, verified: &mut Verified) -> Result<(), Fault> {
-    const CAMPAIGNS: &str = "SELECT n, id FROM campaigns WHERE workspace = ?1 AND removed = 0";
+    const CAMPAIGNS: &str = "SELECT n, id FROM campaigns WHERE workspace = ?1 AND NOT removed";
     let recount = recount(connection, workspace)?;
     recount.compare_activity(workspace, &activity(connection, workspace)?, verified);
     let campaigns =

@@ -1,0 +1,80 @@
+//! How PostgreSQL carries out statements and answers queries.
+
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{RemovedRows, StoreError};
+use messaging_core::time::Timestamp;
+
+use super::Postgres;
+use super::expected;
+use super::fault::Fault;
+use super::sweep::sweep;
+use super::transaction::Transaction;
+use super::workspace_end;
+use crate::database::{Aged, Database, Kind, Query, Statements};
+use crate::pages::sql_limit;
+use crate::sql::{Params, Sql, params};
+
+impl Statements for Transaction {
+    fn run(&mut self, sql: Sql, params: Params) -> Result<(), Fault> {
+        if !sql.postgres.is_empty() {
+            self.run(sql.postgres, params);
+        }
+        Ok(())
+    }
+
+    fn run_one(&mut self, sql: Sql, params: Params) -> Result<(), Fault> {
+        self.run_one(sql.postgres, params);
+        Ok(())
+    }
+
+    fn expect(&mut self, number: i64, sql: Sql, mut params: Params) -> Result<(), Fault> {
+        let sql = expected::expecting_number(sql.postgres, &mut params, number);
+        self.run(sql, params);
+        Ok(())
+    }
+
+    fn gather(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
+        self.add_row(sql.postgres, row);
+        Ok(())
+    }
+
+    fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
+        self.add_one_row(sql.postgres, row);
+        Ok(())
+    }
+}
+
+impl Database for Postgres {
+    async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
+        let Query { sql, params, read, kind } = query;
+        match kind {
+            Kind::Shared => self.reads.one_shared(sql.postgres, params, |row| read(row)).await,
+            Kind::Read | Kind::Point => self.reads.one(sql.postgres, params, |row| read(row)).await,
+        }
+    }
+
+    async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
+        let Query { sql, params, read, kind } = query;
+        match kind {
+            Kind::Shared => self.reads.many_shared(sql.postgres, params, |row| read(row)).await,
+            Kind::Read | Kind::Point => self.reads.many(sql.postgres, params, |row| read(row)).await,
+        }
+    }
+
+    async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {
+        sweep(&self.writes, sql.postgres, params).await
+    }
+
+    async fn sweep_aged(&self, aged: &'static Aged, moment: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        self.sweep(aged.delete, params![moment, sql_limit(limit)]).await
+    }
+
+    async fn remove_rows(
+        &self,
+        workspace: WorkspaceId,
+        step: usize,
+        limit: usize,
+    ) -> Result<Option<RemovedRows>, StoreError> {
+        workspace_end::remove_rows(self, workspace, step, limit).await
+    }
+}

@@ -1,0 +1,219 @@
+//! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
+//! meanwhile. So does whatever a version of an automation names that has open runs: they finish on it.
+//!
+//! On PostgreSQL whoever begins to hold something locks it together with others, whoever removes it alone, each before it
+//! looks: of the two that come at the same moment, the later one finds what the first has done.
+
+use std::collections::BTreeSet;
+
+use messaging_core::domain::campaign::Reference;
+use messaging_core::ids::{AutomationId, CampaignId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
+
+use crate::database::{Database, Query, Statements};
+use crate::fault::Fault;
+use crate::pages::sql_limit;
+use crate::row::id;
+use crate::sql::{Params, Sql, Value, key, params, sql};
+
+const LIST: i64 = 0;
+const SEGMENT: i64 = 1;
+const TEMPLATE: i64 = 2;
+const DOMAIN: i64 = 3;
+
+/// Who holds something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Holder {
+    Campaign(CampaignId),
+    Automation(AutomationId),
+}
+
+impl Holder {
+    /// The kind and the id, as stored.
+    fn key(self) -> (i64, Value) {
+        match self {
+            Self::Campaign(id) => (0, key(id)),
+            Self::Automation(id) => (1, key(id)),
+        }
+    }
+}
+
+/// The kind and the id of what is named, as stored.
+fn named(reference: Reference) -> (i64, Value) {
+    match reference {
+        Reference::List(id) => (LIST, key(id)),
+        Reference::Segment(id) => (SEGMENT, key(id)),
+        Reference::Template(id) => (TEMPLATE, key(id)),
+        Reference::Domain(id) => (DOMAIN, key(id)),
+    }
+}
+
+/// The kinds and ids of what is named by parameters, as rows.
+macro_rules! wanted {
+    (sqlite $kinds:literal, $ids:literal) => {
+        concat!(
+            "(SELECT kinds.value AS kind, unhex(ids.value) AS id FROM json_each(",
+            $kinds,
+            ") AS kinds JOIN json_each(",
+            $ids,
+            ") AS ids ON ids.key = kinds.key) AS wanted"
+        )
+    };
+    (postgres $kinds:literal, $ids:literal) => {
+        concat!("unnest(", $kinds, "::smallint[], ", $ids, "::uuid[]) AS wanted (kind, id)")
+    };
+}
+
+/// Lets go what is needed no more.
+macro_rules! let_go {
+    ($database:ident) => {
+        concat!(
+            "DELETE FROM holds WHERE workspace = $1 AND holder_kind = $2 AND holder = $3 AND NOT EXISTS (SELECT 1 FROM ",
+            wanted!($database "$4", "$5"),
+            " WHERE wanted.kind = holds.kind AND wanted.id = holds.id)"
+        )
+    };
+}
+
+/// How many of what is wanted cannot be held: they are gone, and were not held already.
+macro_rules! gone {
+    ($database:ident) => {
+        concat!(
+            "SELECT count(*) FROM ",
+            wanted!($database "$4", "$5"),
+            " WHERE NOT EXISTS (SELECT 1 FROM holds WHERE workspace = $1 AND holds.kind = wanted.kind
+                    AND holds.id = wanted.id AND holder_kind = $2 AND holder = $3)
+                AND NOT CASE wanted.kind
+                    WHEN 0 THEN EXISTS (SELECT 1 FROM lists WHERE lists.id = wanted.id AND NOT removed
+                        AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))
+                    WHEN 1 THEN EXISTS (SELECT 1 FROM segments WHERE segments.id = wanted.id AND NOT removed
+                        AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))
+                    WHEN 2 THEN EXISTS (SELECT 1 FROM templates
+                        WHERE workspace = $1 AND templates.id = wanted.id AND removed_at IS NULL)
+                    ELSE EXISTS (SELECT 1 FROM sending_domains
+                        WHERE workspace = $1 AND sending_domains.id = wanted.id)
+                END"
+        )
+    };
+}
+
+/// Holds what somebody needs from now on, and lets go what is needed no more. A conflict when something is to be held
+/// that is gone; what is held already cannot be.
+pub(crate) fn follow(
+    on: &mut dyn Statements,
+    workspace: WorkspaceId,
+    holder: Holder,
+    wanted: &BTreeSet<Reference>,
+) -> Result<(), Fault> {
+    const LOCK: Sql = sql!(
+        sqlite: "",
+        postgres: concat!(
+            "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended(id, 7012 + kind)) FROM ",
+            wanted!(postgres "$1", "$2")
+        ),
+    );
+    const LET_GO: Sql = sql!(sqlite: let_go!(sqlite), postgres: let_go!(postgres));
+    const GONE: Sql = sql!(sqlite: gone!(sqlite), postgres: gone!(postgres));
+    const HOLD: Sql = sql!(
+        sqlite: concat!(
+            "INSERT OR IGNORE INTO holds (workspace, holder_kind, holder, kind, id) SELECT $1, $2, $3, kind, id FROM ",
+            wanted!(sqlite "$4", "$5")
+        ),
+        postgres: concat!(
+            "INSERT INTO holds (workspace, holder_kind, holder, kind, id) SELECT $1, $2, $3, kind, id FROM ",
+            wanted!(postgres "$4", "$5"),
+            " ON CONFLICT DO NOTHING"
+        ),
+    );
+    let (holder_kind, holder) = holder.key();
+    let (kinds, ids): (Vec<i64>, Vec<Value>) = wanted.iter().copied().map(named).unzip();
+    let (kinds, ids) = (Value::from(kinds), Value::List(ids));
+    let all = || -> Params { vec![key(workspace), holder_kind.into(), holder.clone(), kinds.clone(), ids.clone()] };
+    if wanted.is_empty() {
+        return on.run(LET_GO, all());
+    }
+    on.run(LOCK, vec![kinds.clone(), ids.clone()])?;
+    on.run(LET_GO, all())?;
+    on.expect(0, GONE, all())?;
+    on.run(HOLD, all())
+}
+
+/// Lets go everything that somebody holds.
+pub(crate) fn let_go(on: &mut dyn Statements, workspace: WorkspaceId, holder: Holder) -> Result<(), Fault> {
+    let (kind, holder) = holder.key();
+    on.run(
+        sql!("DELETE FROM holds WHERE workspace = $1 AND holder_kind = $2 AND holder = $3"),
+        params![key(workspace), kind, holder],
+    )
+}
+
+/// The automations that have open runs on a version which names something.
+macro_rules! by_runs {
+    ($workspace:literal, $text:literal) => {
+        concat!(
+            "SELECT a.id AS holder FROM automations a WHERE a.workspace = ",
+            $workspace,
+            " AND NOT a.removed AND EXISTS (
+                SELECT 1 FROM automation_versions v WHERE v.automation = a.n AND v.doc LIKE '%' || ",
+            $text,
+            " || '%' AND EXISTS (
+                    SELECT 1 FROM automation_runs r
+                    WHERE r.automation = v.automation AND r.version = v.version AND r.status IN (0, 1)))"
+        )
+    };
+}
+
+/// A conflict while somebody holds this.
+pub(crate) fn expect_unused(
+    on: &mut dyn Statements,
+    workspace: WorkspaceId,
+    reference: Reference,
+) -> Result<(), Fault> {
+    // The lock is that of `follow`. The next statement sees what was committed before it was given.
+    const LOCK: Sql = sql!(
+        sqlite: "",
+        postgres: "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7012 + $2::smallint))",
+    );
+    const HOLDERS: Sql = sql!(
+        "SELECT count(*) FROM (
+             SELECT 1 FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 LIMIT 1) AS held"
+    );
+    const BY_RUNS: Sql = sql!(concat!("SELECT count(*) FROM (", by_runs!("$1", "$2"), " LIMIT 1) AS held"));
+    let (kind, id) = named(reference);
+    on.run(LOCK, params![id.clone(), kind])?;
+    on.expect(0, HOLDERS, params![key(workspace), kind, id])?;
+    on.expect(0, BY_RUNS, params![key(workspace), reference.id_text()])
+}
+
+/// The campaigns that hold this.
+pub(crate) async fn campaigns(
+    database: &impl Database,
+    workspace: WorkspaceId,
+    reference: Reference,
+    limit: usize,
+) -> Result<Vec<CampaignId>, StoreError> {
+    const SQL: Sql = sql!(
+        "SELECT holder FROM holds
+         WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 0 ORDER BY holder LIMIT $4"
+    );
+    let (kind, reference) = named(reference);
+    let bounds = params![key(workspace), kind, reference, sql_limit(limit)];
+    database.many(Query::new(SQL, bounds, |row| id(row, 0))).await
+}
+
+/// The automations that hold this.
+pub(crate) async fn automations(
+    database: &impl Database,
+    workspace: WorkspaceId,
+    reference: Reference,
+    limit: usize,
+) -> Result<Vec<AutomationId>, StoreError> {
+    const SQL: Sql = sql!(concat!(
+        "SELECT holder FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 1 UNION ",
+        by_runs!("$1", "$4"),
+        " ORDER BY holder LIMIT $5"
+    ));
+    let (kind, held) = named(reference);
+    let bounds = params![key(workspace), kind, held, reference.id_text(), sql_limit(limit)];
+    database.many(Query::new(SQL, bounds, |row| id(row, 0))).await
+}
