@@ -10,6 +10,7 @@ use super::{
     audiences, automations, blobs, contacts, counters, counts, events, installation_values, jobs, listeners, lists,
     messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
 };
+use crate::tables::messages as message_rows;
 use crate::tables::{
     accounts, attempts, campaigns, channels, custom_fields, holds, imports, keys, provider_links, quarantine, replies,
     sending_domains, sign_ins, soft_bounces, templates, urls, webhooks,
@@ -140,7 +141,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             suppressions::delete(transaction, *workspace, *id, *at).await?;
         }
         Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
-        Write::MoveMessage(movement) => messages::change_status(transaction, movement),
+        Write::MoveMessage(movement) => message_rows::change_status(transaction, movement)?,
         Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
         Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
         Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,

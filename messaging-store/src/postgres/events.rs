@@ -18,11 +18,11 @@ use tokio_postgres::{Client, Row};
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::messages::{MESSAGE_COLUMNS, message, message_columns};
 use super::query::params;
 use super::row::{get, id, numbered, or_empty, sql_limit, time, uuid};
 use super::sweep::sweep;
 use super::transaction::Transaction;
+use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns};
 
 /// How long a reader waits for the transactions that keep entries back which are there already.
 const PATIENCE: Duration = Duration::from_millis(800);

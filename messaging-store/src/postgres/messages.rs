@@ -32,9 +32,10 @@ use super::sweep::sweep;
 use super::transaction::Transaction;
 use crate::happened::{counted_kind, is_machine, trigger};
 
+use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns, unless_empty};
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use redact::{attribute, redact};
-pub(super) use rows::{MESSAGE_COLUMNS, change_status, insert_row, message, message_columns};
+pub(super) use rows::insert_row;
 
 pub(super) fn insert(transaction: &mut Transaction, message: &Message, content: &MessageContent) -> Result<(), Fault> {
     transaction.add_row(
@@ -54,7 +55,7 @@ pub(super) async fn append_event(transaction: &mut Transaction, event: &MessageE
             event.at.as_millis(),
             uuid(event.id),
             number(&EventKind::ALL, &event.kind),
-            rows::unless_empty(event.meta.is_empty(), &event.meta)?,
+            unless_empty(event.meta.is_empty(), &event.meta)?,
         ],
     );
     tell(transaction, event).await

@@ -13,6 +13,7 @@ use super::{
     sandbox, segments, suppressions, waking, workspace_end,
 };
 use crate::database::Statements;
+use crate::tables::messages as message_rows;
 use crate::tables::{
     accounts, attempts, campaigns, channels, custom_fields, holds, imports, keys, provider_links, quarantine, replies,
     sending_domains, sign_ins, soft_bounces, templates, urls, webhooks,
@@ -86,7 +87,7 @@ pub(super) fn apply(
         Write::PutTemplate(template, expect) => templates::put(on, template, *expect),
         Write::DeleteTemplate(workspace, id, at) => templates::delete(on, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
-        Write::MoveMessage(movement) => messages::change_status(connection, movement),
+        Write::MoveMessage(movement) => message_rows::change_status(on, movement),
         Write::CountMessages(count) => {
             deltas.add(count);
             Ok(())

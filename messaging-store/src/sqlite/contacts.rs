@@ -16,7 +16,7 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
-use self::rows::{contact, contact_columns, text_at};
+use self::rows::{contact, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
 use super::automations;
@@ -27,8 +27,9 @@ use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::product_events;
 use super::query::one;
-use super::row::{count, document, id, or_empty, time};
+use super::row::{count, id, or_empty, time};
 use super::segments::{let_go, note};
+use crate::tables::contacts::{attributes_text, contact_columns, tags_text};
 
 pub(super) use rows::numbered;
 
@@ -213,14 +214,6 @@ fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<ReadMas
     })?;
     let changed = held.into_iter().flatten().filter(|(same, _)| !same).map(|(_, mask)| mask);
     Ok(changed.fold(ReadMask::NONE, |all, one| all | one))
-}
-
-fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
-    if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
-}
-
-fn attributes_text(contact: &Contact) -> Option<&str> {
-    if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
 }
 
 pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {

@@ -10,9 +10,9 @@ use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
-use super::messages::{MESSAGE_COLUMNS, message, message_columns};
 use super::query::{many, one};
 use super::row::{id, numbered, or_empty, sql_limit, time};
+use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns};
 
 /// Entries that fit into a millisecond before numbers run ahead of the clock, which does no harm.
 const A_MILLISECOND: i64 = 1024;

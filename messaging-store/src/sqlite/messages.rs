@@ -28,10 +28,11 @@ use super::numbers::contact_number;
 use super::query::{many, one};
 use super::row::{self, document, maybe_id, number, numbered, or_empty, sql_limit, time};
 
+use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns};
 pub(super) use copies::{erase_copy, expect, list_copies, unlist_copy};
 pub(super) use list::page_of;
 pub(super) use redact::{attribute, redact};
-pub(super) use rows::{InsertMessage, MESSAGE_COLUMNS, change_status, message, message_columns};
+pub(super) use rows::InsertMessage;
 
 /// How many rows a sweep changes in one transaction.
 const SLICE: usize = 200;

@@ -7,11 +7,11 @@ use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 use uuid::Uuid;
 
-use super::super::messages::{message, message_columns};
 use super::super::query::params;
 use super::super::reads::Reads;
 use super::super::row::{below_id, get, number, one_more, slice, small, uuid};
 use super::super::scan::{Listing, page_of};
+use crate::tables::messages::{message, message_columns};
 
 /// The first status that `message_states_by_campaign` holds; the same number stands in its definition.
 const FIRST_INDEXED_STATUS: usize = 5;

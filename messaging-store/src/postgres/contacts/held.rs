@@ -14,7 +14,7 @@ use super::super::fault::Fault;
 use super::super::query::{many, params};
 use super::super::row::{get, id, small, time, uuid};
 use super::super::transaction::Transaction;
-use super::rows::{attributes_text, tags_text};
+use crate::tables::contacts::{attributes_text, tags_text};
 
 /// A contact as it is stored, and held until the transaction ends.
 #[derive(Debug)]

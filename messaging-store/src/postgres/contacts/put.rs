@@ -20,8 +20,8 @@ use super::super::query::{Params, many, params};
 use super::super::row::{get, uuid};
 use super::super::transaction::Transaction;
 use super::held::{self, Held};
-use super::rows::{attributes_text, tags_text};
 use super::tags::TagMoves;
+use crate::tables::contacts::{attributes_text, tags_text};
 
 pub(in super::super) async fn put(transaction: &mut Transaction, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;

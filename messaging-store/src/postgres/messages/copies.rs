@@ -15,7 +15,8 @@ use super::super::reads::Reads;
 use super::super::row::{document, get, id, revision_param, sql_limit, uuid};
 use super::super::sandbox;
 use super::super::transaction::Transaction;
-use super::rows::{note_contact, unless_empty};
+use super::rows::note_contact;
+use crate::tables::messages::unless_empty;
 
 /// How many messages one call looks through: each with its request and its events.
 const MAX_SEARCHED: usize = 1000;

@@ -18,8 +18,8 @@ use super::super::reads::Reads;
 use super::super::row::{below, first_id_of, get, number, numbered, uuid};
 use super::super::scan::{Listing, page_of};
 use super::message;
-use super::rows::message_columns;
 use crate::several_statuses;
+use crate::tables::messages::message_columns;
 
 /// The first status that `message_states` holds; the same number stands in its triggers.
 const FIRST_INDEXED_STATUS: i64 = 4;

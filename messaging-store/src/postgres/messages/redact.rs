@@ -19,7 +19,8 @@ use super::super::scan::{Listing, page_of};
 use super::super::transaction::Transaction;
 use super::copies::change_events;
 use super::message;
-use super::rows::{message_columns, note_contact, unless_empty};
+use super::rows::note_contact;
+use crate::tables::messages::{message_columns, unless_empty};
 
 pub(in super::super) async fn attribute(transaction: &mut Transaction, change: &AttributeMessage) -> Result<(), Fault> {
     const SQL: &str = "UPDATE messages SET contact = $4 WHERE workspace = $1 AND id = $2 AND contact = $3";

@@ -8,9 +8,10 @@ use messaging_core::ports::store::{PageRequest, Slice};
 use rusqlite::{Connection, params};
 
 use super::super::fault::Fault;
-use super::super::messages::{message, message_columns, page_of};
+use super::super::messages::page_of;
 use super::super::query::many;
 use super::super::row::{below, number, one_more, slice};
+use crate::tables::messages::{message, message_columns};
 
 /// The first status that `messages_by_campaign_and_status` holds; the same number stands in its definition.
 const FIRST_INDEXED_STATUS: usize = 5;

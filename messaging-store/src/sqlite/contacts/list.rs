@@ -15,8 +15,9 @@ use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::{numbered_place, place_number, time};
-use super::rows::{contact, contact_columns, identified, numbered};
+use super::rows::{contact, identified, numbered};
 use super::tags;
+use crate::tables::contacts::contact_columns;
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;

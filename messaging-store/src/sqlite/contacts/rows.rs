@@ -1,7 +1,6 @@
 //! Reading contacts from their rows.
 
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::ids::{ListId, WorkspaceId};
 use messaging_core::ports::store::Stored;
 use rusqlite::{Connection, Row, params};
@@ -9,16 +8,8 @@ use rusqlite::{Connection, Row, params};
 use super::super::fault::Fault;
 use super::super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE};
 use super::super::query::{many, one};
-use super::super::row::{id, or_empty, time};
-
-/// The columns that [`contact`] reads, in its order.
-macro_rules! contact_columns {
-    () => {
-        "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, c.external_id, c.email, \
-         c.phone, c.locale, c.timezone, c.tags, c.attributes"
-    };
-}
-pub(super) use contact_columns;
+use super::super::row::id;
+use crate::tables::contacts::{self, contact_columns};
 
 /// A contact from the columns of `contact_columns`, with its number.
 pub(super) fn contact(
@@ -26,23 +17,7 @@ pub(super) fn contact(
     workspace: WorkspaceId,
     row: &Row<'_>,
 ) -> Result<(i64, Stored<Contact>), Fault> {
-    let n = row.get(0)?;
-    let record = Contact {
-        id: id(row, 1)?,
-        workspace_id: workspace,
-        external_id: row.get(7)?,
-        email: row.get(8)?,
-        phone: row.get(9)?,
-        attributes: text_at(row, 13)?.map(Attributes::parse).transpose()?.unwrap_or_default(),
-        tags: or_empty(row, 12)?,
-        locale: row.get(10)?,
-        timezone: row.get(11)?,
-        consent: Consent { marketing_email: row.get(5)?, sms: row.get(6)? },
-        list_ids: lists_of(connection, n)?,
-        created_at: time(row, 3)?,
-        updated_at: time(row, 4)?,
-    };
-    Ok((n, Stored { record, revision: row.get(2)? }))
+    contacts::contact(workspace, row, lists_of(connection, row.get(0)?)?)
 }
 
 fn lists_of(connection: &Connection, n: i64) -> Result<Vec<ListId>, Fault> {

@@ -13,8 +13,8 @@ use rusqlite::{Connection, Row, Rows, params};
 
 use super::super::fault::Fault;
 use super::super::row::{below, first_id_of, number, numbered};
-use super::rows::message_columns;
 use crate::several_statuses;
+use crate::tables::messages::message_columns;
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;

@@ -16,7 +16,8 @@ use super::super::query::one;
 use super::super::row::{below, document, number};
 use super::super::segments::ReadMasks;
 use super::list::page_of;
-use super::rows::{message_columns, note_contact};
+use super::rows::note_contact;
+use crate::tables::messages::message_columns;
 
 pub(in super::super) fn attribute(
     connection: &Connection,
