@@ -54,23 +54,15 @@ pub(crate) struct Query<T> {
     pub(crate) sql: Sql,
     pub(crate) params: Params,
     pub(crate) read: Box<dyn Fn(&dyn Row) -> Result<T, Fault> + Send + Sync>,
-    pub(crate) kind: Kind,
-}
-
-/// What is known of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Nothing.
-    Read,
     /// It finds a few rows by their keys: SQLite answers it on the thread that asks, if a connection is free.
-    Point,
+    pub(crate) is_point: bool,
     /// Many ask the same at the same time, such as for the settings of a workspace: PostgreSQL is asked once for all.
-    Shared,
+    pub(crate) is_shared: bool,
 }
 
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query").field("sql", &self.sql).field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("Query").field("sql", &self.sql).finish_non_exhaustive()
     }
 }
 
@@ -80,17 +72,17 @@ impl<T> Query<T> {
         params: Params,
         read: impl Fn(&dyn Row) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self { sql, params, read: Box::new(read), kind: Kind::Read }
+        Self { sql, params, read: Box::new(read), is_point: false, is_shared: false }
     }
 
     /// The same for a query that finds a few rows by their keys.
     pub(crate) fn point(self) -> Self {
-        Self { kind: Kind::Point, ..self }
+        Self { is_point: true, ..self }
     }
 
     /// The same for what many ask at the same time.
     pub(crate) fn shared(self) -> Self {
-        Self { kind: Kind::Shared, ..self }
+        Self { is_shared: true, ..self }
     }
 }
 

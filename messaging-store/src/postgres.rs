@@ -1,8 +1,8 @@
 //! The store on PostgreSQL.
 //!
 //! What is read comes over a pool of connections ([`reads`]); what is written is gathered and sent in one go over a few
-//! others ([`commit`], [`transaction`]). One file per aggregate holds its writes, as functions over the open transaction,
-//! and its reads, as the implementation of the port: the files are those of the store on SQLite.
+//! others ([`commit`], [`transaction`]). What tables hold is described in [`tables`](crate::tables); files per aggregate here
+//! are what only PostgreSQL does in its way.
 
 mod apply;
 mod audiences;

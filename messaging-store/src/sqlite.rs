@@ -4,8 +4,8 @@
 //! readers with a connection each ([`readers`]), one more of those for scans ([`segments`]), one that moves the write-ahead log into the database
 //! ([`checkpoint`]). Callers hand work over and wait without a thread of their own.
 //!
-//! One file per aggregate holds its writes, as functions over the writing connection, and its reads,
-//! as the implementation of the port.
+//! What tables hold is described in [`tables`](crate::tables); files per aggregate here are what only SQLite does in its
+//! way.
 
 mod address_digest;
 mod apply;

@@ -40,3 +40,6 @@ CREATE TABLE holds (
 CREATE INDEX holds_by_holder ON holds (workspace, holder_kind, holder);
 
 ALTER TABLE webhooks ADD COLUMN status TEXT NOT NULL DEFAULT '';
+
+DROP INDEX lists_removed;
+CREATE INDEX lists_removed ON lists (n) WHERE removed;

@@ -2,19 +2,14 @@
 
 use messaging_core::changes::{Changes, Write};
 
-use super::campaigns as campaign_rows;
 use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, blobs, contacts, counters, counts, events, installation_values, jobs, listeners, lists,
-    messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
+    audiences, automations, blobs, campaigns, contacts, counters, counts, events, installation_values, jobs, listeners,
+    lists, messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
 };
-use crate::tables::messages as message_rows;
-use crate::tables::{
-    accounts, attempts, campaigns, channels, custom_fields, holds, imports, keys, provider_links, quarantine, replies,
-    sending_domains, sign_ins, soft_bounces, templates, urls, webhooks,
-};
+use crate::tables;
 
 /// Applies the changes of all commits of a transaction.
 pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -49,41 +44,43 @@ async fn apply_each(transaction: &mut Transaction, writes: &[Write]) -> Result<(
 /// Applies a write: queues its statements, or asks where it has to look first.
 async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
-        Write::PutKeyCheck(check) => installation_values::put_key_check(transaction, check),
+        Write::PutKeyCheck(check) => tables::installation::put_key_check(transaction, check)?,
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(transaction, switch),
-        Write::PutInstallationName(name, before) => installation_values::put_name(transaction, name, before.as_deref()),
-        Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
-        Write::PutUser(user, expect) => accounts::put_user(transaction, user, *expect)?,
-        Write::PutSession(session) => accounts::put_session(transaction, session)?,
-        Write::DeleteSession(token) => accounts::delete_session(transaction, token)?,
-        Write::TouchSession(token, at) => accounts::touch_session(transaction, token, *at)?,
-        Write::PutTicket(ticket) => accounts::put_ticket(transaction, ticket)?,
-        Write::TakeTicket(digest) => accounts::take_ticket(transaction, digest)?,
-        Write::Quarantine(quarantined) => quarantine::put(transaction, quarantined)?,
-        Write::ForgetQuarantined(id) => quarantine::forget(transaction, *id)?,
-        Write::CountSignIn(attempt) => sign_ins::count(transaction, attempt)?,
-        Write::ForgetSignIns(attempt) => sign_ins::forget_email(transaction, attempt)?,
-        Write::PutWorkspace(workspace, expect) => accounts::put_workspace(transaction, workspace, *expect)?,
-        Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
-        Write::DeleteUser(user, revision) => accounts::delete_user(transaction, *user, *revision)?,
-        Write::PutMember(member, expect) => accounts::put_member(transaction, member, *expect)?,
-        Write::DeleteMember(workspace, user) => accounts::delete_member(transaction, *workspace, *user)?,
-        Write::PutApiKey(key, expect) => keys::put(transaction, key, *expect)?,
-        Write::TouchApiKey(id, at) => keys::touch(transaction, *id, *at)?,
-        Write::PutDomain(domain, expect) => sending_domains::put(transaction, domain, *expect)?,
-        Write::DeleteDomain(workspace, id) => sending_domains::delete(transaction, *workspace, *id)?,
-        Write::PutChannel(settings, expect) => channels::put(transaction, settings, *expect)?,
-        Write::DeleteChannel(workspace, channel) => channels::delete(transaction, *workspace, *channel)?,
-        Write::CountSoftBounce(streak) => soft_bounces::lengthen(transaction, streak)?,
-        Write::EndSoftBounces(workspace, channel, address) => {
-            soft_bounces::end(transaction, *workspace, *channel, address)?;
+        Write::PutInstallationName(name, before) => {
+            tables::installation::put_name(transaction, name, before.as_deref())?
         }
-        Write::PutField(field, expect) => custom_fields::put(transaction, field, *expect)?,
-        Write::DeleteField(workspace, id) => custom_fields::delete(transaction, *workspace, *id)?,
-        Write::PutImport(import, expect) => imports::put(transaction, import, *expect)?,
-        Write::AppendRowErrors(errors) => imports::append_errors(transaction, errors)?,
-        Write::PutTemplate(template, expect) => templates::put(transaction, template, *expect)?,
-        Write::DeleteTemplate(workspace, id, at) => templates::delete(transaction, *workspace, *id, *at)?,
+        Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
+        Write::PutUser(user, expect) => tables::accounts::put_user(transaction, user, *expect)?,
+        Write::PutSession(session) => tables::accounts::put_session(transaction, session)?,
+        Write::DeleteSession(token) => tables::accounts::delete_session(transaction, token)?,
+        Write::TouchSession(token, at) => tables::accounts::touch_session(transaction, token, *at)?,
+        Write::PutTicket(ticket) => tables::accounts::put_ticket(transaction, ticket)?,
+        Write::TakeTicket(digest) => tables::accounts::take_ticket(transaction, digest)?,
+        Write::Quarantine(quarantined) => tables::quarantine::put(transaction, quarantined)?,
+        Write::ForgetQuarantined(id) => tables::quarantine::forget(transaction, *id)?,
+        Write::CountSignIn(attempt) => tables::sign_ins::count(transaction, attempt)?,
+        Write::ForgetSignIns(attempt) => tables::sign_ins::forget_email(transaction, attempt)?,
+        Write::PutWorkspace(workspace, expect) => tables::accounts::put_workspace(transaction, workspace, *expect)?,
+        Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
+        Write::DeleteUser(user, revision) => tables::accounts::delete_user(transaction, *user, *revision)?,
+        Write::PutMember(member, expect) => tables::accounts::put_member(transaction, member, *expect)?,
+        Write::DeleteMember(workspace, user) => tables::accounts::delete_member(transaction, *workspace, *user)?,
+        Write::PutApiKey(key, expect) => tables::keys::put(transaction, key, *expect)?,
+        Write::TouchApiKey(id, at) => tables::keys::touch(transaction, *id, *at)?,
+        Write::PutDomain(domain, expect) => tables::sending_domains::put(transaction, domain, *expect)?,
+        Write::DeleteDomain(workspace, id) => tables::sending_domains::delete(transaction, *workspace, *id)?,
+        Write::PutChannel(settings, expect) => tables::channels::put(transaction, settings, *expect)?,
+        Write::DeleteChannel(workspace, channel) => tables::channels::delete(transaction, *workspace, *channel)?,
+        Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(transaction, streak)?,
+        Write::EndSoftBounces(workspace, channel, address) => {
+            tables::soft_bounces::end(transaction, *workspace, *channel, address)?;
+        }
+        Write::PutField(field, expect) => tables::custom_fields::put(transaction, field, *expect)?,
+        Write::DeleteField(workspace, id) => tables::custom_fields::delete(transaction, *workspace, *id)?,
+        Write::PutImport(import, expect) => tables::imports::put(transaction, import, *expect)?,
+        Write::AppendRowErrors(errors) => tables::imports::append_errors(transaction, errors)?,
+        Write::PutTemplate(template, expect) => tables::templates::put(transaction, template, *expect)?,
+        Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutAudience(row) => audiences::put(transaction, row),
@@ -102,8 +99,8 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(transaction, *workspace, *contact, *limit).await?;
         }
-        Write::PutList(list, expect) => lists::put(transaction, list, *expect),
-        Write::DeleteList(workspace, id) => lists::delete(transaction, *workspace, *id),
+        Write::PutList(list, expect) => tables::lists::put(transaction, list, *expect)?,
+        Write::DeleteList(workspace, id) => tables::lists::delete(transaction, *workspace, *id)?,
         Write::JoinList(workspace, list, contact, at) => {
             lists::join(transaction, &[Join { workspace: *workspace, list: *list, contact: *contact, at: *at }])
                 .await?;
@@ -114,34 +111,38 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountLink(click) => counters::count_link(transaction, click),
         Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
-        Write::PutProviderLink(link) => provider_links::put(transaction, link)?,
+        Write::PutProviderLink(link) => tables::provider_links::put(transaction, link)?,
         Write::NoteInbound(workspace, channel, key, at) => {
-            provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
+            tables::provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
         }
         Write::PutCapture(capture) => sandbox::put(transaction, capture),
-        Write::PutUrl(workspace, url) => urls::put(transaction, *workspace, url)?,
-        Write::DeleteUrl(workspace, key) => urls::delete(transaction, *workspace, *key)?,
-        Write::PutCampaign(campaign, expect) => campaigns::put(transaction, campaign, *expect)?,
-        Write::DeleteCampaign(workspace, id) => campaigns::delete(transaction, *workspace, *id)?,
-        Write::ExpectCampaign(workspace, id, status) => campaigns::expect(transaction, *workspace, *id, *status)?,
-        Write::ExpectUnused(workspace, what) => holds::expect_unused(transaction, *workspace, *what)?,
-        Write::PutCampaignProgress(progress, expect) => campaigns::put_progress(transaction, progress, *expect)?,
+        Write::PutUrl(workspace, url) => tables::urls::put(transaction, *workspace, url)?,
+        Write::DeleteUrl(workspace, key) => tables::urls::delete(transaction, *workspace, *key)?,
+        Write::PutCampaign(campaign, expect) => tables::campaigns::put(transaction, campaign, *expect)?,
+        Write::DeleteCampaign(workspace, id) => tables::campaigns::delete(transaction, *workspace, *id)?,
+        Write::ExpectCampaign(workspace, id, status) => {
+            tables::campaigns::expect(transaction, *workspace, *id, *status)?
+        }
+        Write::ExpectUnused(workspace, what) => tables::holds::expect_unused(transaction, *workspace, *what)?,
+        Write::PutCampaignProgress(progress, expect) => {
+            tables::campaigns::put_progress(transaction, progress, *expect)?
+        }
         Write::InsertWaiting(workspace, campaign, waiting) => {
-            campaign_rows::insert_waiting(transaction, *workspace, *campaign, waiting)?;
+            campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
         }
         Write::TakeWaiting(workspace, campaign, keys) => {
-            campaign_rows::take_waiting(transaction, *workspace, *campaign, keys);
+            campaigns::take_waiting(transaction, *workspace, *campaign, keys);
         }
         Write::PutWaiting(workspace, campaign, key) => {
-            campaign_rows::put_waiting(transaction, *workspace, *campaign, *key);
+            campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
-        Write::PutContactSends(sends, expect) => campaigns::put_contact_sends(transaction, sends, *expect)?,
+        Write::PutContactSends(sends, expect) => tables::campaigns::put_contact_sends(transaction, sends, *expect)?,
         Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(transaction, *workspace, *id, *at).await?;
         }
         Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
-        Write::MoveMessage(movement) => message_rows::change_status(transaction, movement)?,
+        Write::MoveMessage(movement) => tables::messages::change_status(transaction, movement)?,
         Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
         Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
         Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
@@ -151,15 +152,17 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
         Write::LogEvent(event) => events::log(transaction, event),
         Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
-        Write::AppendAttempt(attempt) => attempts::append(transaction, attempt)?,
-        Write::PutWebhook(webhook, expect) => webhooks::put(transaction, webhook, *expect)?,
-        Write::DeleteWebhook(workspace, id) => webhooks::delete(transaction, *workspace, *id)?,
-        Write::NoteWebhookFailure(workspace, id, at) => webhooks::note_failure(transaction, *workspace, *id, *at)?,
-        Write::EndWebhookFailures(workspace, id) => webhooks::end_failures(transaction, *workspace, *id)?,
-        Write::ExpectWebhook(workspace, id, status) => webhooks::expect(transaction, *workspace, *id, *status)?,
-        Write::InsertDelivery(delivery) => webhooks::insert_delivery(transaction, delivery)?,
-        Write::UpdateDelivery(update) => webhooks::update_delivery(transaction, update)?,
-        Write::MarkReplayed(workspace, id) => webhooks::mark_replayed(transaction, *workspace, *id)?,
+        Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,
+        Write::PutWebhook(webhook, expect) => tables::webhooks::put(transaction, webhook, *expect)?,
+        Write::DeleteWebhook(workspace, id) => tables::webhooks::delete(transaction, *workspace, *id)?,
+        Write::NoteWebhookFailure(workspace, id, at) => {
+            tables::webhooks::note_failure(transaction, *workspace, *id, *at)?
+        }
+        Write::EndWebhookFailures(workspace, id) => tables::webhooks::end_failures(transaction, *workspace, *id)?,
+        Write::ExpectWebhook(workspace, id, status) => tables::webhooks::expect(transaction, *workspace, *id, *status)?,
+        Write::InsertDelivery(delivery) => tables::webhooks::insert_delivery(transaction, delivery)?,
+        Write::UpdateDelivery(update) => tables::webhooks::update_delivery(transaction, update)?,
+        Write::MarkReplayed(workspace, id) => tables::webhooks::mark_replayed(transaction, *workspace, *id)?,
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
         Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
@@ -181,7 +184,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
-        Write::Remember(reply) => replies::remember(transaction, reply)?,
+        Write::Remember(reply) => tables::replies::remember(transaction, reply)?,
         Write::Enqueue(job) => jobs::enqueue(transaction, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
         Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::sweep::sweep;
 use super::transaction::Transaction;
 use super::workspace_end;
-use crate::database::{Aged, Database, Kind, Query, Statements};
+use crate::database::{Aged, Database, Query, Statements};
 use crate::pages::sql_limit;
 use crate::sql::{Params, Sql, params};
 
@@ -46,18 +46,20 @@ impl Statements for Transaction {
 
 impl Database for Postgres {
     async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
-        let Query { sql, params, read, kind } = query;
-        match kind {
-            Kind::Shared => self.reads.one_shared(sql.postgres, params, |row| read(row)).await,
-            Kind::Read | Kind::Point => self.reads.one(sql.postgres, params, |row| read(row)).await,
+        let Query { sql, params, read, is_shared, .. } = query;
+        if is_shared {
+            self.reads.one_shared(sql.postgres, params, |row| read(row)).await
+        } else {
+            self.reads.one(sql.postgres, params, |row| read(row)).await
         }
     }
 
     async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
-        let Query { sql, params, read, kind } = query;
-        match kind {
-            Kind::Shared => self.reads.many_shared(sql.postgres, params, |row| read(row)).await,
-            Kind::Read | Kind::Point => self.reads.many(sql.postgres, params, |row| read(row)).await,
+        let Query { sql, params, read, is_shared, .. } = query;
+        if is_shared {
+            self.reads.many_shared(sql.postgres, params, |row| read(row)).await
+        } else {
+            self.reads.many(sql.postgres, params, |row| read(row)).await
         }
     }
 

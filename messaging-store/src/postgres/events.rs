@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use messaging_core::changes::LogEvent;
-use messaging_core::domain::message::{EventKind, Message, MessageEvent};
+use messaging_core::domain::message::{Message, MessageEvent};
 use messaging_core::ids::{EventId, MessageId, WorkspaceId};
 use messaging_core::ports::store::{EventLog, LogPosition, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
@@ -19,10 +19,10 @@ use tokio_postgres::{Client, Row};
 use super::PostgresStore;
 use super::fault::Fault;
 use super::query::params;
-use super::row::{get, id, numbered, or_empty, sql_limit, time, uuid};
+use super::row::{get, sql_limit, time, uuid};
 use super::sweep::sweep;
 use super::transaction::Transaction;
-use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns};
+use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
 /// How long a reader waits for the transactions that keep entries back which are there already.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -120,28 +120,6 @@ impl Patience {
     }
 }
 
-/// An event and its message from the columns of `joined_columns`.
-fn with_message(workspace: WorkspaceId, row: &Row) -> Result<(MessageEvent, Message), Fault> {
-    let message = message(workspace, row)?;
-    let event = MessageEvent {
-        id: id(row, MESSAGE_COLUMNS)?,
-        workspace_id: workspace,
-        message_id: message.id,
-        kind: numbered(&EventKind::ALL, get(row, MESSAGE_COLUMNS + 2)?)?,
-        at: time(row, MESSAGE_COLUMNS + 1)?,
-        meta: or_empty(row, MESSAGE_COLUMNS + 3)?,
-    };
-    Ok((event, message))
-}
-
-/// The columns of `message_columns`, then id, at, kind and meta of the event. Only what both tables have is
-/// told apart.
-macro_rules! joined_columns {
-    () => {
-        concat!("m.id, ", message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")
-    };
-}
-
 #[async_trait]
 impl EventLog for PostgresStore {
     async fn event(
@@ -153,12 +131,12 @@ impl EventLog for PostgresStore {
     ) -> Result<Option<(MessageEvent, Message)>, StoreError> {
         const SQL: &str = concat!(
             "SELECT ",
-            joined_columns!(),
+            event_columns!(),
             " FROM message_events e JOIN messages m ON m.workspace = $1 AND m.id = $2
               WHERE e.workspace = $1 AND e.message = $2 AND e.at = $3 AND e.id = $4"
         );
         let key = params![uuid(workspace), uuid(message), at.as_millis(), uuid(id)];
-        self.reads.one(SQL, key, |row| with_message(workspace, row)).await
+        self.reads.one(SQL, key, |row| with_event(workspace, row)).await
     }
 
     async fn events_after(
@@ -171,7 +149,7 @@ impl EventLog for PostgresStore {
         // an event stays longer than its entry.
         const SQL: &str = concat!(
             "SELECT ",
-            joined_columns!(),
+            event_columns!(),
             ", l.era, l.xid, l.n, l.era < (SELECT era FROM log_era)
                    OR l.xid < (SELECT CASE WHEN $6 THEN log_horizon(pg_current_snapshot())
                        ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END)
@@ -189,7 +167,7 @@ impl EventLog for PostgresStore {
             let mut rows = self
                 .reads
                 .many(SQL, bounds, |row| {
-                    let (event, message) = with_message(workspace, row)?;
+                    let (event, message) = with_event(workspace, row)?;
                     let is_over: bool = get(row, MESSAGE_COLUMNS + 7)?;
                     Ok((Place::at(row, MESSAGE_COLUMNS + 4)?, is_over, event, message))
                 })

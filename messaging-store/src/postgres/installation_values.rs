@@ -2,42 +2,12 @@
 
 use messaging_core::changes::SwitchSecretKey;
 use messaging_core::domain::fence::Fence;
-use messaging_core::ports::store::StoreError;
 
 use super::fault::Fault;
-use super::query::{Queries, one, params};
-use super::reads::Reads;
+use super::query::{one, params};
 use super::row::get as column;
 use super::transaction::Transaction;
-
-/// The check value of the secret key.
-pub(super) const KEY_CHECK: &str = "key_check";
-
-/// The id of the secret key that secrets are sealed under, once it is not the first.
-pub(super) const SECRET_KEY: &str = "secret_key";
-
-/// The name of the installation.
-pub(super) const NAME: &str = "name";
-
-/// Whether the installation is fenced, as [`Fence::to_text`] says it.
-pub(super) const FENCE: &str = "fence";
-
-const VALUE: &str = "SELECT value FROM installation WHERE name = $1";
-
-/// Reads a value.
-pub(super) async fn get(on: &mut impl Queries, name: &str) -> Result<Option<String>, Fault> {
-    one(on, VALUE, params![name.to_owned()], |row| column(row, 0)).await
-}
-
-/// The same for what every message asks for.
-pub(super) async fn get_shared(reads: &Reads, name: &str) -> Result<Option<String>, StoreError> {
-    reads.one_shared(VALUE, params![name.to_owned()], |row| column(row, 0)).await
-}
-
-/// Keeps the check value of the secret key, unless there is one.
-pub(super) fn put_key_check(transaction: &mut Transaction, check: &str) {
-    put_first(transaction, KEY_CHECK, check);
-}
+pub(super) use crate::tables::installation::{FENCE, KEY_CHECK, SECRET_KEY, put_first};
 
 /// Makes another secret key the one that secrets are sealed under, if all processes hold it. The row of the check value
 /// is locked first: whoever begins, or says which keys it holds, waits for that row, so that none is overlooked.
@@ -58,15 +28,6 @@ pub(super) fn switch_secret_key(transaction: &mut Transaction, switch: &SwitchSe
     );
 }
 
-/// Keeps the name of the installation in the place of `before`.
-pub(super) fn put_name(transaction: &mut Transaction, name: &str, before: Option<&str>) {
-    let Some(before) = before else { return put_first(transaction, NAME, name) };
-    transaction.run_one(
-        "UPDATE installation SET value = $2 WHERE name = $1 AND value = $3",
-        params![NAME.to_owned(), name.to_owned(), before.to_owned()],
-    );
-}
-
 /// Puts a fence in the place of `before`. It looks first: more than one text may say the same fence.
 pub(super) async fn put_fence(
     transaction: &mut Transaction,
@@ -80,17 +41,11 @@ pub(super) async fn put_fence(
     }
     let text = fence.map(Fence::to_text);
     match (text, before) {
-        (Some(text), None) => put_first(transaction, FENCE, &text),
+        (Some(text), None) => put_first(transaction, FENCE, &text)?,
         (Some(text), Some(_)) => {
             transaction.run_one("UPDATE installation SET value = $2 WHERE name = $1", params![FENCE.to_owned(), text]);
         }
         (None, _) => transaction.run("DELETE FROM installation WHERE name = $1", params![FENCE.to_owned()]),
     }
     Ok(())
-}
-
-/// Keeps a value, unless there is one.
-fn put_first(transaction: &mut Transaction, name: &str, value: &str) {
-    transaction
-        .run("INSERT INTO installation (name, value) VALUES ($1, $2)", params![name.to_owned(), value.to_owned()]);
 }

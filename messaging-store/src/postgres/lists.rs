@@ -1,35 +1,24 @@
-//! Lists of contacts and their members.
+//! Members of lists: joining and leaving, which others hear of, and letting them go.
 
 use async_trait::async_trait;
-use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::list::ContactList;
+use messaging_core::changes::Write;
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
-use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
+use messaging_core::ids::{ContactId, ListId, WorkspaceId};
+use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::PostgresStore;
+use super::Postgres;
 use super::fault::Fault;
 use super::listeners::{self, Happened};
-use super::numbers::number_workspace;
 use super::outbox;
 use super::query::{many, one, params};
-use super::row::{below_id, count, get, id, one_more, revision_param, slice, small, sql_limit, time, uuid};
+use super::row::{get, id, sql_limit, uuid};
 use super::transaction::Transaction;
+use crate::tables::lists::ListRows;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
-
-/// The columns that [`list`] reads, in its order.
-macro_rules! list_columns {
-    () => {
-        "l.id, l.revision,
-         (SELECT coalesce(sum(members), 0)::bigint FROM list_counts WHERE list_counts.list = l.n),
-         l.created_at, l.updated_at, l.name"
-    };
-}
 
 /// A contact that becomes a member of a list.
 #[derive(Debug, Clone, Copy)]
@@ -38,35 +27,6 @@ pub(super) struct Join {
     pub(super) list: ListId,
     pub(super) contact: ContactId,
     pub(super) at: Timestamp,
-}
-
-pub(super) fn put(transaction: &mut Transaction, list: &ContactList, expect: Expect) {
-    const INSERT: &str = "INSERT INTO lists (workspace_number, id, revision, removed, created_at, updated_at, name)
-        SELECT number, $2, 1, false, $3, $4, $5 FROM workspace_numbers WHERE workspace = $1";
-    const UPDATE: &str = "UPDATE lists SET name = $3, updated_at = $4, revision = revision + 1
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed
-            AND revision = $5";
-    let (workspace, id) = (uuid(list.workspace_id), uuid(list.id));
-    let (created_at, updated_at) = (list.created_at.as_millis(), list.updated_at.as_millis());
-    match expect {
-        Expect::Absent => {
-            number_workspace(transaction, list.workspace_id);
-            transaction.run_one(INSERT, params![workspace, id, created_at, updated_at, list.name.clone()]);
-        }
-        Expect::Revision(revision) => {
-            transaction
-                .run_one(UPDATE, params![workspace, id, list.name.clone(), updated_at, revision_param(revision)]);
-        }
-    }
-}
-
-pub(super) fn delete(transaction: &mut Transaction, workspace: WorkspaceId, id: ListId) {
-    // Whoever joins it at this moment holds the row: they end before, or find no list.
-    const SQL: &str = "UPDATE lists SET removed = true, name = '' WHERE n = (
-        SELECT n FROM lists
-        WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed
-        FOR UPDATE)";
-    transaction.run(SQL, params![uuid(workspace), uuid(id)]);
 }
 
 /// The joins that stand at the front of some writes, of one workspace.
@@ -158,67 +118,9 @@ pub(super) async fn leave(
     listeners::hear(transaction, workspace, contact, at, Happened::Changed { dates: false }).await
 }
 
-/// A list from the columns of `list_columns`.
-fn list(workspace: WorkspaceId, row: &Row) -> Result<Stored<ContactList>, Fault> {
-    let record = ContactList {
-        id: id(row, 0)?,
-        workspace_id: workspace,
-        name: get(row, 5)?,
-        contact_count: count(row, 2)?,
-        created_at: time(row, 3)?,
-        updated_at: time(row, 4)?,
-    };
-    Ok(Stored { record, revision: small(row, 1)? })
-}
-
 #[async_trait]
-impl Lists for PostgresStore {
-    async fn list(&self, workspace: WorkspaceId, id: ListId) -> Result<Option<Stored<ContactList>>, StoreError> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            list_columns!(),
-            " FROM lists l WHERE l.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
-                AND l.id = $2 AND NOT l.removed"
-        );
-        self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| list(workspace, row)).await
-    }
-
-    async fn lists(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<ContactList>, StoreError> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            list_columns!(),
-            " FROM lists l WHERE l.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
-                AND l.id < $2 AND NOT l.removed ORDER BY l.id DESC LIMIT $3"
-        );
-        let bounds = params![uuid(workspace), below_id(&page), one_more(&page)];
-        let items = self.reads.many(SQL, bounds, |row| Ok(list(workspace, row)?.record)).await?;
-        Ok(slice(items, page.limit, |list: &ContactList| list.id.to_bytes()))
-    }
-
-    async fn lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError> {
-        const SQL: &str = "SELECT id FROM lists
-            WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = ANY ($2)
-                AND NOT removed";
-        let ids: Vec<Uuid> = ids.iter().copied().map(uuid).collect();
-        self.reads.many(SQL, params![uuid(workspace), ids], |row| id(row, 0)).await
-    }
-
-    async fn memberships(
-        &self,
-        workspace: WorkspaceId,
-        list: ListId,
-        contacts: &[ContactId],
-    ) -> Result<Vec<(ContactId, bool)>, StoreError> {
-        const SQL: &str = "WITH w AS (SELECT number FROM workspace_numbers WHERE workspace = $1)
-            SELECT c.id, EXISTS (SELECT 1 FROM list_members m WHERE m.contact = c.n AND m.list = (
-                SELECT n FROM lists WHERE workspace_number = (SELECT number FROM w) AND id = $2 AND NOT removed))
-            FROM contacts c WHERE c.workspace_number = (SELECT number FROM w) AND c.id = ANY ($3)";
-        let contacts: Vec<Uuid> = contacts.iter().copied().map(uuid).collect();
-        let asked = params![uuid(workspace), uuid(list), contacts];
-        self.reads.many(SQL, asked, |row| Ok((id(row, 0)?, get(row, 1)?))).await
-    }
-
-    async fn forget_members(&self, limit: usize) -> Result<u64, StoreError> {
+impl ListRows for Postgres {
+    async fn forget_members_of_lists(&self, limit: usize) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);

@@ -16,13 +16,6 @@ pub(super) async fn workspace_number(on: &mut impl Queries, workspace: Workspace
     one(on, sql, params![uuid(workspace)], |row| get(row, 0)).await
 }
 
-/// Gives a workspace a number when it has none.
-pub(super) fn number_workspace(transaction: &mut Transaction, workspace: WorkspaceId) {
-    const SQL: &str = "INSERT INTO workspace_numbers (workspace)
-        SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM workspace_numbers WHERE workspace = $1) ON CONFLICT DO NOTHING";
-    transaction.run(SQL, params![uuid(workspace)]);
-}
-
 /// The number of a workspace, given to it when it has none.
 pub(super) async fn make_workspace_number(on: &mut Transaction, workspace: WorkspaceId) -> Result<i64, Fault> {
     if let Some(number) = workspace_number(on, workspace).await? {

@@ -11,7 +11,7 @@ use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::sql_limit;
 use super::workspace_end;
-use crate::database::{Aged, Database, Kind, Query, Statements};
+use crate::database::{Aged, Database, Query, Statements};
 use crate::sql::{Params, Sql};
 
 impl Statements for &Connection {
@@ -46,23 +46,17 @@ fn execute(connection: &Connection, sql: Sql, params: Params) -> Result<usize, F
 
 impl Database for Sqlite {
     async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
-        let Query { sql, params, read, kind } = query;
+        let Query { sql, params, read, is_point, .. } = query;
         let answer =
             move |connection: &Connection| one(connection, sql.sqlite, params_from_iter(params), |row| read(row));
-        match kind {
-            Kind::Point => self.readers.point_read(answer).await,
-            Kind::Read | Kind::Shared => self.readers.read(answer).await,
-        }
+        if is_point { self.readers.point_read(answer).await } else { self.readers.read(answer).await }
     }
 
     async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
-        let Query { sql, params, read, kind } = query;
+        let Query { sql, params, read, is_point, .. } = query;
         let answer =
             move |connection: &Connection| many(connection, sql.sqlite, params_from_iter(params), |row| read(row));
-        match kind {
-            Kind::Point => self.readers.point_read(answer).await,
-            Kind::Read | Kind::Shared => self.readers.read(answer).await,
-        }
+        if is_point { self.readers.point_read(answer).await } else { self.readers.read(answer).await }
     }
 
     async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {

@@ -2,17 +2,17 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::LogEvent;
-use messaging_core::domain::message::{EventKind, Message, MessageEvent};
+use messaging_core::domain::message::{Message, MessageEvent};
 use messaging_core::ids::{EventId, Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{EventLog, LogPosition, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::fault::Fault;
 use super::query::{many, one};
-use super::row::{id, numbered, or_empty, sql_limit, time};
-use crate::tables::messages::{MESSAGE_COLUMNS, message, message_columns};
+use super::row::{sql_limit, time};
+use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
 /// Entries that fit into a millisecond before numbers run ahead of the clock, which does no harm.
 const A_MILLISECOND: i64 = 1024;
@@ -56,28 +56,6 @@ fn number(position: LogPosition) -> i64 {
     i64::try_from(u128::from_be_bytes(position.to_bytes())).unwrap_or(i64::MAX)
 }
 
-/// An event and its message from the columns of `joined_columns`.
-fn with_message(workspace: WorkspaceId, row: &Row<'_>) -> Result<(MessageEvent, Message), Fault> {
-    let message = message(workspace, row)?;
-    let event = MessageEvent {
-        id: id(row, MESSAGE_COLUMNS)?,
-        workspace_id: workspace,
-        message_id: message.id,
-        kind: numbered(&EventKind::ALL, row.get(MESSAGE_COLUMNS + 2)?)?,
-        at: time(row, MESSAGE_COLUMNS + 1)?,
-        meta: or_empty(row, MESSAGE_COLUMNS + 3)?,
-    };
-    Ok((event, message))
-}
-
-/// The columns of `message_columns`, then id, at, kind and meta of the event. Only what both tables have is
-/// told apart.
-macro_rules! joined_columns {
-    () => {
-        concat!("m.id, ", message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")
-    };
-}
-
 #[async_trait]
 impl EventLog for SqliteStore {
     async fn event(
@@ -89,14 +67,14 @@ impl EventLog for SqliteStore {
     ) -> Result<Option<(MessageEvent, Message)>, StoreError> {
         const SQL: &str = concat!(
             "SELECT ",
-            joined_columns!(),
+            event_columns!(),
             " FROM message_events e JOIN messages m ON m.workspace = ?1 AND m.id = ?2
               WHERE e.workspace = ?1 AND e.message = ?2 AND e.at = ?3 AND e.id = ?4"
         );
         self.readers
             .point_read(move |connection| {
                 let key = params![workspace.to_bytes(), message.to_bytes(), at.as_millis(), id.to_bytes()];
-                one(connection, SQL, key, |row| with_message(workspace, row))
+                one(connection, SQL, key, |row| with_event(workspace, row))
             })
             .await
     }
@@ -109,7 +87,7 @@ impl EventLog for SqliteStore {
     ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError> {
         const SQL: &str = concat!(
             "SELECT ",
-            joined_columns!(),
+            event_columns!(),
             ", l.n FROM event_log l
                CROSS JOIN message_events e ON e.workspace = ?1 AND e.message = l.message AND e.at = l.at AND e.id = l.event
                CROSS JOIN messages m ON m.workspace = ?1 AND m.id = l.message
@@ -119,7 +97,7 @@ impl EventLog for SqliteStore {
             .read(move |connection| {
                 let bounds = params![workspace.to_bytes(), after.map_or(-1, number), sql_limit(limit)];
                 many(connection, SQL, bounds, |row| {
-                    let (event, message) = with_message(workspace, row)?;
+                    let (event, message) = with_event(workspace, row)?;
                     Ok((position(row.get(MESSAGE_COLUMNS + 4)?), event, message))
                 })
             })

@@ -4,7 +4,8 @@ use messaging_core::changes::SwitchSecretKey;
 use messaging_core::domain::fence::Fence;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::fault::{Fault, expect_one};
+use super::fault::Fault;
+pub(super) use crate::tables::installation::{FENCE, KEY_CHECK, SECRET_KEY};
 
 /// The token of the program that does the jobs.
 pub(super) const OWNER: &str = "owner";
@@ -12,20 +13,8 @@ pub(super) const OWNER: &str = "owner";
 /// Nearly the latest time that a job was dated at, in milliseconds.
 pub(super) const LATEST: &str = "latest";
 
-/// The check value of the secret key.
-pub(super) const KEY_CHECK: &str = "key_check";
-
-/// The id of the secret key that secrets are sealed under, once it is not the first.
-pub(super) const SECRET_KEY: &str = "secret_key";
-
 /// The ids of the secret keys that the program which does the jobs holds, by commas.
 pub(super) const HELD_KEYS: &str = "held_keys";
-
-/// The name of the installation.
-pub(super) const NAME: &str = "name";
-
-/// Whether the installation is fenced, as [`Fence::to_text`] says it.
-pub(super) const FENCE: &str = "fence";
 
 /// The number of the latest start.
 pub(super) const EPOCH: &str = "epoch";
@@ -56,11 +45,6 @@ pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<()
     Ok(())
 }
 
-/// Keeps the check value of the secret key, unless there is one.
-pub(super) fn put_key_check(connection: &Connection, check: &str) -> Result<(), Fault> {
-    put_first(connection, KEY_CHECK, check)
-}
-
 /// Makes another secret key the one that secrets are sealed under, if the program that does the jobs holds it.
 pub(super) fn switch_secret_key(connection: &Connection, switch: &SwitchSecretKey) -> Result<(), Fault> {
     let is_held = get(connection, HELD_KEYS)?.is_some_and(|held| held.split(',').any(|held| held == switch.key));
@@ -69,15 +53,6 @@ pub(super) fn switch_secret_key(connection: &Connection, switch: &SwitchSecretKe
     }
     set(connection, KEY_CHECK, &switch.after)?;
     set(connection, SECRET_KEY, &switch.key)
-}
-
-/// Keeps the name of the installation in the place of `before`.
-pub(super) fn put_name(connection: &Connection, name: &str, before: Option<&str>) -> Result<(), Fault> {
-    let Some(before) = before else { return put_first(connection, NAME, name) };
-    let rows = connection
-        .prepare_cached("UPDATE installation SET value = ?2 WHERE name = ?1 AND value = ?3")?
-        .execute([NAME, name, before])?;
-    expect_one(rows)
 }
 
 /// Removes a value.
@@ -100,12 +75,4 @@ pub(super) fn put_fence(connection: &Connection, fence: Option<Fence>, before: O
         Some(fence) => set(connection, FENCE, &fence.to_text()),
         None => remove(connection, FENCE),
     }
-}
-
-/// Keeps a value, unless there is one.
-fn put_first(connection: &Connection, name: &str, value: &str) -> Result<(), Fault> {
-    let rows = connection
-        .prepare_cached("INSERT INTO installation (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING")?
-        .execute([name, value])?;
-    expect_one(rows)
 }

@@ -4,7 +4,7 @@ use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
-use messaging_core::domain::message::{Message, MessageStatus};
+use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::Serialize;
@@ -76,6 +76,29 @@ fn hold(row: &dyn Row) -> Result<Option<Hold>, Fault> {
     let Some(reason) = get::<Option<i64>>(row, 15)? else { return Ok(None) };
     let reason = numbered(&HoldReason::ALL, reason)?;
     Ok(Some(Hold { reason, until: maybe_time(row, 16)?, since: time(row, 17)? }))
+}
+
+/// The columns of `message_columns`, then id, at, kind and meta of an event, for [`with_event`]. Only what both tables
+/// have is told apart.
+macro_rules! event_columns {
+    () => {
+        concat!("m.id, ", $crate::tables::messages::message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")
+    };
+}
+pub(crate) use event_columns;
+
+/// An event and its message from the columns of `event_columns`.
+pub(crate) fn with_event(workspace: WorkspaceId, row: &dyn Row) -> Result<(MessageEvent, Message), Fault> {
+    let message = message(workspace, row)?;
+    let event = MessageEvent {
+        id: id(row, MESSAGE_COLUMNS)?,
+        workspace_id: workspace,
+        message_id: message.id,
+        kind: numbered(&EventKind::ALL, get(row, MESSAGE_COLUMNS + 2)?)?,
+        at: time(row, MESSAGE_COLUMNS + 1)?,
+        meta: or_empty(row, MESSAGE_COLUMNS + 3)?,
+    };
+    Ok((event, message))
 }
 
 /// The text of a document column in which NULL stands for an empty document.

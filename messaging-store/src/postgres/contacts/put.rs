@@ -14,7 +14,6 @@ use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, Happened};
-use super::super::numbers::number_workspace;
 use super::super::outbox;
 use super::super::query::{Params, many, params};
 use super::super::row::{get, uuid};
@@ -22,6 +21,7 @@ use super::super::transaction::Transaction;
 use super::held::{self, Held};
 use super::tags::TagMoves;
 use crate::tables::contacts::{attributes_text, tags_text};
+use crate::tables::lists::number_workspace;
 
 pub(in super::super) async fn put(transaction: &mut Transaction, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
@@ -131,7 +131,7 @@ async fn insert(
         };
     }
     const RETURNING: &str = concat!(insert!(), " RETURNING n");
-    number_workspace(transaction, workspace);
+    number_workspace(transaction, workspace)?;
     let mut params = fields(new)?;
     let ids: Vec<Uuid> = new.iter().map(|put| uuid(put.contact.id)).collect();
     let created: Vec<i64> = new.iter().map(|put| put.contact.created_at.as_millis()).collect();

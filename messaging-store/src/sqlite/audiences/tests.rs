@@ -96,7 +96,7 @@ impl Place {
             created_at: time,
             updated_at: time,
         };
-        lists::put(&self.connection, &list, Expect::Absent).unwrap();
+        crate::tables::lists::put(&mut &self.connection, &list, Expect::Absent).unwrap();
         for count in counts {
             let contact = contact_id(self.workspace, *count);
             lists::join(

@@ -1,0 +1,116 @@
+//! What holds for the database as a whole, and what is sealed under its secret key.
+
+use async_trait::async_trait;
+use messaging_core::domain::fence::Fence;
+use messaging_core::domain::quarantine::Quarantined;
+use messaging_core::domain::secret_key;
+use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::webhook::Webhook;
+use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreError};
+use serde::de::DeserializeOwned;
+
+use super::quarantine;
+use crate::database::{Database, Query, SqlStore, Statements};
+use crate::fault::Fault;
+use crate::pages::sql_limit;
+use crate::row::{get, record};
+use crate::sql::{Sql, params, sql};
+
+/// The check value of the secret key.
+pub(crate) const KEY_CHECK: &str = "key_check";
+
+/// The id of the secret key that secrets are sealed under, once it is not the first.
+pub(crate) const SECRET_KEY: &str = "secret_key";
+
+/// The name of the installation.
+pub(crate) const NAME: &str = "name";
+
+/// Whether the installation is fenced, as [`Fence::to_text`] says it.
+pub(crate) const FENCE: &str = "fence";
+
+/// What each database does in its own way: there may be other processes on PostgreSQL.
+#[async_trait]
+pub(crate) trait Processes {
+    /// See [`Installation::announce_keys`].
+    async fn announce_held_keys(&self, keys: &[String]) -> Result<(), StoreError>;
+
+    /// See [`Installation::key_holders`].
+    async fn holders_of_keys(&self) -> Result<Vec<KeyHolder>, StoreError>;
+}
+
+/// Keeps the check value of the secret key, unless there is one.
+pub(crate) fn put_key_check(on: &mut dyn Statements, check: &str) -> Result<(), Fault> {
+    put_first(on, KEY_CHECK, check)
+}
+
+/// Keeps the name of the installation in the place of `before`.
+pub(crate) fn put_name(on: &mut dyn Statements, name: &str, before: Option<&str>) -> Result<(), Fault> {
+    let Some(before) = before else { return put_first(on, NAME, name) };
+    on.run_one(sql!("UPDATE installation SET value = $2 WHERE name = $1 AND value = $3"), params![NAME, name, before])
+}
+
+/// Keeps a value, unless there is one.
+pub(crate) fn put_first(on: &mut dyn Statements, name: &str, value: &str) -> Result<(), Fault> {
+    on.run(sql!("INSERT INTO installation (name, value) VALUES ($1, $2)"), params![name, value])
+}
+
+/// The query of a value, which every message may ask for.
+fn value(name: &str) -> Query<String> {
+    const SQL: Sql = sql!("SELECT value FROM installation WHERE name = $1");
+    Query::new(SQL, params![name], |row| get(row, 0)).point()
+}
+
+async fn documents<T>(database: &impl Database, sql: Sql, limit: usize) -> Result<Vec<T>, StoreError>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    database.many(Query::new(sql, params![sql_limit(limit)], |row| record(row, 0))).await
+}
+
+#[async_trait]
+impl<D: Database + Processes> Installation for SqlStore<D> {
+    async fn key_check(&self) -> Result<Option<String>, StoreError> {
+        self.one(value(KEY_CHECK)).await
+    }
+
+    async fn installation_name(&self) -> Result<Option<String>, StoreError> {
+        self.one(value(NAME).shared()).await
+    }
+
+    async fn fence(&self) -> Result<Option<Fence>, StoreError> {
+        Ok(self.one(value(FENCE).shared()).await?.map(|text| Fence::parse(&text)))
+    }
+
+    async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
+        quarantine::newest(&self.0, limit).await
+    }
+
+    async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError> {
+        self.announce_held_keys(keys).await
+    }
+
+    async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError> {
+        self.holders_of_keys().await
+    }
+
+    async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {
+        const DOMAINS: Sql = sql!(r#"SELECT doc FROM sending_domains WHERE doc LIKE '%"dkim":[_"%' LIMIT $1"#);
+        const WEBHOOKS: Sql = sql!("SELECT doc FROM webhooks LIMIT $1");
+        const CHANNELS: Sql = sql!(r#"SELECT doc FROM channels WHERE doc LIKE '%:"sealed:%' LIMIT $1"#);
+        let mut secrets = Vec::new();
+        for SendingDomain { id, dkim, .. } in documents(&self.0, DOMAINS, limit).await? {
+            let place = |key: &DkimKey| DkimKey::place(id, &key.selector);
+            secrets.extend(dkim.into_iter().map(|key| SealedSecret { place: place(&key), sealed: key.sealed }));
+        }
+        for webhook in documents::<Webhook>(&self.0, WEBHOOKS, limit).await? {
+            secrets.push(SealedSecret { place: webhook.secret_place(), sealed: webhook.secret });
+        }
+        for settings in documents::<ChannelSettings>(&self.0, CHANNELS, limit).await? {
+            let sealed = secret_key::channel_secrets(&settings).into_iter();
+            secrets.extend(sealed.map(|(place, sealed)| SealedSecret { place, sealed }));
+        }
+        secrets.truncate(limit);
+        Ok(secrets)
+    }
+}

@@ -1,0 +1,174 @@
+//! Lists of contacts.
+
+use async_trait::async_trait;
+use messaging_core::changes::Expect;
+use messaging_core::domain::list::ContactList;
+use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
+use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
+
+use crate::database::{Database, Query, SqlStore, Statements};
+use crate::fault::Fault;
+use crate::pages::{below, one_more};
+use crate::row::{Row, count, get, id, time};
+use crate::sql::{Sql, Value, key, params, sql};
+
+/// What each database does in its own way.
+#[async_trait]
+pub(crate) trait ListRows {
+    /// See [`Lists::forget_members`].
+    async fn forget_members_of_lists(&self, limit: usize) -> Result<u64, StoreError>;
+}
+
+/// The number of the workspace in `$1`.
+macro_rules! workspace_number {
+    () => {
+        "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
+/// Selects lists by the columns that [`list`] reads. On PostgreSQL members are counted in several rows, so that joins do
+/// not wait for one another.
+macro_rules! select {
+    ($which:literal) => {
+        sql!(
+            sqlite: concat!(
+                "SELECT id, revision, contacts, created_at, updated_at, name FROM lists l WHERE l.workspace_number = ",
+                workspace_number!(),
+                " AND NOT removed AND ",
+                $which
+            ),
+            postgres: concat!(
+                "SELECT id, revision, (SELECT coalesce(sum(members), 0)::bigint FROM list_counts WHERE list = l.n),
+                     created_at, updated_at, name FROM lists l WHERE l.workspace_number = ",
+                workspace_number!(),
+                " AND NOT removed AND ",
+                $which
+            ),
+        )
+    };
+}
+
+/// Gives a workspace a number when it has none.
+pub(crate) fn number_workspace(on: &mut dyn Statements, workspace: WorkspaceId) -> Result<(), Fault> {
+    const SQL: Sql = sql!(
+        sqlite: "INSERT INTO workspace_numbers (workspace, newest, contacts)
+            SELECT $1, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM workspace_numbers WHERE workspace = $1)",
+        postgres: "INSERT INTO workspace_numbers (workspace)
+            SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM workspace_numbers WHERE workspace = $1) ON CONFLICT DO NOTHING",
+    );
+    on.run(SQL, params![key(workspace)])
+}
+
+pub(crate) fn put(on: &mut dyn Statements, list: &ContactList, expect: Expect) -> Result<(), Fault> {
+    const INSERT: Sql = sql!(
+        "INSERT INTO lists (workspace_number, id, revision, removed, {contacts,} created_at, updated_at, name)
+         SELECT number, $2, 1, false, {0,} $3, $4, $5 FROM workspace_numbers WHERE workspace = $1"
+    );
+    const UPDATE: Sql = sql!(concat!(
+        "UPDATE lists SET name = $3, updated_at = $4, revision = revision + 1 WHERE workspace_number = ",
+        workspace_number!(),
+        " AND id = $2 AND NOT removed AND revision = $5"
+    ));
+    let (workspace, id, name) = (key(list.workspace_id), key(list.id), list.name.as_str());
+    match expect {
+        Expect::Absent => {
+            number_workspace(on, list.workspace_id)?;
+            on.run_one(INSERT, params![workspace, id, list.created_at, list.updated_at, name])
+        }
+        Expect::Revision(revision) => on.run_one(UPDATE, params![workspace, id, name, list.updated_at, revision]),
+    }
+}
+
+/// Removes a list. On PostgreSQL whoever joins it at this moment holds the row: they end before, or find no list.
+pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: ListId) -> Result<(), Fault> {
+    const SQL: Sql = sql!(
+        sqlite: concat!(
+            "UPDATE lists SET removed = true, name = '' WHERE workspace_number = ",
+            workspace_number!(),
+            " AND id = $2 AND NOT removed"
+        ),
+        postgres: concat!(
+            "UPDATE lists SET removed = true, name = '' WHERE n = (SELECT n FROM lists WHERE workspace_number = ",
+            workspace_number!(),
+            " AND id = $2 AND NOT removed FOR UPDATE)"
+        ),
+    );
+    on.run(SQL, params![key(workspace), key(id)])
+}
+
+fn list(workspace: WorkspaceId, row: &dyn Row) -> Result<Stored<ContactList>, Fault> {
+    let record = ContactList {
+        id: id(row, 0)?,
+        workspace_id: workspace,
+        name: get(row, 5)?,
+        contact_count: count(row, 2)?,
+        created_at: time(row, 3)?,
+        updated_at: time(row, 4)?,
+    };
+    Ok(Stored { record, revision: get(row, 1)? })
+}
+
+#[async_trait]
+impl<D: Database + ListRows> Lists for SqlStore<D> {
+    async fn list(&self, workspace: WorkspaceId, id: ListId) -> Result<Option<Stored<ContactList>>, StoreError> {
+        const SQL: Sql = select!("id = $2");
+        self.one(Query::new(SQL, params![key(workspace), key(id)], move |row| list(workspace, row)).point()).await
+    }
+
+    async fn lists(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<ContactList>, StoreError> {
+        const SQL: Sql = select!("id < $2 ORDER BY id DESC LIMIT $3");
+        let bounds = params![key(workspace), below(&page), one_more(&page)];
+        let query = Query::new(SQL, bounds, move |row| Ok(list(workspace, row)?.record));
+        self.page(query, page, |list| list.id.to_bytes()).await
+    }
+
+    async fn lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError> {
+        const SQL: Sql = sql!(
+            sqlite: concat!(
+                "SELECT id FROM lists WHERE workspace_number = ",
+                workspace_number!(),
+                " AND id IN (SELECT unhex(value) FROM json_each($2)) AND NOT removed"
+            ),
+            postgres: concat!(
+                "SELECT id FROM lists WHERE workspace_number = ",
+                workspace_number!(),
+                " AND id = ANY ($2) AND NOT removed"
+            ),
+        );
+        let ids = Value::List(ids.iter().copied().map(key).collect());
+        self.many(Query::new(SQL, params![key(workspace), ids], |row| id(row, 0)).point()).await
+    }
+
+    async fn memberships(
+        &self,
+        workspace: WorkspaceId,
+        list: ListId,
+        contacts: &[ContactId],
+    ) -> Result<Vec<(ContactId, bool)>, StoreError> {
+        macro_rules! memberships {
+            ($among:literal) => {
+                concat!(
+                    "SELECT c.id, EXISTS (SELECT 1 FROM list_members m WHERE m.contact = c.n AND m.list = (
+                         SELECT n FROM lists WHERE workspace_number = ",
+                    workspace_number!(),
+                    " AND id = $2 AND NOT removed)) FROM contacts c WHERE c.workspace_number = ",
+                    workspace_number!(),
+                    " AND c.id ",
+                    $among
+                )
+            };
+        }
+        const SQL: Sql = sql!(
+            sqlite: memberships!("IN (SELECT unhex(value) FROM json_each($3))"),
+            postgres: memberships!("= ANY ($3)"),
+        );
+        let contacts = Value::List(contacts.iter().copied().map(key).collect());
+        let query =
+            Query::new(SQL, params![key(workspace), key(list), contacts], |row| Ok((id(row, 0)?, get(row, 1)?)));
+        self.many(query).await
+    }
+
+    async fn forget_members(&self, limit: usize) -> Result<u64, StoreError> {
+        self.forget_members_of_lists(limit).await
+    }
+}
