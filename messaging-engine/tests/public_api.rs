@@ -13,7 +13,8 @@ use syn::{
     Attribute, Fields, ImplItem, Item, ItemUse, Meta, Signature, TraitItem, Type, UseTree, Visibility, parse_file,
 };
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
+    "messaging-conformance",
     "messaging-core",
     "messaging-derive",
     "messaging-engine",

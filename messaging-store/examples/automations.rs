@@ -13,6 +13,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use messaging_conformance::commit::at_once;
+use messaging_conformance::sample::{automation, contact, id, product_event, run};
 use messaging_core::changes::{Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
@@ -23,8 +25,6 @@ use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{Automations as _, Priority, StoreCursor};
-use messaging_store::conformance::commit::at_once;
-use messaging_store::conformance::sample::{automation, contact, id, product_event, run};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};

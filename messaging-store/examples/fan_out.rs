@@ -9,6 +9,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use messaging_conformance::campaigns::progress;
+use messaging_conformance::sample::{bare_message, campaign, id};
 use messaging_core::changes::{Changes, CountMessages, Expect, NewWaiting, Write, track_of};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::progress::CampaignProgress;
@@ -17,8 +19,6 @@ use messaging_core::ids::{ContactId, Id, IdSource};
 use messaging_core::ports::clock::{Clock, SystemClock, SystemEntropy};
 use messaging_core::ports::store::{Campaigns as _, Priority, Store};
 use messaging_core::time::Timestamp;
-use messaging_store::conformance::campaigns::progress;
-use messaging_store::conformance::sample::{bare_message, campaign, id};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 

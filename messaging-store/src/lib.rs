@@ -1,8 +1,8 @@
-//! The store on SQLite, and the conformance suite that every store passes.
+//! The store on SQLite and on PostgreSQL.
 //!
 //! Nothing is decided here: rows go in and come out as core's types. [`SqliteStore`] implements
-//! [`messaging_core::ports::store::Store`]; the module `conformance` (feature of the same name) holds
-//! the cases that a store of your own should pass as well.
+//! [`messaging_core::ports::store::Store`]; the crate
+//! `messaging-conformance` holds the cases that a store of your own should pass as well.
 //!
 //! ```
 //! use messaging_core::ports::Store as _;
@@ -23,8 +23,6 @@ mod audience_rows;
 mod automation_rows;
 pub mod backup;
 mod comparing;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod counter_columns;
 mod counter_deltas;
 mod database;

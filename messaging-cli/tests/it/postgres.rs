@@ -7,7 +7,7 @@ mod bucket_server;
 use std::ffi::OsStr;
 use std::fs;
 
-use messaging_store::conformance::cluster::Database;
+use messaging_conformance::cluster::Database;
 use serde_json::{Value, json};
 
 use self::bucket_server::BucketServer;

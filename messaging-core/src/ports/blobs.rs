@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 ///
 /// Ids begin with their time, and "put before a time" means that of the id. Another workspace's blob is not there.
 ///
-/// One in memory. `blob_conformance_tests!` of `messaging-store` tests what one owes:
+/// One in memory. `blob_conformance_tests!` of `messaging-conformance` tests what one owes:
 ///
 /// ```
 /// use std::collections::BTreeMap;

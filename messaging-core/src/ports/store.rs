@@ -2,7 +2,7 @@
 //!
 //! Reads are one trait per aggregate; all writes go through [`Store::commit`]. To add an aggregate: its
 //! record in `domain/`, its writes in [`Write`](crate::changes::Write), a trait here with the reads that
-//! the operations need, and a file of cases in the conformance suite that every store passes.
+//! the operations need, and a file of cases in `messaging-conformance`, whose cases every store passes.
 //!
 //! What every method owes: the workspace comes first, and another workspace's row is not there. "Not
 //! there" is `None` or an empty list, never an error. Listings are newest first, go on from an opaque
@@ -95,7 +95,7 @@ pub use webhooks::{ReplayRange, Webhooks};
 /// A database.
 ///
 /// What is read is in the traits below it, one for each subject; whatever changes goes through [`Store::commit`]. The
-/// suite `conformance` of `messaging-store` says what else a store owes.
+/// crate `messaging-conformance` says what else a store owes.
 ///
 /// ```
 /// use messaging_core::changes::{Changes, Expect, Write};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use messaging_conformance::every_call::prelude::*;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
@@ -13,7 +14,6 @@ use messaging_core::ports::store::{
     Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
 };
 use messaging_core::time::Monotonic;
-use messaging_store::conformance::every_call::prelude::*;
 use messaging_store::{failure_of_call, for_every_read};
 use tokio::sync::watch;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use messaging_conformance::memory_files::MemoryFiles;
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{BlobId, WorkspaceId};
@@ -14,7 +15,6 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use messaging_engine::App;
 use messaging_engine::work::sweep::sweep;
-use messaging_store::conformance::memory_files::MemoryFiles;
 use serde_json::json;
 
 use crate::bed::{Bed, KEY};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use messaging_conformance::sample::{campaign, contact};
 use messaging_core::changes::{Changes, ContactSends, Expect, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::channel::Channel;
 use messaging_engine::work::sweep::sweep;
-use messaging_store::conformance::sample::{campaign, contact};
 use serde_json::json;
 
 use crate::support::Product;

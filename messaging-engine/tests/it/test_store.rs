@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use messaging_conformance::cluster::Database;
 use messaging_core::ports::Store;
-use messaging_store::conformance::cluster::Database;
 use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
 use tokio::runtime::Runtime;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use messaging_conformance::listings::World;
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus, Session, User};
 use messaging_core::domain::campaign::CampaignStatus;
@@ -12,7 +13,6 @@ use messaging_core::domain::digest::Digest;
 use messaging_core::ports::store::{Store, Stored};
 use messaging_core::scope::Role;
 use messaging_engine::ops::{self, Endpoint};
-use messaging_store::conformance::listings::World;
 use schemars::SchemaGenerator;
 
 use crate::harness::TestServer;

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use messaging_conformance::put;
+use messaging_conformance::sample::{bare_message, id, insert, user};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::attachment::{MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
@@ -14,8 +16,6 @@ use messaging_core::ids::{BlobId, MessageId, WorkspaceId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Accounts as _, Installation as _};
 use messaging_store::backup::{BackupError, BackupOptions, BackupReport, RestoreError, back_up, restore};
-use messaging_store::conformance::put;
-use messaging_store::conformance::sample::{bare_message, id, insert, user};
 use messaging_store::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 

@@ -1,11 +1,11 @@
 //! What SQLite does with campaigns of many messages.
 
+use messaging_conformance::sample::{at, bare_message, campaign, id};
+use messaging_conformance::{first, put};
 use messaging_core::changes::{Expect, NewWaiting, Write};
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ports::store::campaigns::Wanted;
 use messaging_core::ports::store::{Campaigns as _, Messages as _, PageRequest};
-use messaging_store::conformance::sample::{at, bare_message, campaign, id};
-use messaging_store::conformance::{first, put};
 use messaging_store::{SqliteOptions, SqliteStore};
 
 /// The place of a status in [`Wanted::Statuses`].

@@ -16,9 +16,9 @@ mod conformance {
     use std::future::{Ready, ready};
     use std::sync::Arc;
 
+    use messaging_conformance::memory_files::MemoryFiles;
+    use messaging_conformance::{Opened, OpenedPort, Twice};
     use messaging_core::ports::{BlobStore, Uploads};
-    use messaging_store::conformance::memory_files::MemoryFiles;
-    use messaging_store::conformance::{Opened, OpenedPort, Twice};
     use messaging_store::{SqliteOptions, SqliteStore};
 
     fn open() -> Ready<Opened> {
@@ -52,16 +52,16 @@ mod conformance {
     }
 
     mod one_handle {
-        messaging_store::conformance_tests!(super::super::open);
+        messaging_conformance::conformance_tests!(super::super::open);
     }
 
     mod two_handles {
-        messaging_store::conformance_tests!(super::super::open_two_handles);
+        messaging_conformance::conformance_tests!(super::super::open_two_handles);
     }
 
-    messaging_store::race_tests!(super::open_twice);
-    messaging_store::blob_conformance_tests!(super::open_blobs);
-    messaging_store::upload_conformance_tests!(super::open_uploads);
+    messaging_conformance::race_tests!(super::open_twice);
+    messaging_conformance::blob_conformance_tests!(super::open_blobs);
+    messaging_conformance::upload_conformance_tests!(super::open_uploads);
 
     /// The suite fits what is no directory.
     mod in_memory {
@@ -71,7 +71,7 @@ mod conformance {
             ready(OpenedPort { port: Arc::default(), keep: Box::new(()) })
         }
 
-        messaging_store::blob_conformance_tests!(super::open);
-        messaging_store::upload_conformance_tests!(super::open);
+        messaging_conformance::blob_conformance_tests!(super::open);
+        messaging_conformance::upload_conformance_tests!(super::open);
     }
 }

@@ -4,6 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use messaging_conformance::cluster::Database;
+use messaging_conformance::sample::{
+    at, automation, bare_message, campaign, capture, claim, contact, contact_list, custom_field, domain, enqueue,
+    event, id, import, insert, joined, key, product_event, reply, run, segment, session, settings, suppression,
+    template, ticket, webhook, workspace,
+};
+use messaging_conformance::{Opened, commit, first, put};
 use messaging_core::changes::{CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::automation::note::Interest;
@@ -14,13 +21,6 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Contacts as _, EventLog as _, Installation as _, Jobs as _, Store};
 use messaging_core::ports::uploads::UploadFile;
 use messaging_core::scope::Role;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::sample::{
-    at, automation, bare_message, campaign, capture, claim, contact, contact_list, custom_field, domain, enqueue,
-    event, id, import, insert, joined, key, product_event, reply, run, segment, session, settings, suppression,
-    template, ticket, webhook, workspace,
-};
-use messaging_store::conformance::{Opened, commit, first, put};
 use messaging_store::moving::{MoveError, MoveOptions, MoveReport, move_to_postgres};
 use messaging_store::{OpenError, PostgresStore, PostgresUrl, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
@@ -388,7 +388,7 @@ mod after_cases {
         Some(Opened { store: Arc::new(store), keep: Box::new(Left(directory)) })
     }
 
-    messaging_store::conformance_tests! { super::open;
+    messaging_conformance::conformance_tests! { super::open;
         accounts: sessions_begin_and_end, tickets_are_taken_once;
         attempts: attempts_round_trip;
         audiences: sets_round_trip, taken_addresses_are_found;

@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use messaging_conformance::sample::{claim, enqueue, finish, user};
+use messaging_conformance::{commit, put};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Jobs as _, StoreError, StoreHealth};
-use messaging_store::conformance::sample::{claim, enqueue, finish, user};
-use messaging_store::conformance::{commit, put};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 
 fn open(path: &Path) -> Result<SqliteStore, OpenError> {

@@ -17,12 +17,12 @@ mod unanswered;
 
 use std::sync::Arc;
 
+use messaging_conformance::{Opened, OpenedPort, Twice};
 use messaging_core::ports::store::Taking;
 use messaging_core::ports::{BlobStore, Uploads};
 use messaging_store::PostgresStore;
-use messaging_store::conformance::{Opened, OpenedPort, Twice};
 
-use messaging_store::conformance::cluster::Database;
+use messaging_conformance::cluster::Database;
 use tokio_postgres::{Client, NoTls};
 
 /// A connection for statements that no store makes.
@@ -53,14 +53,14 @@ async fn open_two_handles() -> Option<Opened> {
 }
 
 mod one_handle {
-    messaging_store::conformance_tests!(super::super::open);
+    messaging_conformance::conformance_tests!(super::super::open);
 }
 
 mod two_handles {
-    messaging_store::conformance_tests!(super::super::open_two_handles);
+    messaging_conformance::conformance_tests!(super::super::open_two_handles);
 }
 
-messaging_store::race_tests!(super::open_twice);
+messaging_conformance::race_tests!(super::open_twice);
 
 async fn open_blobs() -> Option<OpenedPort<dyn BlobStore>> {
     let opened = open().await?;
@@ -72,8 +72,8 @@ async fn open_uploads() -> Option<OpenedPort<dyn Uploads>> {
     Some(OpenedPort { port: opened.store.uploads(), keep: Box::new(opened) })
 }
 
-messaging_store::blob_conformance_tests!(super::open_blobs);
-messaging_store::upload_conformance_tests!(super::open_uploads);
+messaging_conformance::blob_conformance_tests!(super::open_blobs);
+messaging_conformance::upload_conformance_tests!(super::open_uploads);
 
 #[tokio::test]
 async fn nodes_hear_what_others_took() {

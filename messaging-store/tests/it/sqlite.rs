@@ -5,6 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use messaging_conformance::sample::{
+    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
+    next_due, reply, ticket, user, workspace,
+};
+use messaging_conformance::{all_pages, commit, first, lanes, put, refuse_claim};
 use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
 use messaging_core::domain::attachment::MessageBlob;
@@ -19,11 +24,6 @@ use messaging_core::ports::store::{
     Store as _, StoreError, Topic,
 };
 use messaging_core::scope::Role;
-use messaging_store::conformance::sample::{
-    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
-    next_due, reply, ticket, user, workspace,
-};
-use messaging_store::conformance::{self, all_pages, commit, first, put, refuse_claim};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 
@@ -282,7 +282,7 @@ async fn only_the_server_works_on_lanes() {
     let place = tempfile::tempdir().unwrap();
     let server = open(place.path());
     let visitor = SqliteStore::open(beside(place.path())).unwrap();
-    conformance::lanes::a_lane_is_claimed_by_one_process(&server, &visitor).await;
+    lanes::a_lane_is_claimed_by_one_process(&server, &visitor).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use messaging_conformance::put;
+use messaging_conformance::sample::{
+    at, automation, bare_message, campaign, contact, contact_list, enqueue, event, id, insert, product_event, run,
+    workspace,
+};
 use messaging_core::changes::{CountLink, CountMessages, Expect, NewWaiting, PutAutomation, PutRun, Write, moves};
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::campaign::Campaign;
@@ -9,11 +14,6 @@ use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::ids::{AutomationId, MessageId, WorkspaceId};
 use messaging_core::ports::store::verification::Verified;
 use messaging_core::ports::store::{Store as _, Verification as _};
-use messaging_store::conformance::put;
-use messaging_store::conformance::sample::{
-    at, automation, bare_message, campaign, contact, contact_list, enqueue, event, id, insert, product_event, run,
-    workspace,
-};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;

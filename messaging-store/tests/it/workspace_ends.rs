@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::put;
+use messaging_conformance::sample::{at, id, workspace};
 use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::{Claim, Jobs as _, Store};
 use messaging_core::time::Monotonic;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::put;
-use messaging_store::conformance::sample::{at, id, workspace};
 use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -73,7 +73,7 @@ async fn remove(store: &dyn Store, workspace: WorkspaceId) {
     for file in store.uploads().uploads_of(workspace, 100).await.unwrap() {
         store.uploads().remove_upload(file).await.unwrap();
     }
-    messaging_store::conformance::workspace_ends::remove_all(store, workspace).await;
+    messaging_conformance::workspace_ends::remove_all(store, workspace).await;
     put(store, [Write::EndWorkspace(workspace)]).await;
 }
 
@@ -204,8 +204,7 @@ async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
     let filled = Box::pin(Filled::new()).await;
     let (home, other) = (filled.workspace, workspace());
     put(&filled.store, [Write::PutWorkspace(other.clone(), Expect::Absent)]).await;
-    put(&filled.store, [Write::PutList(messaging_store::conformance::sample::contact_list(other.id), Expect::Absent)])
-        .await;
+    put(&filled.store, [Write::PutList(messaging_conformance::sample::contact_list(other.id), Expect::Absent)]).await;
     for class in JobClass::ALL {
         put(&filled.store, [lane(home, class), lane(other.id, class)]).await;
     }

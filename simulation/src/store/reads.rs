@@ -1,8 +1,8 @@
 //! The port besides commits and jobs: each call goes on to the database as it is.
 
 use async_trait::async_trait;
+use messaging_conformance::every_call::prelude::*;
 use messaging_core::ports::Store as _;
-use messaging_store::conformance::every_call::prelude::*;
 use messaging_store::{failure_of_call, for_every_file_call, for_every_read};
 
 use super::FaultyStore;

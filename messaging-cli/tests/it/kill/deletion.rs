@@ -192,7 +192,7 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
 #[test]
 fn a_removal_on_postgres_is_finished_whatever_node_is_killed() {
     let runtime = super::runtime();
-    let Some(database) = runtime.block_on(messaging_store::conformance::cluster::Database::create()) else { return };
+    let Some(database) = runtime.block_on(messaging_conformance::cluster::Database::create()) else { return };
     let shared = directory();
     let key = shared.path().join("secret.key").to_str().unwrap().to_owned();
     let more = ["--database", &database.url, "--secret-key-file", &key, "--public-url", "http://links.nodes.test"];

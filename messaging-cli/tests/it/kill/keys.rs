@@ -36,7 +36,7 @@ struct Installation {
     upload: String,
     runtime: tokio::runtime::Runtime,
     #[cfg(feature = "postgres")]
-    postgres: Option<messaging_store::conformance::cluster::Database>,
+    postgres: Option<messaging_conformance::cluster::Database>,
 }
 
 impl Installation {
@@ -50,7 +50,7 @@ impl Installation {
     #[cfg(feature = "postgres")]
     fn on_postgres() -> Option<Self> {
         let mut this = Self::empty();
-        let database = this.runtime.block_on(messaging_store::conformance::cluster::Database::create())?;
+        let database = this.runtime.block_on(messaging_conformance::cluster::Database::create())?;
         let url = ["--database", &database.url, "--public-url", "http://links.test"];
         this.database = url.map(ToOwned::to_owned).to_vec();
         this.postgres = Some(database);

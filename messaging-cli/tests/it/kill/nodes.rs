@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use messaging_conformance::cluster::Database;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
-use messaging_store::conformance::cluster::Database;
 use messaging_transport::testing::{ScriptedSmtpServer, Stage};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,14 +1,14 @@
 //! Commits that wait together: one transaction, one round trip, and each its own outcome.
 
 use futures_util::future::join_all;
+use messaging_conformance::cluster::Database;
+use messaging_conformance::sample;
 use messaging_core::changes::{Changes, LogEvent, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{CommitError, Messages as _, Priority};
 use messaging_store::PostgresStore;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::sample;
 
 /// What accepting a message writes.
 fn accept(workspace: WorkspaceId, n: usize) -> Vec<Write> {

@@ -4,12 +4,12 @@
 //! bucket `messaging-tests`, with the key of `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.
 
 use bytes::Bytes;
+use messaging_conformance::OpenedPort;
+use messaging_conformance::cluster::Database;
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::{BlobStore, Store as _};
 use messaging_core::time::Timestamp;
-use messaging_store::conformance::OpenedPort;
-use messaging_store::conformance::cluster::Database;
 use messaging_store::{Bucket, BucketUrl, PostgresStore};
 use tokio::task::JoinSet;
 
@@ -45,7 +45,7 @@ async fn open() -> Option<OpenedPort<dyn BlobStore>> {
     Some(OpenedPort { port: store.blobs(), keep: Box::new((store, database, server)) })
 }
 
-messaging_store::blob_conformance_tests!(super::open);
+messaging_conformance::blob_conformance_tests!(super::open);
 
 /// A database with a bucket.
 struct Opened {
@@ -68,7 +68,7 @@ impl Opened {
 }
 
 fn blob() -> MessageBlob {
-    use messaging_store::conformance::sample::id;
+    use messaging_conformance::sample::id;
     MessageBlob { workspace_id: id(), message_id: id(), id: id() }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::sample::user;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Accounts as _, StoreError};
 use messaging_store::PostgresStore;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::sample::user;
 
 use super::connect;
 

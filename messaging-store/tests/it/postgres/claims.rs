@@ -1,12 +1,12 @@
 //! Claims begin to read where the last one found something. What is dated before that is found all the same.
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::put;
+use messaging_conformance::sample::{claim, enqueue, finish, monotonic};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::Jobs as _;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_store::PostgresStore;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::put;
-use messaging_store::conformance::sample::{claim, enqueue, finish, monotonic};
 
 use super::connect;
 

@@ -1,12 +1,12 @@
 //! A database that was restored from a copy lets nothing out; a promoted standby is no copy.
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::{put, sample};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::fence::FenceState;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::Installation as _;
 use messaging_store::PostgresStore;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::{put, sample};
 
 use super::connect;
 

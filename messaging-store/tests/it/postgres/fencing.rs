@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use messaging_conformance::sample::{at, claim, enqueue, finish, job, user};
+use messaging_conformance::{Twice, lanes, races};
 use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
     Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, StoreError, Topic,
 };
-use messaging_store::conformance::sample::{at, claim, enqueue, finish, job, user};
-use messaging_store::conformance::{Twice, lanes, races};
 use messaging_store::{Heartbeats, PostgresStore};
 
-use messaging_store::conformance::cluster::Database;
+use messaging_conformance::cluster::Database;
 
 /// So often something is asked for that has to come, with a pause of [`PAUSE`].
 const ASKED: usize = 3_000;

@@ -1,13 +1,13 @@
 //! The log of events beside transactions that are open, and after a failover.
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::{put, sample};
 use messaging_core::changes::{LogEvent, Write};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::EventLog as _;
 use messaging_store::PostgresStore;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::{put, sample};
 
 use super::connect;
 

@@ -1,10 +1,10 @@
 //! A program of an older version, on a database that a newer one has migrated.
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::{put, sample};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::Accounts as _;
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::{put, sample};
 use messaging_store::{OpenError, PostgresStore};
 
 use super::connect;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use messaging_conformance::cluster::Database;
+use messaging_conformance::proxy::{Passage, Proxy, url};
+use messaging_conformance::sample::{claim, enqueue, user};
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{Accounts as _, CommitError, Jobs as _, Priority, StoreError, StoreHealth};
-use messaging_store::conformance::cluster::Database;
-use messaging_store::conformance::proxy::{Passage, Proxy, url};
-use messaging_store::conformance::sample::{claim, enqueue, user};
 use messaging_store::{OpenError, PostgresOptions, PostgresStore, PostgresUrl};
 
 /// Whatever is asked of a database that is cut off is answered within this.

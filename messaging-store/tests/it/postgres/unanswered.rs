@@ -1,6 +1,6 @@
 //! A server that is away is told apart from one that refuses us: the first is waited for when a server starts.
 
-use messaging_store::conformance::cluster::Database;
+use messaging_conformance::cluster::Database;
 use messaging_store::{OpenError, PostgresOptions, PostgresStore, PostgresUrl};
 use tokio::net::TcpListener;
 

@@ -4,11 +4,11 @@
 //! with a few lines in its tests:
 //!
 //! ```text
-//! mod one_handle { messaging_store::conformance_tests!(super::open); }
-//! mod two_handles { messaging_store::conformance_tests!(super::open_two_handles); }
-//! messaging_store::race_tests!(open_twice);
-//! messaging_store::blob_conformance_tests!(open_blobs);
-//! messaging_store::upload_conformance_tests!(open_uploads);
+//! mod one_handle { messaging_conformance::conformance_tests!(super::open); }
+//! mod two_handles { messaging_conformance::conformance_tests!(super::open_two_handles); }
+//! messaging_conformance::race_tests!(open_twice);
+//! messaging_conformance::blob_conformance_tests!(open_blobs);
+//! messaging_conformance::upload_conformance_tests!(open_uploads);
 //! ```
 //!
 //! where `open()` is a future of [`Opened`], or of an `Option` of one: nothing is tested where there is none. The cases of [`BlobStore`](messaging_core::ports::BlobStore) and
@@ -169,7 +169,7 @@ pub async fn all_pages<T>(
 }
 
 /// Makes a test of every case of a store, for stores opened by the named function, which answers a future of
-/// [`Opened`](crate::conformance::Opened).
+/// [`Opened`](crate::Opened).
 #[macro_export]
 macro_rules! conformance_tests {
     ($open:path) => {
@@ -310,8 +310,8 @@ macro_rules! conformance_tests {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 let opened = $open().await;
-                let Some(opened) = Option::<$crate::conformance::Opened>::from(opened) else { return };
-                $crate::conformance::$module::$case(&*opened.store).await;
+                let Some(opened) = Option::<$crate::Opened>::from(opened) else { return };
+                $crate::$module::$case(&*opened.store).await;
                 opened.store.close().await;
             }
         )+}
@@ -319,7 +319,7 @@ macro_rules! conformance_tests {
 }
 
 /// Makes a test of every case of two handles, for databases opened by the named function, which answers a future of
-/// [`Twice`](crate::conformance::Twice).
+/// [`Twice`](crate::Twice).
 #[macro_export]
 macro_rules! race_tests {
     ($open:path) => {
@@ -336,8 +336,8 @@ macro_rules! race_tests {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 let twice = $open().await;
-                let Some(twice) = Option::<$crate::conformance::Twice>::from(twice) else { return };
-                $crate::conformance::$module::$case(&twice).await;
+                let Some(twice) = Option::<$crate::Twice>::from(twice) else { return };
+                $crate::$module::$case(&twice).await;
                 twice.second.close().await;
                 twice.first.close().await;
             }
@@ -346,7 +346,7 @@ macro_rules! race_tests {
 }
 
 /// Makes a test of every case of a blob store, opened by the named function, which answers a future of
-/// [`OpenedPort`](crate::conformance::OpenedPort).
+/// [`OpenedPort`](crate::OpenedPort).
 #[macro_export]
 macro_rules! blob_conformance_tests {
     ($open:path) => {
@@ -373,8 +373,8 @@ macro_rules! port_tests {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 let opened = $open().await;
-                let Some(opened) = Option::<$crate::conformance::OpenedPort<_>>::from(opened) else { return };
-                $crate::conformance::$module::$case(&*opened.port).await;
+                let Some(opened) = Option::<$crate::OpenedPort<_>>::from(opened) else { return };
+                $crate::$module::$case(&*opened.port).await;
             }
         )+}
     };

@@ -81,7 +81,7 @@ pub mod prelude {
 #[macro_export]
 macro_rules! failure_of_call {
     () => {
-        $crate::conformance::every_call::prelude::StoreError
+        $crate::every_call::prelude::StoreError
     };
     ($error:ty) => {
         $error

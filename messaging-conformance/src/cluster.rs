@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{PostgresOptions, PostgresStore, PostgresUrl};
 use messaging_core::ports::Store as _;
+use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
