@@ -3,10 +3,10 @@
 use messaging_core::ports::store::{CommitError, StoreError};
 use tokio_postgres::error::SqlState;
 
-/// What `expect_rows` raises when a statement did not touch the rows that it should have (see V0001).
+/// What `expect_rows` raises when a statement did not touch the rows that it should have.
 const UNEXPECTED_ROWS: &str = "MG001";
 
-/// What `expect_term` raises when the term of this process is over (see V0003).
+/// What `expect_term` raises when the term of this process is over.
 const TERM_OVER: &str = "MG002";
 
 /// What `expect_claim` raises when a claimed job is not there.

@@ -34,7 +34,7 @@ pub trait Installation {
 pub struct KeyHolder {
     /// Name of the process.
     pub name: String,
-    /// Ids of its keys, the one that it seals under first; `None` where it has not said so, as earlier versions do not.
+    /// Ids of its keys, the one that it seals under first; `None` where it has not said so yet.
     pub keys: Option<Vec<String>>,
 }
 
@@ -61,5 +61,5 @@ pub struct SealedSecret {
 
 /// Whether a store holds something that only its own key opens. A store without may be given any key.
 pub async fn needs_its_key(store: &dyn super::Store) -> Result<bool, StoreError> {
-    Ok(store.key_check().await?.is_some() || !store.sealed_secrets(1).await?.is_empty())
+    Ok(store.key_check().await?.is_some())
 }

@@ -72,7 +72,7 @@ fn time_to_keep(time: Option<Timestamp>) -> i64 {
     time.map_or(NOT_YET, Timestamp::as_millis)
 }
 
-/// A time, or none; rows of before these were kept have NULL.
+/// A time of [`time_to_keep`], or none.
 fn kept_time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Fault> {
     Ok(maybe_time(row, column)?.filter(|time| time.as_millis() != NOT_YET))
 }
