@@ -367,7 +367,9 @@ async fn a_start_that_ends_between_its_writes_fences_nothing() {
         connection.execute("INSERT INTO installation VALUES ('epoch_raised', ?1)", [next.to_string()]).unwrap();
         drop(connection);
         if file_is_written {
-            fs::write(place.data().join("epoch"), format!("{next}\n")).unwrap();
+            let file = fs::read_to_string(place.data().join("epoch")).unwrap();
+            let (_, name) = file.trim_end().split_once(' ').unwrap();
+            fs::write(place.data().join("epoch"), format!("{next} {name}\n")).unwrap();
         }
         assert!(!is_fenced(&place.data()).await, "{file_is_written}");
         let file = fs::read_to_string(place.data().join("epoch")).unwrap();

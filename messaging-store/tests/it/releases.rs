@@ -56,7 +56,7 @@ async fn the_file_of_this_version_is_what_sqlite_holds() {
     let place = tempfile::tempdir().unwrap();
     let options = sqlite(place.path());
     let store = SqliteStore::open(options.clone()).unwrap();
-    Records::new().put_into(&store).await;
+    Box::pin(Records::new().put_into(&store)).await;
     store.close().await;
     compare("sqlite", &text::of_sqlite(&Connection::open(options.path).unwrap()));
 }
@@ -68,7 +68,7 @@ async fn the_sqlite_databases_of_all_releases_are_opened() {
         let options = sqlite(place.path());
         Connection::open(&options.path).unwrap().execute_batch(&text).unwrap();
         let store = SqliteStore::open(options).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Records::new().assert_in(&store, &path).await;
+        Box::pin(Records::new().assert_in(&store, &path)).await;
         store.close().await;
     }
 }
@@ -77,7 +77,7 @@ async fn the_sqlite_databases_of_all_releases_are_opened() {
 async fn the_file_of_this_version_is_what_postgres_holds() {
     let Some(database) = Database::create().await else { return };
     let store = PostgresStore::open(database.options()).await.unwrap();
-    Records::new().put_into(&store).await;
+    Box::pin(Records::new().put_into(&store)).await;
     store.close().await;
     compare("postgres", &text::of_postgres(&connect(&database).await).await);
 }
@@ -91,7 +91,7 @@ async fn the_postgres_databases_of_all_releases_are_opened() {
         client.batch_execute(&text).await.unwrap();
         let store = PostgresStore::open(database.options()).await;
         let store = store.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Records::new().assert_in(&store, &path).await;
+        Box::pin(Records::new().assert_in(&store, &path)).await;
         store.close().await;
     }
 }

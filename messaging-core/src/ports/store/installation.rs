@@ -61,5 +61,5 @@ pub struct SealedSecret {
 
 /// Whether a store holds something that only its own key opens. A store without may be given any key.
 pub async fn needs_its_key(store: &dyn super::Store) -> Result<bool, StoreError> {
-    Ok(store.key_check().await?.is_some())
+    Ok(store.key_check().await?.is_some() || !store.sealed_secrets(1).await?.is_empty())
 }
