@@ -1,4 +1,4 @@
-//! Lists the migrations of both databases, `V0001__start.sql` and on, for `src/migrations.rs`.
+//! Lists the migrations of both databases, `V0001__schema.sql` and on, for `src/migrations.rs`.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -231,7 +231,6 @@ macro_rules! for_every_read {
                 messages(workspace: WorkspaceId, filter: &MessageFilter, page: PageRequest) -> Slice<Message>;
                 messages_to(workspace: WorkspaceId, addresses: &[(Channel, String)], page: PageRequest) -> Slice<Message>;
                 messages_copying(workspace: WorkspaceId, key: CopyKey, limit: usize) -> Vec<MessageId>;
-                unlisted_messages_naming(workspace: WorkspaceId, names: &Names, page: PageRequest) -> Slice<MessageId>;
                 forget_contents(before: Timestamp, limit: usize) -> u64;
             }
             impl ProductEvents {

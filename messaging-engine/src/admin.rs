@@ -303,7 +303,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
     let (prefix, secret) = generate(app.entropy());
     let known = app.store().user_by_email(DEV_EMAIL).await?.is_some();
     let password_hash = if known { None } else { Some(app.hash_password(console_password.clone()).await?) };
-    let keys = if has_keys(app).await? { None } else { Some(app.make_dkim_keys(ALGORITHMS).await?) };
+    let keys = if is_prepared(app).await? { None } else { Some(app.make_dkim_keys(ALGORITHMS).await?) };
     app.until_committed(|| async {
         let mut changes = Changes::default();
         let mut setup = DevSetup {
@@ -314,7 +314,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             api_key: None,
         };
         let user = if let Some(Stored { record: mut user, revision }) = app.store().user_by_email(DEV_EMAIL).await? {
-            // One of an earlier version.
+            // Whoever made the user, or took the right away, did not know of this use.
             if !user.operator {
                 user.operator = true;
                 changes.push(Write::PutUser(user.clone(), Expect::Revision(revision)));
@@ -328,7 +328,6 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
         };
         if let Some(workspace) = dev_workspace(app, user.id).await? {
             setup.workspace_id = workspace;
-            changes.extend(give_keys(app, workspace, keys.as_ref()).await?);
             return Ok((changes.of_setup(), setup));
         }
         let (workspace, member) = new_workspace(app, DEV_WORKSPACE, user.id);
@@ -424,25 +423,10 @@ async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, E
     }
 }
 
-/// Whether nothing needs keys: the workspace of an earlier start has them, or has no such domain any more.
-async fn has_keys(app: &App) -> Result<bool, Error> {
+/// Whether the workspace of an earlier start is there, so that nothing needs keys.
+async fn is_prepared(app: &App) -> Result<bool, Error> {
     let Some(user) = app.store().user_by_email(DEV_EMAIL).await? else { return Ok(false) };
-    let Some(workspace) = dev_workspace(app, user.record.id).await? else { return Ok(false) };
-    let domain = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
-    Ok(domain.is_none_or(|stored| !stored.record.dkim.is_empty()))
-}
-
-/// Gives keys to a domain that was set up when domains had none.
-async fn give_keys(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>) -> Result<Option<Write>, Error> {
-    let stored = app.store().domain_by_name(workspace, SANDBOX_DOMAIN).await?;
-    let (Some(Stored { record: mut domain, revision }), Some(keys)) = (stored, keys) else { return Ok(None) };
-    if !domain.dkim.is_empty() {
-        return Ok(None);
-    }
-    let now = app.now();
-    domain.dkim = app.seal_dkim_keys(keys, domain.id, now);
-    verification::publish(&mut domain, now);
-    Ok(Some(Write::PutDomain(domain, Expect::Revision(revision))))
+    Ok(dev_workspace(app, user.record.id).await?.is_some())
 }
 
 fn check_password(violations: &mut Violations, password: &str) {

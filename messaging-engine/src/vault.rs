@@ -22,9 +22,6 @@ const CHECK_PLACE: &str = "installation/key-check";
 /// What the check value says when it is opened.
 const CHECK_TEXT: &str = "this key seals the secrets of this database";
 
-/// Secrets that are tried where there is no check value yet: those of a database of an earlier version.
-const TRIED: usize = 16;
-
 /// A key was not admitted to a store.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyRefused {
@@ -47,15 +44,10 @@ pub struct Vault(Vec<LessSafeKey>);
 pub struct Unopenable;
 
 /// Finds out which key of a ring the secrets of a store are sealed under, and puts it in front. A store without a check
-/// value gets one of the first key, if all secrets that are tried open: it is new, or was written by an earlier version.
+/// value is new and gets one of the first key.
 pub async fn lead(ring: KeyRing, store: &dyn Store, entropy: &dyn Entropy) -> Result<KeyRing, KeyRefused> {
     let mut known = store.key_check().await?;
     if known.is_none() {
-        let vault = Vault::of(&ring);
-        let mut secrets = store.sealed_secrets(TRIED).await?.into_iter();
-        if secrets.any(|secret| vault.open(&secret.place, &secret.sealed).is_err()) {
-            return Err(KeyRefused::WrongKey);
-        }
         let changes = Changes::from_iter([Write::PutKeyCheck(check_value(ring.first(), entropy))]);
         match store.commit(changes, Priority::Foreground).await {
             Ok(()) => return Ok(ring),

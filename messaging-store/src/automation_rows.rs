@@ -184,9 +184,6 @@ mod tests {
         let text = steps_text(&steps).unwrap();
         assert!(text.contains("[1769850900000,4,\"w\",null,null,1769854500000]"), "{text}");
         assert_eq!(read_steps(&text).unwrap(), steps);
-        // As earlier versions wrote them.
-        let earlier = r#"[[1769850900000,0],[1769850900000,4,"w",null,null,{"until":"2026-01-31T10:15:00.000Z"}]]"#;
-        assert_eq!(read_steps(earlier).unwrap(), [steps[0].clone(), steps[2].clone()]);
         assert_eq!(read_steps("[[null,0]]"), None);
     }
 }

@@ -203,7 +203,7 @@ mod tests {
             return;
         }
         let at = |name: &str| directory.path().join(name);
-        // One that an earlier version left to root is given back as well.
+        // One that belongs to root is given back as well.
         fs::write(at("epoch"), "1").unwrap();
         write_durably(&at("epoch"), b"2").unwrap();
         write_synced(&at("a/b/c"), b"3").unwrap();

@@ -76,31 +76,9 @@ pub(crate) struct EntersBy {
 }
 
 impl EntersBy {
-    /// What is stored of an automation at a revision: what enters, and the conditions apart, which earlier versions do not
-    /// know.
-    pub(crate) fn stored(
-        interest: &EntryInterest,
-        revision: u32,
-    ) -> Result<(String, Option<String>), serde_json::Error> {
-        match interest {
-            EntryInterest::EventWhere(name, conditions) => {
-                let entry = serde_json::to_string(&EntryInterest::Event(name.clone()))?;
-                Ok((entry, Some(serde_json::to_string(&(revision, conditions))?)))
-            }
-            other => Ok((serde_json::to_string(other)?, None)),
-        }
-    }
-
-    /// Reads what is stored at a revision. Conditions of another revision count for nothing: who reads a note asks again.
-    pub(crate) fn read(entry: &str, conditions: Option<&str>, revision: u32) -> Result<Self, serde_json::Error> {
-        let entry: EntryInterest = serde_json::from_str(entry)?;
-        let conditions: Option<(u32, Vec<Value>)> = conditions.map(serde_json::from_str).transpose()?;
-        let interest = match (entry, conditions) {
-            (EntryInterest::Event(name), Some((of, conditions))) if of == revision => {
-                EntryInterest::EventWhere(name, conditions)
-            }
-            (entry, _) => entry,
-        };
+    /// Reads what is stored of an automation, an [`EntryInterest`] as JSON.
+    pub(crate) fn read(entry: &str) -> Result<Self, serde_json::Error> {
+        let interest: EntryInterest = serde_json::from_str(entry)?;
         Ok(Self { tests: interest.tests(), interest })
     }
 

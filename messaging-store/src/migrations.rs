@@ -37,6 +37,12 @@ pub(crate) struct Divergent {
 pub(crate) const HISTORY: &str = "CREATE TABLE IF NOT EXISTS refinery_schema_history (
     version int4 PRIMARY KEY, name VARCHAR(255), applied_on VARCHAR(255), checksum VARCHAR(255))";
 
+/// SQL for the latest number in a history, and whether it began with the schema of this program.
+///
+/// Development versions before 0.1.0 had many migrations, which are one now: their history begins under another name.
+pub(crate) const LATEST: &str = "SELECT coalesce(max(version), 0),
+    coalesce(max(CASE WHEN version = 1 THEN name END) = 'schema', true) FROM refinery_schema_history";
+
 pub(crate) const APPLIED: &str = "SELECT version, name, checksum FROM refinery_schema_history ORDER BY version";
 
 /// The number of the latest.
@@ -86,6 +92,12 @@ impl Migration {
 mod tests {
     use super::*;
 
+    const MIGRATIONS: &[Migration] = &[
+        Migration { version: 1, name: "schema", sql: "CREATE TABLE one (n INTEGER)" },
+        Migration { version: 3, name: "two", sql: "CREATE TABLE two (n INTEGER)" },
+        Migration { version: 4, name: "three", sql: "CREATE TABLE three (n INTEGER)" },
+    ];
+
     fn applied(migrations: &[Migration]) -> Vec<Applied> {
         let row = |one: &Migration| Applied {
             version: one.version,
@@ -96,31 +108,40 @@ mod tests {
     }
 
     #[test]
-    fn numbers_ascend() {
+    fn numbers_ascend_from_the_first_schema() {
         for all in [SQLITE, POSTGRES] {
             assert!(all.is_sorted_by(|one, other| one.version < other.version));
+            assert_eq!((all[0].version, all[0].name), (1, "schema"));
         }
     }
 
     #[test]
-    fn the_checksum_of_a_file_stays() {
-        // As a database has it that was made by the first release.
-        assert_eq!(SQLITE[0].checksum(), 3_757_305_635_776_979_695);
+    fn the_checksum_of_a_migration_stays() {
+        // As a database has it that such a migration was applied to.
+        assert_eq!(MIGRATIONS[0].checksum(), 7_375_403_999_684_719_559);
+    }
+
+    #[test]
+    fn what_a_history_lacks_is_applied_in_order() {
+        assert_eq!(missing(MIGRATIONS, &applied(MIGRATIONS), "'now'").unwrap(), "");
+        let sql = missing(MIGRATIONS, &applied(&MIGRATIONS[..1]), "'now'").unwrap();
+        let (two, three) = (sql.find("CREATE TABLE two").unwrap(), sql.find("CREATE TABLE three").unwrap());
+        assert!(two == 0 && two < three && !sql.contains("CREATE TABLE one"), "{sql}");
+        assert!(sql.contains("VALUES (3, 'two', 'now'"), "{sql}");
     }
 
     #[test]
     fn a_history_that_is_not_ours_is_refused() {
-        assert_eq!(missing(SQLITE, &applied(SQLITE), "'now'").unwrap(), "");
-        let older = applied(&SQLITE[..3]);
-        assert!(missing(SQLITE, &older, "'now'").unwrap().starts_with(SQLITE[3].sql));
-        let mut changed = applied(&SQLITE[..3]);
+        let mut changed = applied(MIGRATIONS);
         changed[1].checksum = "1".to_owned();
-        let mut unknown = applied(&SQLITE[..3]);
+        let mut renamed = applied(MIGRATIONS);
+        renamed[1].name = "other".to_owned();
+        let mut unknown = applied(MIGRATIONS);
         unknown[2].version = 9999;
-        let mut with_a_gap = applied(&SQLITE[..3]);
+        let mut with_a_gap = applied(MIGRATIONS);
         with_a_gap.remove(1);
-        for history in [changed, unknown, with_a_gap] {
-            missing(SQLITE, &history, "'now'").unwrap_err();
+        for history in [changed, renamed, unknown, with_a_gap] {
+            missing(MIGRATIONS, &history, "'now'").unwrap_err();
         }
     }
 }

@@ -17,6 +17,12 @@ pub enum OpenError {
         /// The latest schema of this program.
         known: i64,
     },
+    /// A development version from before the first release made the schema; its migrations are not known any more.
+    #[error(
+        "made by a development version of messaging from before 0.1.0, whose schema this program cannot bring up to date; \
+         export its data with that version and import it into an empty database, or start with an empty database"
+    )]
+    BeforeFirstRelease,
     /// The schema is older than this program's, and cannot be changed under a running server.
     #[error("a server of an older version works on this database; restart it with this version first")]
     ServerIsOlder,

@@ -226,7 +226,6 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("message_events", "workspace, message, at, id", workspace!()),
     both!("message_attempts", "workspace, message, id", workspace!()),
     both!("copied_recipients", "workspace, key, message", workspace!()),
-    both!("unlisted_copies", "workspace", workspace!()),
     both!("event_log", "workspace, n", workspace!()),
     both!("event_followers", "workspace", workspace!()),
     Owned {
@@ -330,7 +329,6 @@ mod tests {
         ("installation", "of the installation"),
         ("sign_in_failures", "names addresses by digests and no workspace"),
         ("health_probe", "of the installation"),
-        ("sqlite_sequence", "SQLite's own"),
         ("refinery_schema_history", "of the schema"),
         ("schema_compatibility", "of the schema"),
         ("automation_note_number", "of the installation"),

@@ -26,7 +26,6 @@ pub struct User {
     /// The argon2id hash in PHC form; `None` until a password is set, and such a user cannot sign in.
     pub password_hash: Option<String>,
     /// How often the password was set after the user was created. Sessions opened under another one are over.
-    #[serde(default)]
     pub password_version: u32,
     /// May look after the whole installation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -83,17 +82,14 @@ pub struct Session {
     /// Who signed in.
     pub user_id: UserId,
     /// The user's [`password_version`](User::password_version) that the session was opened under.
-    #[serde(default)]
     pub password_version: u32,
     /// When it was made.
     pub created_at: Timestamp,
     /// Until when the token works.
     pub expires_at: Timestamp,
     /// From where it was opened, where that is known.
-    #[serde(default)]
     pub ip: Option<IpAddr>,
     /// The program that it was opened with, as it calls itself; at most 200 characters.
-    #[serde(default)]
     pub user_agent: Option<String>,
 }
 
@@ -177,13 +173,12 @@ impl Workspace {
 }
 
 /// Says whether the person has agreed to a membership.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberStatus {
     /// Somebody else added the person, who has not accepted: it opens nothing.
     Invited,
-    /// The person has accepted. Memberships from before there were invitations are active.
-    #[default]
+    /// The person has accepted.
     Active,
 }
 
@@ -197,7 +192,6 @@ pub struct Member {
     /// What the member may do.
     pub role: Role,
     /// Says whether the person has accepted.
-    #[serde(default)]
     pub status: MemberStatus,
     /// The sign-in name of whoever invited the person; `None` for the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ pub struct Automation {
     pub name: String,
     /// Whether contacts enter it and go on in it.
     pub status: AutomationStatus,
-    /// Reason of a pause; `None` unless it is paused, and of pauses that older versions wrote down.
+    /// Reason of a pause; `None` unless it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<AutomationPause>,
     /// What contacts go through at the moment; runs finish on the version that they entered with.

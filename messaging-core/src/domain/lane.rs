@@ -78,8 +78,7 @@ impl fmt::Display for Flow {
 
 /// A lane. Equal are those with the same text form, which is what stores keep: `t/ws_…/email:example.org`.
 ///
-/// A text of another form is the lane of a transactional resource of no workspace, which is what versions without
-/// classes wrote.
+/// A text of another form is the lane of a transactional resource of no workspace.
 #[derive(Clone)]
 pub struct Lane {
     text: Arc<str>,

@@ -30,7 +30,7 @@ pub struct RecipientTag([u8; RECIPIENT_TAG]);
 /// The first octet of the token of an upload; those of [`Link`] are 1 to 3 and 7.
 const UPLOAD: u8 = 4;
 
-/// The first octet of the token of a redirected link that has a number. Those without one are as they always were.
+/// The first octet of the token of a redirected link that has a number. One without a number has another.
 const NUMBERED_CLICK: u8 = 7;
 
 /// The first octet of the token by which a provider's receipt names a message.

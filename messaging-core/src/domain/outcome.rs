@@ -104,7 +104,7 @@ pub enum Scope {
 
 /// What became of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", from = "StoredOutcome")]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The peer answered, or it is known why it did not.
     Answered(Answer),
@@ -287,37 +287,6 @@ impl From<SoftCause> for BounceClass {
     }
 }
 
-/// An outcome as jobs have it, also those that were written before there were classes.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredOutcome {
-    Answered(Answer),
-    Suppressed(SuppressionReason),
-    Held,
-    Withheld(String),
-    Accepted(Response),
-    Deferred(Response),
-    Refused(Response),
-    ProviderFailed(Response),
-    Ambiguous(Response),
-}
-
-impl From<StoredOutcome> for Outcome {
-    fn from(stored: StoredOutcome) -> Self {
-        match stored {
-            StoredOutcome::Answered(answer) => Self::Answered(answer),
-            StoredOutcome::Suppressed(reason) => Self::Suppressed(reason),
-            StoredOutcome::Held => Self::Held,
-            StoredOutcome::Withheld(why) => Self::Withheld(why),
-            StoredOutcome::Accepted(response) => Self::accepted(Acceptance::Delivered, response),
-            StoredOutcome::Deferred(response) => Self::deferred(response),
-            StoredOutcome::Refused(response) => Self::refused(response),
-            StoredOutcome::ProviderFailed(response) => Self::provider_failed(response),
-            StoredOutcome::Ambiguous(response) => Self::ambiguous(response),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,9 +304,9 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_round_trip_and_those_before_classes_are_read() {
+    fn outcomes_round_trip() {
         let reply = Response { code: Some(550), enhanced: Some("5.1.1".into()), ..Response::default() };
-        let full = Answer::new(OutcomeClass::Soft(SoftCause::Policy), reply.clone())
+        let full = Answer::new(OutcomeClass::Soft(SoftCause::Policy), reply)
             .wait(Duration::from_secs(7))
             .provider(ProviderAnswer { segments: Some(2), ..ProviderAnswer::default() });
         for outcome in [
@@ -350,18 +319,5 @@ mod tests {
             let text = serde_json::to_string(&outcome).unwrap();
             assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome, "{text}");
         }
-        let earlier = |kind: &str| {
-            let text = serde_json::json!({kind: &reply}).to_string();
-            serde_json::from_str::<Outcome>(&text).unwrap().class().unwrap()
-        };
-        let classes = ["accepted", "deferred", "refused", "provider_failed", "ambiguous"].map(earlier);
-        let expected = [
-            OutcomeClass::Accepted(Acceptance::Delivered),
-            OutcomeClass::Retry(Scope::Recipient),
-            OutcomeClass::Address(AddressFault::Recipient),
-            OutcomeClass::Retry(Scope::Account),
-            OutcomeClass::Ambiguous,
-        ];
-        assert_eq!(classes, expected);
     }
 }

@@ -16,8 +16,8 @@ use crate::violation::{FieldCode, Violations};
 pub const MIN_LENGTH: u64 = 12;
 /// The longest password that can be set, in characters.
 pub const MAX_LENGTH: u64 = 200;
-/// The longest password that is compared, in characters; bounds the work of a sign-in. Longer than what can be set
-/// today, because an earlier version let more be set.
+/// The longest password that is compared, in characters; bounds the work of a sign-in. Longer than what can be set, so
+/// that a slightly too long one is a wrong password and not a malformed request.
 pub const MAX_COMPARED: u64 = 1024;
 
 /// Those of the 10 000 commonest passwords that are long enough to be set, in lower case, in order.

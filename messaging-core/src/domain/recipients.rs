@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::domain::address::{EmailAddress, normalize_email};
 
@@ -50,7 +50,7 @@ impl Recipient {
 
 /// Names a recipient in what is kept for later, without its address: that stands in the message and its request
 /// alone, so that a job that waits for hours has nothing that would have to be erased.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecipientKey(String);
 
@@ -59,22 +59,6 @@ impl RecipientKey {
     pub fn of(address: &str) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, normalize_email(address).as_bytes());
         Self(digest.as_ref()[..10].iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-}
-
-impl<'de> Deserialize<'de> for RecipientKey {
-    /// Reads a key, or the recipient that earlier versions kept in its place.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Kept {
-            Key(String),
-            Recipient { address: String },
-        }
-        Ok(match Kept::deserialize(deserializer)? {
-            Kept::Key(key) => Self(key),
-            Kept::Recipient { address } => Self::of(&address),
-        })
     }
 }
 
@@ -106,8 +90,6 @@ mod tests {
         let kept = serde_json::to_string(&key).unwrap();
         assert!(kept.len() == 22 && kept != serde_json::to_string(&RecipientKey::of("bob@example.com")).unwrap());
         assert_eq!(serde_json::from_str::<RecipientKey>(&kept).unwrap(), key);
-        let earlier = r#"{"kind": "cc", "address": "ann@example.com"}"#;
-        assert_eq!(serde_json::from_str::<RecipientKey>(earlier).unwrap(), key);
     }
 
     #[test]

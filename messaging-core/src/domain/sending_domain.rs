@@ -82,7 +82,6 @@ pub struct DkimKey {
     /// When it was made; the same for the keys that were made together.
     pub created_at: Timestamp,
     /// When the record was first found published.
-    #[serde(default)]
     pub verified_at: Option<Timestamp>,
 }
 
@@ -103,45 +102,31 @@ pub struct SendingDomain {
     /// Lower case, A-labels; unique in the workspace.
     pub domain: String,
     /// The host of tracking links, lower case, A-labels, under the domain.
-    #[serde(default)]
     pub tracking_subdomain: Option<String>,
     /// Whether it may send.
     pub status: DomainStatus,
     /// Whether HTML email gets a pixel.
-    #[serde(default = "yes")]
     pub open_tracking: bool,
     /// Whether links of HTML email are redirected.
-    #[serde(default = "yes")]
     pub click_tracking: bool,
     /// The keys, oldest first.
-    #[serde(default)]
     pub dkim: Vec<DkimKey>,
     /// The SPF record of the bounce domain.
-    #[serde(default)]
     pub spf: Check,
     /// The DMARC policy.
-    #[serde(default)]
     pub dmarc: Check,
     /// The mail exchanger of the bounce domain.
-    #[serde(default)]
     pub return_path: Check,
     /// The alias of `tracking_subdomain`.
-    #[serde(default)]
     pub tracking: Check,
     /// When the records were last looked at.
-    #[serde(default)]
     pub last_checked_at: Option<Timestamp>,
     /// Since when a verified domain's records are not what they should be.
-    #[serde(default)]
     pub broken_since: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When it was first verified.
     pub verified_at: Option<Timestamp>,
-}
-
-const fn yes() -> bool {
-    true
 }
 
 impl SendingDomain {

@@ -26,8 +26,7 @@ pub struct ReturnAddress {
     pub message_id: MessageId,
     /// What mail to the address is about.
     pub purpose: ReturnPurpose,
-    /// The one recipient whom it concerns; `None` in mail of earlier versions, and where the address stands in
-    /// content that all recipients share.
+    /// The one recipient whom it concerns; `None` where the address stands in content that all recipients share.
     pub recipient: Option<RecipientTag>,
 }
 

@@ -22,17 +22,14 @@ pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
     /// That of its row, where it stands already.
-    #[serde(default = "unclaimed", skip_serializing)]
+    #[serde(skip, default = "unclaimed")]
     pub(crate) lane: Lane,
     /// Counts from 1.
     pub(crate) attempt: u32,
     /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
-    /// they have one domain, or none, or because an earlier version wrote the job.
+    /// they have one domain, or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) domain: Option<String>,
-    /// Who is still open, as earlier versions wrote it.
-    #[serde(default, skip_serializing)]
-    pub(crate) open: Option<Vec<RecipientKey>>,
     /// Who is still open; `None` before anything was sent: everybody whom it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Vec<RecipientProgress>>,
@@ -138,7 +135,6 @@ impl DeliverMessage {
             lane,
             attempt: 1,
             domain: None,
-            open: None,
             progress: None,
             released_at: None,
             reserved_at: None,
@@ -221,9 +217,6 @@ pub(crate) enum Transaction {
     Ended {
         /// What became of the recipient.
         outcome: Outcome,
-        /// As versions before classes wrote it: whether a yes meant that a relay has the message.
-        #[serde(default, skip_serializing_if = "is_default")]
-        relayed: bool,
     },
 }
 
@@ -259,13 +252,10 @@ mod tests {
     #[test]
     fn a_payload_does_not_repeat_the_lane_of_its_row() {
         let kept = r#"{"workspace_id":"wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","message_id":"msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH","attempt":1}"#;
-        let earlier = kept.replace(r#""attempt""#, r#""lane":"email:example.org","attempt""#);
         let lane = Lane::parse("t/wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH/email:example.org");
-        for payload in [kept, &earlier] {
-            let mut job: DeliverMessage = serde_json::from_str(payload).unwrap();
-            job.claimed_in(&lane);
-            assert_eq!(job.lane(), lane);
-            assert_eq!(serde_json::to_string(&job).unwrap(), kept);
-        }
+        let mut job: DeliverMessage = serde_json::from_str(kept).unwrap();
+        job.claimed_in(&lane);
+        assert_eq!(job.lane(), lane);
+        assert_eq!(serde_json::to_string(&job).unwrap(), kept);
     }
 }

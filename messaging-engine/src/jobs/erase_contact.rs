@@ -16,8 +16,6 @@ pub(crate) enum Progress {
     Attributed,
     /// Messages that are known to copy one of its addresses.
     Copied,
-    /// Messages that may copy one without anybody having noted it, from this place on.
-    Unlisted(Option<StoreCursor>),
     /// Messages to its addresses, from this place on.
     Addressed(Option<StoreCursor>),
     /// Targets of links, from this place on.

@@ -16,10 +16,8 @@ pub struct RecalculateSegment {
     /// Which calculation of the segment this is.
     pub(crate) calculation: u32,
     /// Where the contacts that were not looked at begin; `None` when none was.
-    #[serde(default)]
     pub(crate) rest: Option<StoreCursor>,
     /// Whether a calculation came to its end before: what changes now, time has changed.
-    #[serde(default)]
     pub(crate) is_refresh: bool,
     /// How often it failed in a row.
     pub(crate) failures: u32,
@@ -45,21 +43,5 @@ impl JobData for RecalculateSegment {
 
     fn lane(&self) -> Lane {
         Lane::new(JobClass::Transactional, self.workspace_id, lanes::SEGMENTS)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An earlier version named the place by a number; such a calculation begins anew.
-    #[test]
-    fn the_job_of_an_earlier_version_is_read() {
-        let (workspace, segment) = ("wsp_01JDRZ4ZQ0000000000000000A", "seg_01JDRZ4ZQ0000000000000000A");
-        let text = format!(
-            r#"{{"workspace_id":"{workspace}","segment_id":"{segment}","calculation":3,"from":4096,"failures":1}}"#
-        );
-        let job: RecalculateSegment = serde_json::from_str(&text).unwrap();
-        assert_eq!((job.calculation, job.rest, job.failures), (3, None, 1));
     }
 }

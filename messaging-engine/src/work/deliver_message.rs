@@ -209,9 +209,9 @@ impl DeliverMessage {
         })
     }
 
-    /// The one domain of its recipients. Jobs of earlier versions may serve others besides that of their lane.
+    /// The one domain of its recipients; `None` off email.
     fn single_domain(&self) -> Option<&str> {
-        self.domain.as_deref().or_else(|| self.lane.resource().strip_prefix(lanes::EMAIL))
+        self.lane.resource().strip_prefix(lanes::EMAIL)
     }
 
     /// Whose slowness keeps what is in memory for it: a mail server's, whoever sends to it, or a provider's.
@@ -232,7 +232,7 @@ impl DeliverMessage {
     pub(super) fn note_ended(&mut self, recipient: &str, outcome: &Outcome) {
         let key = RecipientKey::of(recipient);
         for known in self.progress.iter_mut().flatten().filter(|known| known.recipient == key) {
-            known.transaction = Transaction::Ended { outcome: outcome.clone(), relayed: false };
+            known.transaction = Transaction::Ended { outcome: outcome.clone() };
         }
     }
 
@@ -249,12 +249,6 @@ impl DeliverMessage {
                 Some(with(recipient, known.iter().find(|known| known.recipient == key)?.clone()))
             });
             return found.collect();
-        }
-        if let Some(open) = &self.open {
-            let is_open = |one: &&Recipient| open.contains(&RecipientKey::of(&one.address));
-            // Why they were put off is not known any more; a bounce is what earlier versions made of it.
-            let earlier = |one| with(one, RecipientProgress { was_deferred: true, ..RecipientProgress::new(one) });
-            return everyone.iter().filter(is_open).map(earlier).collect();
         }
         let is_served = |one: &&Recipient| self.domain.as_ref().is_none_or(|domain| one.domain() == *domain);
         everyone.iter().filter(is_served).map(|one| with(one, RecipientProgress::new(one))).collect()
@@ -335,12 +329,8 @@ impl Run {
             let is_ended = |one: &Addressee| matches!(one.progress.transaction, Transaction::Ended { .. });
             found.retain(|one| one.recipient.kind != RecipientKind::To || is_ended(one));
         }
-        // Earlier versions marked the message before they connected, and kept no record of transactions.
-        let was_marked = self.job.progress.is_none()
-            && self.message.status == MessageStatus::Sending
-            && found.iter().any(|one| one.recipient.kind == RecipientKind::To);
         for one in &mut found {
-            if was_marked || one.progress.transaction == Transaction::Begun {
+            if one.progress.transaction == Transaction::Begun {
                 one.progress.note_cut_off();
                 self.found_ambiguous += 1;
             }
@@ -437,7 +427,7 @@ impl Run {
             progress
         });
         let attempt = if judgment.is_withheld { self.job.attempt } else { self.job.attempt + 1 };
-        DeliverMessage { attempt, open: None, progress: Some(progress.collect()), ..self.job.clone() }
+        DeliverMessage { attempt, progress: Some(progress.collect()), ..self.job.clone() }
     }
 
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same

@@ -18,7 +18,7 @@ use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    Acceptance, DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
+    DeliveryOptions, LastLook, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route,
 };
 use messaging_core::time::{Monotonic, Timestamp};
 use tracing::Instrument as _;
@@ -569,10 +569,8 @@ pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &
     let (mut results, mut open) = (Vec::new(), Vec::new());
     for addressee in addressees {
         match &addressee.progress.transaction {
-            Transaction::Ended { outcome, relayed } => {
-                let response = outcome.answer().filter(|_| *relayed && outcome.is_accepted());
-                let relayed = response.map(|answer| Outcome::accepted(Acceptance::Relayed, answer.response.clone()));
-                results.push(addressee.clone().ended(Fate::Tried(relayed.unwrap_or_else(|| outcome.clone()))));
+            Transaction::Ended { outcome } => {
+                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
             }
             Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
         }

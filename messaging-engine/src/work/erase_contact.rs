@@ -111,7 +111,6 @@ impl EraseContact {
         match self.progress {
             Progress::Attributed | Progress::Again => self.attributed(cx).await,
             Progress::Copied => self.copied(cx).await,
-            Progress::Unlisted(after) => self.unlisted(cx, after).await,
             Progress::Addressed(after) => self.addressed(cx, after).await,
             Progress::Linked(after) => self.linked(cx, after).await,
         }
@@ -145,7 +144,7 @@ impl EraseContact {
             let ids = cx.app.store().messages_copying(self.workspace_id, key, PAGE).await?;
             if !ids.is_empty() {
                 let erased = self.erased_addresses();
-                let is_done = messages::take_out(cx, self.workspace_id, &ids, &erased, &[key]).await?;
+                let is_done = messages::take_out(cx, self.workspace_id, &ids, &erased, key).await?;
                 // What was taken out is not found again.
                 return Ok(self.after(cx, is_done, Progress::Copied));
             }
@@ -158,17 +157,7 @@ impl EraseContact {
         let slice = cx.app.store().messages_to(self.workspace_id, &self.addresses, page).await?;
         let ids: Vec<MessageId> = slice.items.iter().map(|message| message.id).collect();
         let is_done = messages::redact(cx, self.workspace_id, &ids, &self.names()).await?;
-        let progress = slice.next.map_or(Progress::Unlisted(None), |next| Progress::Addressed(Some(next)));
-        Ok(self.after(cx, is_done, progress))
-    }
-
-    async fn unlisted(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
-        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
-        let page = PageRequest { after, limit: PAGE };
-        let slice = cx.app.store().unlisted_messages_naming(self.workspace_id, &names, page).await?;
-        let erased = self.erased_addresses();
-        let is_done = messages::take_out(cx, self.workspace_id, &slice.items, &erased, &[]).await?;
-        let progress = slice.next.map_or(Progress::Linked(None), |next| Progress::Unlisted(Some(next)));
+        let progress = slice.next.map_or(Progress::Linked(None), |next| Progress::Addressed(Some(next)));
         Ok(self.after(cx, is_done, progress))
     }
 

@@ -129,7 +129,7 @@ async fn dev_is_prepared_once() {
     admin::set_operator(&bed.app, DEV_EMAIL, false).await.unwrap();
     let second = admin::prepare_dev(&bed.app).await.unwrap();
     let operator = bed.sign_in_with(DEV_EMAIL, password.expose()).await;
-    assert_eq!(bed.get(&operator, "/auth/me").await["operator"], true, "that of an earlier version too");
+    assert_eq!(bed.get(&operator, "/auth/me").await["operator"], true, "given again");
     let mut without_secrets = first;
     (without_secrets.console_password, without_secrets.api_key) = (None, None);
     assert_eq!(second, without_secrets);

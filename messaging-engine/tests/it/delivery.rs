@@ -181,18 +181,6 @@ async fn a_lost_final_reply_marks_the_attempt() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_a_crash_cut_off_is_repeated_and_marked() {
-    let product = Product::start().await;
-    let id = product.send_to(ANN).await;
-    // What a crash between the mark and the outcome leaves behind.
-    product.move_message(id, MessageStatus::Sending).await;
-    product.work().await;
-    let report = product.report(id).await;
-    assert_eq!(report.status, MessageStatus::Delivered);
-    assert_eq!(report.events[1].meta["ambiguous"], json!(true));
-}
-
-#[tokio::test]
 async fn an_outcome_is_kept_when_the_message_changes_during_the_attempt() {
     let product = Product::start().await;
     product.transport.hold();

@@ -4,19 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::message::{EventKind, MessageStatus};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
-use messaging_core::ids::IdSource;
-use messaging_core::ports::Store as _;
+use messaging_core::domain::sending_domain::DkimKey;
 use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::store::{Installation as _, Priority};
+use messaging_core::ports::store::Priority;
 use messaging_engine::vault::{KeyRefused, Vault};
 use messaging_engine::{App, KeyRing, SecretKey};
-use messaging_store::key_file::{self, KeyFileError};
+use messaging_store::key_file;
 use messaging_store::{SqliteOptions, SqliteStore};
 
-use crate::bed::{KEY, START};
+use crate::bed::KEY;
 use crate::support::Product;
 
 const OTHER: SecretKey = SecretKey::from_bytes([4; 32]);
@@ -36,34 +33,6 @@ async fn a_database_is_opened_with_its_first_key_only() {
     build(&store, KEY).await.unwrap();
     assert!(matches!(build(&store, OTHER).await, Err(KeyRefused::WrongKey)));
     build(&store, KEY).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_older_database_keeps_the_key_that_opens_its_secrets() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = open(directory.path());
-    // As versions wrote it that knew no check value.
-    let entropy = SystemEntropy::default();
-    let ids = IdSource::default();
-    let (id, workspace) = (ids.next(START, &entropy), ids.next(START, &entropy));
-    let mut domain = SendingDomain::new(id, workspace, "acme.com", START);
-    domain.dkim.push(DkimKey {
-        selector: "mk01".to_owned(),
-        algorithm: Algorithm::RsaSha256,
-        public: String::new(),
-        sealed: Vault::new(KEY.as_bytes()).seal(&DkimKey::place(id, "mk01"), "private", &entropy),
-        check: Check::default(),
-        created_at: START,
-        verified_at: None,
-    });
-    let write = Write::PutDomain(domain, Expect::Absent);
-    store.commit(Changes::from_iter([write]), Priority::Foreground).await.unwrap();
-    let path = directory.path().join("secret.key");
-    assert!(matches!(key_file::open_or_create(&path, store.as_ref()).await, Err(KeyFileError::Missing(_))));
-    assert!(matches!(build(&store, OTHER).await, Err(KeyRefused::WrongKey)));
-    assert_eq!(store.key_check().await.unwrap(), None, "a refusal changes nothing");
-    build(&store, KEY).await.unwrap();
-    assert!(store.key_check().await.unwrap().is_some());
 }
 
 #[tokio::test]

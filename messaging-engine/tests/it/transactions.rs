@@ -8,23 +8,22 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Expect, NewJob, Write};
+use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, Report};
 use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store;
-use messaging_core::ports::store::{Claim, PageRequest};
+use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
 use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 
-use crate::bed::START;
 use crate::support::Product;
 
 const ANN: &str = "ann@b.test";
@@ -299,40 +298,6 @@ async fn a_suppressed_recipient_stops_copies_at_every_domain_but_its_own_bounce_
     product.work().await;
     assert_eq!(product.story(stopped).await, "suppressed: Queued Suppressed");
     assert!(product.transport.take().is_empty());
-}
-
-#[tokio::test]
-async fn jobs_of_earlier_versions_still_run() {
-    let product = Product::start().await;
-    let body = json!({"channel": "email", "to": ANN, "cc": [BOB, CAT], "subject": "s", "text": "t"});
-    for (open, expected) in [
-        (Value::Null, vec![ANN, BOB, CAT]),
-        (json!([{"kind": "to", "address": ANN}, {"kind": "cc", "address": CAT}]), vec![ANN, CAT]),
-    ] {
-        let id = product.send(&body).await;
-        // Its own jobs are gone; one of an earlier version stands in their place.
-        let lease = Claim::new(product.app.now(), product.app.clock().monotonic(), MINUTE);
-        let own = product.store.claim(lease).await.unwrap();
-        let mut payload =
-            json!({"workspace_id": product.workspace, "message_id": id, "lane": "email:b.test", "attempt": 2});
-        if !open.is_null() {
-            payload["open"] = open;
-        }
-        let job = NewJob {
-            id: product.app.new_id(START),
-            kind: "deliver_message",
-            lane: "email:b.test".into(),
-            due_at: START,
-            payload: payload.to_string().into(),
-        };
-        let done = own.into_iter().map(|job| Write::FinishJob(job.handle));
-        product.commit(done.chain([Write::Enqueue(job)]).collect::<Changes>()).await;
-        product.work().await;
-        let sent = product.transport.take();
-        assert_eq!(sent.len(), 1);
-        assert_eq!(sent[0].recipients, expected);
-        assert_eq!(product.report(id).await.status.as_str(), "delivered");
-    }
 }
 
 /// Takes the sending domain's verification away.

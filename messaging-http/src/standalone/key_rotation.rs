@@ -172,7 +172,7 @@ async fn others(app: &App, is: impl Fn(&KeyHolder) -> bool + Send) -> Result<Vec
 fn names(holders: &[KeyHolder]) -> String {
     let name = |holder: &KeyHolder| match holder.keys {
         Some(_) => holder.name.clone(),
-        None => format!("{} (of an earlier version: it has to be replaced first)", holder.name),
+        None => format!("{} (has not said yet which keys it holds)", holder.name),
     };
     holders.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -41,7 +41,6 @@ use super::row::{
     below_id, document, get, numbered_place, one_more, place_number, record, revision_param, slice, stored, uuid,
 };
 use super::transaction::Transaction;
-use crate::happened::EntersBy;
 use crate::tables::holds::{self, Holder};
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
@@ -55,11 +54,11 @@ pub(super) use runs::{depth_of_message, put as put_run};
 
 pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     const INSERT: &str =
-        "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc, conditions)
-        VALUES ($1, $2, 1, false, $3, $4, $5, $6, $7, $8)";
+        "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc)
+        VALUES ($1, $2, 1, false, $3, $4, $5, $6, $7)";
     const UPDATE: &str = "UPDATE automations
-        SET revision = revision + 1, status = $3, version = $4, entry = $5, lanes = $6, doc = $7, conditions = $8
-        WHERE workspace = $1 AND id = $2 AND revision = $9 AND NOT removed";
+        SET revision = revision + 1, status = $3, version = $4, entry = $5, lanes = $6, doc = $7
+        WHERE workspace = $1 AND id = $2 AND revision = $8 AND NOT removed";
     const VERSION: &str = "INSERT INTO automation_versions (automation, version, interest, doc)
         SELECT n, $3, $4, $5 FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed
         ON CONFLICT (automation, version) DO UPDATE SET interest = excluded.interest";
@@ -67,9 +66,8 @@ pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expe
     let (workspace, id, version) = (automation.workspace_id, automation.id, i64::from(automation.version));
     listeners::write_notes(transaction).await?;
     let is_active = automation.status == AutomationStatus::Active;
-    let next = if let Expect::Revision(revision) = expect { revision + 1 } else { 1 };
     let entry = put.interest.entry.as_ref().filter(|_| is_active);
-    let (entry, conditions) = entry.map(|entry| EntersBy::stored(entry, next)).transpose()?.unzip();
+    let entry = entry.map(document).transpose()?;
     let mut row = params![
         uuid(workspace),
         uuid(id),
@@ -78,7 +76,6 @@ pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expe
         entry,
         document(&put.lanes)?,
         document(automation)?,
-        conditions.flatten(),
     ];
     match expect {
         Expect::Absent => transaction.run_one(INSERT, row),
@@ -104,7 +101,7 @@ pub(super) async fn delete(
     listeners::write_notes(transaction).await?;
     holds::let_go(transaction, workspace, Holder::Automation(id))?;
     transaction.run(
-        "UPDATE automations SET removed = true, entry = NULL, conditions = NULL, lanes = '[]', doc = ''
+        "UPDATE automations SET removed = true, entry = NULL, lanes = '[]', doc = ''
          WHERE workspace = $1 AND id = $2 AND NOT removed",
         params![uuid(workspace), uuid(id)],
     );

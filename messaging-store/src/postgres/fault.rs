@@ -4,10 +4,10 @@ use tokio_postgres::error::SqlState;
 
 pub(super) use crate::fault::Fault;
 
-/// What `expect_rows` raises when a statement did not touch the rows that it should have (see V0001).
+/// What `expect_rows` raises when a statement did not touch the rows that it should have.
 const UNEXPECTED_ROWS: &str = "MG001";
 
-/// What `expect_term` raises when the term of this process is over (see V0003).
+/// What `expect_term` raises when the term of this process is over.
 const TERM_OVER: &str = "MG002";
 
 /// What `expect_claim` raises when a claimed job is not there.

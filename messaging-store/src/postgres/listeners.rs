@@ -85,13 +85,11 @@ async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfW
 }
 
 async fn stored(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest, a.conditions, a.revision FROM automations a
+    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
         LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
         WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version";
     let rows = many(on, SQL, params![uuid(workspace)], |row| {
-        let (conditions, revision) = (get::<Option<&str>>(row, 5)?, small(row, 6)?);
-        let entry = get::<Option<&str>>(row, 2)?;
-        let entry = entry.map(|entry| EntersBy::read(entry, conditions, revision)).transpose()?;
+        let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
         let lanes: Vec<Lane> = record(row, 1)?;
         let run = match get::<Option<i64>>(row, 3)? {
             Some(version) => Some((version, record::<RunInterest>(row, 4)?)),

@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use messaging_core::domain::segment::reads::ReadMask;
@@ -214,15 +213,6 @@ impl Messages for PostgresStore {
         limit: usize,
     ) -> Result<Vec<MessageId>, StoreError> {
         Ok(copies::copying(self.reads.clone(), workspace, key, limit).await?)
-    }
-
-    async fn unlisted_messages_naming(
-        &self,
-        workspace: WorkspaceId,
-        names: &Names,
-        page: PageRequest,
-    ) -> Result<Slice<MessageId>, StoreError> {
-        Ok(copies::unlisted(self.reads.clone(), workspace, names, &page).await?)
     }
 
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -29,8 +29,12 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
         connection.query_one(version, &[]).await.map_err(failed("read the schema's version"))?.get(0);
     let known = migrations::latest(POSTGRES);
     if has_history {
-        let sql = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
-        let found: i64 = connection.query_one(sql, &[]).await.map_err(failed("read the schema's version"))?.get(0);
+        let row = connection.query_one(migrations::LATEST, &[]).await.map_err(failed("read the schema's version"))?;
+        let (found, is_ours): (i32, bool) = (row.get(0), row.get(1));
+        if !is_ours {
+            return Err(OpenError::BeforeFirstRelease);
+        }
+        let found = i64::from(found);
         if found == known || found > known && lets_in(&connection, known).await? {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //!
 //! Statements are queued and sent together: what a commit writes, with its `BEGIN` and `COMMIT`, is one round trip, unless
 //! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
-//! error when that is not so (`expect_rows` of V0001), which takes the whole transaction with it.
+//! error when that is not so (`expect_rows`), which takes the whole transaction with it.
 //!
 //! Rows that many commits add to the same table are gathered into one statement, which takes columns as arrays: what 128
 //! requests add takes as many statements as what one adds.

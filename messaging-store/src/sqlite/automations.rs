@@ -37,7 +37,6 @@ use super::listeners::{Listeners, status_number};
 use super::numbers::automation_number;
 use super::query::{many, one};
 use super::row::{below, document, numbered_place, one_more, place_number, record, slice, stored};
-use crate::happened::EntersBy;
 use crate::tables::holds::{self, Holder};
 
 pub(super) use contacts::{delete as delete_runs, depart, merge as move_runs};
@@ -58,7 +57,7 @@ pub(super) fn put(
     let is_active = automation.status == AutomationStatus::Active;
     let revision = if let Expect::Revision(revision) = expect { revision } else { 0 };
     let entry = put.interest.entry.as_ref().filter(|_| is_active);
-    let (entry, conditions) = entry.map(|entry| EntersBy::stored(entry, revision + 1)).transpose()?.unzip();
+    let entry = entry.map(document).transpose()?;
     let row = params![
         workspace.to_bytes(),
         automation.id.to_bytes(),
@@ -68,19 +67,17 @@ pub(super) fn put(
         document(&put.lanes)?,
         document(automation)?,
         revision,
-        conditions.flatten(),
     ];
     let n = match expect {
         Expect::Absent => connection
             .prepare_cached(
-                "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc, conditions)
-                 SELECT ?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7, ?9 WHERE ?8 = 0 RETURNING n",
+                "INSERT INTO automations (workspace, id, revision, removed, status, version, entry, lanes, doc)
+                 SELECT ?1, ?2, 1, 0, ?3, ?4, ?5, ?6, ?7 WHERE ?8 = 0 RETURNING n",
             )?
             .query_row(row, |row| row.get(0)),
         Expect::Revision(_) => connection
             .prepare_cached(
-                "UPDATE automations SET revision = revision + 1, status = ?3, version = ?4, entry = ?5, lanes = ?6, doc = ?7,
-                     conditions = ?9
+                "UPDATE automations SET revision = revision + 1, status = ?3, version = ?4, entry = ?5, lanes = ?6, doc = ?7
                  WHERE workspace = ?1 AND id = ?2 AND revision = ?8 AND removed = 0 RETURNING n",
             )?
             .query_row(row, |row| row.get(0)),
@@ -109,9 +106,7 @@ pub(super) fn delete(
     let Some(n) = automation_number(connection, workspace, id)? else { return Ok(()) };
     holds::let_go(&mut &*connection, workspace, Holder::Automation(id))?;
     connection
-        .prepare_cached(
-            "UPDATE automations SET removed = 1, entry = NULL, conditions = NULL, lanes = '[]', doc = '' WHERE n = ?1",
-        )?
+        .prepare_cached("UPDATE automations SET removed = 1, entry = NULL, lanes = '[]', doc = '' WHERE n = ?1")?
         .execute([n])?;
     listeners.forget(workspace);
     Ok(())

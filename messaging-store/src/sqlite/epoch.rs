@@ -57,8 +57,7 @@ impl InFile {
     }
 }
 
-/// The file: a line for each database that was started beside it, `NUMBER NAME`. Earlier versions wrote a number alone,
-/// of whichever database that was.
+/// The file: a line for each database that was started beside it, `NUMBER NAME`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct EpochFile {
     lines: Vec<(u64, String)>,
@@ -68,7 +67,7 @@ struct EpochFile {
 impl EpochFile {
     fn parse(bytes: &[u8]) -> Self {
         let line = |line: &str| {
-            let (number, name) = line.split_once(' ').unwrap_or((line, ""));
+            let (number, name) = line.split_once(' ')?;
             Some((number.parse().ok()?, name.to_owned()))
         };
         let lines = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().lines().map(line).collect());
@@ -76,21 +75,19 @@ impl EpochFile {
     }
 
     fn says_of(&self, name: &str) -> InFile {
-        let found = |name: &str| self.lines.iter().rfind(|(_, known)| known == name);
-        match found(name).or_else(|| found("")) {
+        match self.lines.iter().rfind(|(_, known)| known == name) {
             Some((number, _)) => InFile::Number(*number),
             None if self.is_unreadable => InFile::Unreadable,
             None => InFile::Absent,
         }
     }
 
-    /// The text with a database's next number. The line without a name is that of the database that it fits.
-    fn with(mut self, name: &str, next: u64, epochs: Epochs) -> String {
-        let is_own = |number: u64| epochs.stored == Some(number) || epochs.raised == Some(number);
-        self.lines.retain(|(number, known)| known != name && !(known.is_empty() && is_own(*number)));
+    /// The text with a database's next number.
+    fn with(mut self, name: &str, next: u64) -> String {
+        self.lines.retain(|(_, known)| known != name);
         self.lines.drain(..self.lines.len().saturating_sub(MAX_OTHERS));
         self.lines.push((next, name.to_owned()));
-        self.lines.iter().map(|(number, name)| format!("{number} {name}").trim_end().to_owned() + "\n").collect()
+        self.lines.iter().map(|(number, name)| format!("{number} {name}\n")).collect()
     }
 }
 
@@ -122,7 +119,7 @@ impl Epochs {
     fn tell_of_a_copy(self, is_new: bool) -> bool {
         match (self.stored, self.file) {
             _ if is_new => false,
-            // A database of a version that kept no number.
+            // No start has kept a number so far.
             (None, InFile::Absent) => false,
             (Some(_), InFile::Absent) | (_, InFile::Unreadable) => true,
             (stored, InFile::Number(file)) => stored != Some(file) && self.raised != Some(file),
@@ -177,7 +174,7 @@ pub(super) fn end(connection: &Connection, file: &Path) -> Result<(), Fault> {
 fn raise(connection: &Connection, locked: Locked<'_>, name: &str, epochs: Epochs) -> Result<(), Fault> {
     let next = epochs.next();
     set(connection, EPOCH_RAISED, &next.to_string())?;
-    write_durably(locked.path, locked.file.with(name, next, epochs).as_bytes())?;
+    write_durably(locked.path, locked.file.with(name, next).as_bytes())?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let written = set(connection, EPOCH, &next.to_string()).and_then(|()| remove(connection, EPOCH_RAISED));
     connection.execute_batch(if written.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
@@ -189,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_told_from_a_move_from_a_crash_and_from_an_older_version() {
+    fn a_copy_is_told_from_a_move_and_from_a_crash() {
         let is_copy = |stored, raised, file| Epochs { stored, raised, file }.tell_of_a_copy(false);
         let (same, none) = (InFile::Number, InFile::Absent);
         // The whole directory, whatever its number.
@@ -200,7 +197,7 @@ mod tests {
         // The very first start, ended before and after the file.
         assert!(!is_copy(None, Some(1), none));
         assert!(!is_copy(None, Some(1), same(1)));
-        // A version that kept no number.
+        // Started without a file so far.
         assert!(!is_copy(None, None, none));
         // Without its file, with another's, with one that cannot be read.
         assert!(is_copy(Some(7), None, none));
@@ -219,22 +216,17 @@ mod tests {
     #[test]
     fn each_database_has_a_line_of_its_own() {
         let file = |text: &str| EpochFile::parse(text.as_bytes());
-        let epochs = |stored, raised| Epochs { stored, raised, file: InFile::Absent };
         let two = file("7 a\n3 b\n");
         assert_eq!((two.says_of("a"), two.says_of("b")), (InFile::Number(7), InFile::Number(3)));
         assert_eq!(two.says_of("c"), InFile::Absent);
-        assert_eq!(two.with("a", 8, epochs(Some(7), None)), "3 b\n8 a\n");
-        // The line of an earlier version becomes that of the database that it fits, and stays beside others.
-        assert_eq!(file("7\n").says_of("a"), InFile::Number(7));
-        assert_eq!(file("7\n").with("a", 8, epochs(Some(7), None)), "8 a\n");
-        assert_eq!(file("7\n").with("a", 8, epochs(Some(6), Some(7))), "8 a\n");
-        assert_eq!(file("7\n").with("new", 1, epochs(None, None)), "7\n1 new\n");
-        assert_eq!(file("7\n1 new\n").says_of("a"), InFile::Number(7));
+        assert_eq!(two.with("a", 8), "3 b\n8 a\n");
         assert_eq!(file("").says_of("a"), InFile::Absent);
-        assert_eq!(file("nonsense").says_of("a"), InFile::Unreadable);
-        assert_eq!(file("nonsense").with("a", 1, epochs(None, None)), "1 a\n");
+        for nonsense in ["nonsense", "7\n", "x a\n"] {
+            assert_eq!(file(nonsense).says_of("a"), InFile::Unreadable, "{nonsense}");
+            assert_eq!(file(nonsense).with("a", 1), "1 a\n");
+        }
         let many: String = (0..200).map(|n| format!("{n} {n}\n")).collect();
-        assert_eq!(file(&many).with("a", 1, epochs(None, None)).lines().count(), MAX_OTHERS + 1);
+        assert_eq!(file(&many).with("a", 1).lines().count(), MAX_OTHERS + 1);
     }
 
     #[test]

@@ -258,16 +258,13 @@ impl Listeners {
 }
 
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const AUTOMATIONS: &str = "SELECT n, lanes, entry, conditions, revision FROM automations
+    const AUTOMATIONS: &str = "SELECT n, lanes, entry FROM automations
         WHERE workspace = ?1 AND removed = 0 AND lanes <> '[]' ORDER BY n";
     const VERSIONS: &str =
         "SELECT version, interest FROM automation_versions WHERE automation = ?1 AND interest <> '' ORDER BY version";
     let mut listeners = many(connection, AUTOMATIONS, [workspace.to_bytes()], |row| {
-        let text = |column| -> Result<Option<&str>, Fault> {
-            row.get_ref(column)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))
-        };
-        let (conditions, revision) = (text(3)?, row.get(4)?);
-        let entry = text(2)?.map(|entry| EntersBy::read(entry, conditions, revision)).transpose()?;
+        let entry = row.get_ref(2)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))?;
+        let entry = entry.map(EntersBy::read).transpose()?;
         Ok(Listener { n: row.get(0)?, lanes: record(row, 1)?, entry, runs: Vec::new() })
     })?;
     for listener in &mut listeners {

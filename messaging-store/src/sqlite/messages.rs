@@ -8,7 +8,6 @@ mod rows;
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::domain::segment::reads::ReadMask;
@@ -233,16 +232,6 @@ impl Messages for SqliteStore {
         limit: usize,
     ) -> Result<Vec<MessageId>, StoreError> {
         self.readers.read(move |connection| copies::copying(connection, workspace, key, limit)).await
-    }
-
-    async fn unlisted_messages_naming(
-        &self,
-        workspace: WorkspaceId,
-        names: &Names,
-        page: PageRequest,
-    ) -> Result<Slice<MessageId>, StoreError> {
-        let names = names.clone();
-        self.readers.read(move |connection| copies::unlisted(connection, workspace, &names, &page)).await
     }
 
     async fn forget_contents(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -6,6 +6,7 @@ mod health;
 mod moving;
 mod ownership;
 mod postgres;
+mod releases;
 mod sqlite;
 mod verification;
 mod workspace_ends;

@@ -26,7 +26,7 @@ use messaging_conformance::cluster::Database;
 use tokio_postgres::{Client, NoTls};
 
 /// A connection for statements that no store makes.
-async fn connect(database: &Database) -> Client {
+pub(crate) async fn connect(database: &Database) -> Client {
     let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client

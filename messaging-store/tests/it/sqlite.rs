@@ -6,24 +6,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_conformance::sample::{
-    at, bare_message, capture, claim, content, enqueue, event, finish, id, id_at, insert, job, message, monotonic,
-    next_due, reply, ticket, user, workspace,
+    at, bare_message, capture, claim, content, enqueue, finish, id, id_at, insert, job, message, monotonic, next_due,
+    reply, user,
 };
 use messaging_conformance::{all_pages, commit, first, lanes, put, refuse_claim};
 use messaging_core::changes::{Expect, NewJob, Write};
-use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
 use messaging_core::domain::attachment::MessageBlob;
-use messaging_core::domain::contact::erasure::Names;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::message::{EventKind, MessageFilter};
-use messaging_core::ids::{BlobId, Id as _, WorkspaceId};
+use messaging_core::domain::message::MessageFilter;
+use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{
-    Accounts as _, CommitError, Jobs as _, Messages as _, PageRequest, Priority, Replies as _, Sandbox as _,
-    Store as _, StoreError, Topic,
+    Accounts as _, CommitError, Jobs as _, Messages as _, Priority, Replies as _, Sandbox as _, Store as _, StoreError,
+    Topic,
 };
-use messaging_core::scope::Role;
 use messaging_store::{OpenError, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 
@@ -59,6 +55,27 @@ fn a_newer_schema_is_refused_with_both_versions() {
         assert!(matches!(error, OpenError::Newer { found: 9007, .. }), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("schema 9007") && text.contains("install the newer program"), "{text}");
+    }
+}
+
+/// Before the first release there were many migrations, which are one now.
+#[test]
+fn a_database_from_before_the_first_release_is_refused_and_left_alone() {
+    let history = "CREATE TABLE users (id BLOB);
+        CREATE TABLE refinery_schema_history (version INT4 PRIMARY KEY, name TEXT, applied_on TEXT, checksum TEXT);
+        INSERT INTO refinery_schema_history VALUES (1, 'start', '2026-01-01T00:00:00Z', '3757305635776979695')";
+    for later in ["", "; INSERT INTO refinery_schema_history VALUES (77, 'later', '2026-01-01T00:00:00Z', '1')"] {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("data")).unwrap();
+        raw(place.path()).execute_batch(&format!("{history}{later}")).unwrap();
+        for options in [options(place.path()), beside(place.path())] {
+            let error = SqliteStore::open(options).unwrap_err();
+            assert!(matches!(error, OpenError::BeforeFirstRelease), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("before 0.1.0") && text.contains("start with an empty database"), "{text}");
+        }
+        let count = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'";
+        assert_eq!(raw(place.path()).query_row(count, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
     }
 }
 
@@ -377,95 +394,4 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     assert!(slice.items.is_empty() && slice.next.is_some());
     let found = all_pages(10, async |page| store.messages(workspace, &filter, page).await, async || ()).await;
     assert_eq!(found, [rare]);
-}
-
-/// Memberships from before invitations stay as they were, and whoever could not sign in yet belongs to the workspace that
-/// created them.
-#[tokio::test]
-async fn memberships_of_older_databases_are_active() {
-    let place = tempfile::tempdir().unwrap();
-    let home = workspace();
-    let bare = |name: &str| User::new(id(), format!("{name}@example.org"), at(4));
-    let (waiting, twice, elsewhere) = (bare("waiting"), bare("twice"), workspace());
-    let signed_in = User { password_hash: Some("$argon2id$".to_owned()), ..bare("ann") };
-    let later = User { created_at: at(3), ..bare("later") };
-    let users = [&waiting, &twice, &signed_in, &later];
-    let joined = |user: &User, to: &Workspace| {
-        Write::PutMember(Member::active(to.id, user.id, Role::Owner, at(4)), Expect::Absent)
-    };
-    let mut store = open(place.path());
-    put(&store, [&home, &elsewhere].map(|one| Write::PutWorkspace(one.clone(), Expect::Absent))).await;
-    put(&store, users.map(|user| Write::PutUser(user.clone(), Expect::Absent))).await;
-    put(&store, users.map(|user| joined(user, &home))).await;
-    put(&store, [joined(&twice, &elsewhere), Write::PutTicket(ticket("old", at(100)))]).await;
-    drop(store);
-
-    // As the schema was before, and then its migration.
-    let database = raw(place.path());
-    database
-        .execute_batch(
-            "DROP INDEX members_by_user; DROP INDEX sign_in_failures_by_site; DROP INDEX sign_in_failures_by_account;
-             ALTER TABLE members DROP COLUMN invited;
-             ALTER TABLE sign_in_failures DROP COLUMN site;
-             ALTER TABLE sign_in_failures DROP COLUMN account;
-             ALTER TABLE sign_in_failures DROP COLUMN slowed;
-             CREATE INDEX members_by_user ON members (user, workspace);
-             INSERT INTO sign_in_failures (at, network, email) VALUES (1700000000000, x'00', x'01');",
-        )
-        .unwrap();
-    database.execute_batch(include_str!("../../migrations/sqlite/V0061__invitations.sql")).unwrap();
-    drop(database);
-    store = open(place.path());
-    for user in users {
-        let found = store.workspaces_of(user.id, MemberStatus::Active, first(10)).await.unwrap();
-        assert!(!found.items.is_empty(), "{}", user.email);
-        let created_by = (user.id == waiting.id).then_some(home.id);
-        assert_eq!(store.user(user.id).await.unwrap().unwrap().record.created_by, created_by, "{}", user.email);
-    }
-    assert_eq!(store.owner_count(home.id).await.unwrap(), 4);
-    assert_eq!(store.ticket(&Digest::of("old")).await.unwrap(), None);
-}
-
-/// What was accepted before copies were noted is looked through: as far as the migration found messages.
-#[tokio::test]
-async fn messages_older_than_the_list_of_copies_are_found_by_what_they_say() {
-    let place = tempfile::tempdir().unwrap();
-    let workspace: WorkspaceId = id();
-    let mut store = open(place.path());
-    let old: Vec<_> = (0..5).map(|_| bare_message(workspace)).collect();
-    let asking = |text: &str| content(&format!(r#"{{"cc": ["{text}"]}}"#));
-    for (n, message) in old.iter().enumerate() {
-        let content = asking(if n % 2 == 0 { "ann@example.org" } else { "bob@example.org" });
-        put(&store, [Write::InsertMessage(Box::new(message.clone()), content)]).await;
-    }
-    // Its content is forgotten, an event names the copy.
-    let mut bounced = event(&old[1], EventKind::Bounce, 3);
-    bounced.meta.insert("recipient".to_owned(), "Ann@example.org".into());
-    put(&store, [Write::AppendEvent(Box::new(bounced))]).await;
-    let names = Names::new(["ann@example.org".to_owned()]);
-    let found = store.unlisted_messages_naming(workspace, &names, first(10)).await.unwrap();
-    assert_eq!(found.items, [], "a new database has nothing that is not listed");
-    drop(store);
-
-    // As the schema was before, and then its migration.
-    let database = raw(place.path());
-    database.execute_batch("DROP TABLE copied_recipients; DROP TABLE unlisted_copies;").unwrap();
-    database
-        .execute("INSERT INTO workspaces (id, revision, doc) VALUES (?1, 1, '{}')", [workspace.to_bytes()])
-        .unwrap();
-    database.execute_batch(include_str!("../../migrations/sqlite/V0017__copied_recipients.sql")).unwrap();
-    drop(database);
-    store = open(place.path());
-    let new = bare_message(workspace);
-    put(&store, [Write::InsertMessage(Box::new(new), asking("ann@example.org"))]).await;
-    let fetch = async |page: PageRequest| store.unlisted_messages_naming(workspace, &names, page).await;
-    let mut all = Vec::new();
-    let mut page = first(2);
-    loop {
-        let slice = fetch(page).await.unwrap();
-        all.extend(slice.items);
-        let Some(next) = slice.next else { break };
-        page.after = Some(next);
-    }
-    assert_eq!(all, [old[0].id, old[1].id, old[2].id, old[4].id]);
 }

@@ -32,7 +32,6 @@ const NOT_FILLED: &[&str] = &[
     "lanes",
     "refinery_schema_history",
     "sign_in_failures",
-    "sqlite_sequence",
     "users",
     "workspace_numbers",
     "workspaces",

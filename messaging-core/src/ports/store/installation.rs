@@ -34,7 +34,7 @@ pub trait Installation {
 pub struct KeyHolder {
     /// Name of the process.
     pub name: String,
-    /// Ids of its keys, the one that it seals under first; `None` where it has not said so, as earlier versions do not.
+    /// Ids of its keys, the one that it seals under first; `None` where it has not said so yet.
     pub keys: Option<Vec<String>>,
 }
 

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
 use crate::domain::channel::Channel;
-use crate::domain::contact::erasure::Names;
 use crate::domain::link_token::CopyKey;
 use crate::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use crate::ids::{MessageId, WorkspaceId};
@@ -84,14 +83,6 @@ pub trait Messages {
         key: CopyKey,
         limit: usize,
     ) -> Result<Vec<MessageId>, StoreError>;
-    /// Messages whose copies were never noted, because they were accepted before that was done, and whose request
-    /// or events name a person; oldest first.
-    async fn unlisted_messages_naming(
-        &self,
-        workspace: WorkspaceId,
-        names: &Names,
-        page: PageRequest,
-    ) -> Result<Slice<MessageId>, StoreError>;
     /// Removes the content of up to `limit` settled messages accepted before a time; answers how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.

@@ -40,9 +40,9 @@ pub(super) async fn take_out(
     workspace: WorkspaceId,
     ids: &[MessageId],
     erased: &ErasedAddresses,
-    keys: &[CopyKey],
+    key: CopyKey,
 ) -> Result<bool, JobError> {
-    let each = ids.iter().map(|id| until_committed(cx, || removal(&cx.app, workspace, *id, erased, keys)));
+    let each = ids.iter().map(|id| until_committed(cx, || removal(&cx.app, workspace, *id, erased, key)));
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
@@ -103,12 +103,12 @@ async fn removal(
     workspace: WorkspaceId,
     id: MessageId,
     erased: &ErasedAddresses,
-    keys: &[CopyKey],
+    key: CopyKey,
 ) -> Result<Changes, StoreError> {
     let store = app.store();
-    let unlisted = keys.iter().map(|key| Write::UnlistCopy(workspace, id, *key));
+    let unlisted = Write::UnlistCopy(workspace, id, key);
     let Some((message, stored)) = store.message_with_content(workspace, id).await? else {
-        return Ok(unlisted.collect());
+        return Ok(Changes::from_iter([unlisted]));
     };
     let content = match stored.map(|stored| erased.out_of_content(&stored)).transpose() {
         Ok(content) => content.flatten(),
@@ -136,7 +136,7 @@ async fn removal(
         capture: captured.and_then(|capture| erased.out_of_capture(&capture)),
     }));
     // The erasure first: when the message has changed, nothing is to be undone.
-    Ok(std::iter::once(erasure).chain(unlisted).collect())
+    Ok(Changes::from_iter([erasure, unlisted]))
 }
 
 /// What was said on the wire for a message.

@@ -1,11 +1,9 @@
-//! Signing keys: rotated, opened, given to what had none.
+//! Signing keys: rotated, opened, made by `dev`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::sending_domain::{DomainStatus, RecordStatus};
-use messaging_core::ports::store::Priority;
 use messaging_engine::admin;
 use messaging_engine::caller::Caller;
 use messaging_engine::services::UnusableKey;
@@ -93,25 +91,17 @@ async fn keys_are_opened_once_and_sealed_in_the_store() {
 }
 
 #[tokio::test]
-async fn what_dev_set_up_without_keys_gets_them_and_is_never_looked_up() {
+async fn what_dev_sets_up_has_keys_and_is_never_looked_up() {
     let domains = Domains::start().await;
     let app = &domains.bed.app;
     let workspace = admin::prepare_dev(app).await.unwrap().workspace_id;
     let stored = app.store().domain_by_name(workspace, "sandbox.test").await.unwrap().unwrap();
     assert_eq!(app.signers(&stored.record).unwrap().len(), 2, "both algorithms sign");
-    // As an earlier version left it.
-    let mut bare = stored.record.clone();
-    bare.dkim.clear();
-    let write = Write::PutDomain(bare, Expect::Revision(stored.revision));
-    app.store().commit(Changes::from_iter([write]), Priority::Foreground).await.unwrap();
     admin::prepare_dev(app).await.unwrap();
-    let given = app.store().domain_by_name(workspace, "sandbox.test").await.unwrap().unwrap();
-    assert_eq!(given.record.dkim.len(), 2);
-    admin::prepare_dev(app).await.unwrap();
-    assert_eq!(app.store().domain_by_name(workspace, "sandbox.test").await.unwrap().unwrap(), given, "once");
+    assert_eq!(app.store().domain_by_name(workspace, "sandbox.test").await.unwrap().unwrap(), stored, "once");
 
     let caller = Caller::Operator(Some(workspace));
-    let path = format!("/workspaces/{workspace}/sending-domains/{}", given.record.id);
+    let path = format!("/workspaces/{workspace}/sending-domains/{}", stored.record.id);
     for _ in 0..4 {
         domains.bed.clock.advance(Duration::from_hours(24));
         app.run_until_idle().await.unwrap();

@@ -1,28 +1,20 @@
 //! Whom messages copy, and what is left of them when one of those is erased.
 
 use messaging_core::changes::EraseCopy;
-use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::ids::{EventId, MessageId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::super::fault::Fault;
-use super::super::query::{Queries as _, params};
+use super::super::query::params;
 use super::super::reads::Reads;
-use super::super::row::{document, get, id, revision_param, sql_limit, uuid};
+use super::super::row::{document, id, revision_param, sql_limit, uuid};
 use super::super::sandbox;
 use super::super::transaction::Transaction;
 use super::rows::note_contact;
 use crate::tables::messages::unless_empty;
-
-/// How many messages one call looks through: each with its request and its events.
-const MAX_SEARCHED: usize = 1000;
-
-/// How many of them are read at once.
-const PIECE: usize = 50;
 
 pub(in super::super) fn list_copies(
     transaction: &mut Transaction,
@@ -130,39 +122,4 @@ pub(super) async fn copying(
     const SQL: &str = "SELECT message FROM copied_recipients WHERE workspace = $1 AND key = $2 LIMIT $3";
     let key = params![uuid(workspace), Uuid::from_bytes(key.0), sql_limit(limit)];
     super::super::query::many(&mut reads, SQL, key, |row| id(row, 0)).await
-}
-
-pub(super) async fn unlisted(
-    mut reads: Reads,
-    workspace: WorkspaceId,
-    names: &Names,
-    page: &PageRequest,
-) -> Result<Slice<MessageId>, Fault> {
-    const SQL: &str = "SELECT id, (SELECT request FROM message_contents c WHERE c.workspace = $1 AND c.message = m.id),
-            ARRAY(SELECT meta FROM message_events e WHERE e.workspace = $1 AND e.message = m.id AND meta IS NOT NULL)
-        FROM messages m
-        WHERE workspace = $1 AND id > $2 AND id <= (SELECT newest FROM unlisted_copies WHERE workspace = $1)
-        ORDER BY id LIMIT $3";
-    let mut after = Uuid::from_bytes(page.after.map_or([0; 16], StoreCursor::to_bytes));
-    let mut items: Vec<MessageId> = Vec::new();
-    let mut searched = 0;
-    loop {
-        let rows = reads.rows(SQL, params![uuid(workspace), after, sql_limit(PIECE)]).await?;
-        for row in &rows {
-            after = get(row, 0)?;
-            let request: Option<&[u8]> = get(row, 1)?;
-            let metas: Vec<&str> = row.try_get(2)?;
-            let asked = request.is_some_and(|request| names.are_in(&String::from_utf8_lossy(request)));
-            if asked || metas.iter().any(|meta| names.are_in(meta)) {
-                items.push(id(row, 0)?);
-            }
-            searched += 1;
-            if searched == MAX_SEARCHED || items.len() == page.limit {
-                return Ok(Slice { items, next: Some(StoreCursor::from_bytes(after.into_bytes())) });
-            }
-        }
-        if rows.len() < PIECE {
-            return Ok(Slice { items, next: None });
-        }
-    }
 }

@@ -1,10 +1,8 @@
 //! Whom messages copy, and what is left of them when one of those is erased.
 
 use messaging_core::changes::EraseCopy;
-use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
-use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use rusqlite::{Connection, params};
 
 use super::super::fault::{Fault, expect_one};
@@ -13,9 +11,6 @@ use super::super::row::{document, id, sql_limit};
 use super::super::sandbox;
 use super::super::segments::ReadMasks;
 use super::rows::note_contact;
-
-/// How many messages one call looks through: each with its request and its events.
-const MAX_SEARCHED: usize = 1000;
 
 pub(in super::super) fn list_copies(
     connection: &Connection,
@@ -110,50 +105,4 @@ pub(super) fn copying(
 ) -> Result<Vec<MessageId>, Fault> {
     const SQL: &str = "SELECT message FROM copied_recipients WHERE workspace = ?1 AND key = ?2 LIMIT ?3";
     many(connection, SQL, params![workspace.to_bytes(), key.0, sql_limit(limit)], |row| id(row, 0))
-}
-
-pub(super) fn unlisted(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    names: &Names,
-    page: &PageRequest,
-) -> Result<Slice<MessageId>, Fault> {
-    const SQL: &str = "SELECT id, (SELECT request FROM message_contents WHERE n = content) FROM messages NOT INDEXED
-        WHERE workspace = ?1 AND id > ?2 AND id <= (SELECT newest FROM unlisted_copies WHERE workspace = ?1)
-        ORDER BY id";
-    let mut statement = connection.prepare_cached(SQL)?;
-    let mut rows = statement.query(params![workspace.to_bytes(), page.after.map_or([0; 16], StoreCursor::to_bytes)])?;
-    let mut items: Vec<MessageId> = Vec::new();
-    let mut searched = 0;
-    while let Some(row) = rows.next()? {
-        let message: MessageId = id(row, 0)?;
-        let request: Option<Vec<u8>> = row.get(1)?;
-        let asked = request.is_some_and(|request| names.are_in(&String::from_utf8_lossy(&request)));
-        if asked || has_event_naming(connection, workspace, message, names)? {
-            items.push(message);
-        }
-        searched += 1;
-        if searched == MAX_SEARCHED || items.len() == page.limit {
-            return Ok(Slice { items, next: Some(StoreCursor::from_bytes(message.to_bytes())) });
-        }
-    }
-    Ok(Slice { items, next: None })
-}
-
-fn has_event_naming(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    message: MessageId,
-    names: &Names,
-) -> Result<bool, Fault> {
-    let mut statement = connection
-        .prepare_cached("SELECT meta FROM message_events WHERE workspace = ?1 AND message = ?2 AND meta IS NOT NULL")?;
-    let mut rows = statement.query([workspace.to_bytes(), message.to_bytes()])?;
-    while let Some(row) = rows.next()? {
-        let meta = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("a document is not text"))?;
-        if names.are_in(meta) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

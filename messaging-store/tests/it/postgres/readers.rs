@@ -1,4 +1,4 @@
-//! A program of an older version, on a database that a newer one has migrated.
+//! A program of one version, on a database of another.
 
 use messaging_conformance::cluster::Database;
 use messaging_conformance::{put, sample};
@@ -23,7 +23,7 @@ async fn migrate(database: &Database, oldest: i64) {
 async fn servers_are_replaced_one_by_one_and_can_go_back() {
     let Some(database) = Database::create().await else { return };
     let running = PostgresStore::open(database.options()).await.unwrap();
-    migrate(&database, 52).await;
+    migrate(&database, 1).await;
     // Of the older version: one that was there before, and one that starts.
     let started = PostgresStore::open(database.options()).await.unwrap();
     for store in [&running, &started] {
@@ -40,4 +40,26 @@ async fn a_program_that_is_too_old_is_not_let_in() {
     migrate(&database, 9999).await;
     let refused = PostgresStore::open(database.options()).await.unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 9999, .. }), "{refused}");
+}
+
+/// Before the first release there were many migrations, which are one now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_from_before_the_first_release_is_refused_and_left_alone() {
+    let Some(database) = Database::create().await else { return };
+    let client = connect(&database).await;
+    client
+        .batch_execute(
+            "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE users (id uuid);
+             CREATE TABLE refinery_schema_history (version int4 PRIMARY KEY, name text, applied_on text, checksum text);
+             INSERT INTO refinery_schema_history VALUES (1, 'start', 'now', '1')",
+        )
+        .await
+        .unwrap();
+    for later in ["SELECT 1", "INSERT INTO refinery_schema_history VALUES (77, 'later', 'now', '1')"] {
+        client.batch_execute(later).await.unwrap();
+        let refused = PostgresStore::open(database.options()).await.unwrap_err();
+        assert!(matches!(refused, OpenError::BeforeFirstRelease), "{refused}");
+    }
+    let count = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    assert_eq!(client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 2);
 }

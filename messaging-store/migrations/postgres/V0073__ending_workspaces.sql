@@ -1,7 +1,0 @@
--- Workspaces under deletion, and those that are gone, whose ids stay taken. `state`: 0 can be restored, 1 is being removed,
--- 2 is gone.
-CREATE TABLE ending_workspaces (
-    workspace uuid PRIMARY KEY,
-    deletes_at bigint NOT NULL,
-    state smallint NOT NULL
-);
