@@ -45,6 +45,7 @@ mod news;
 mod nodes;
 mod numbers;
 mod open;
+mod operator_queue;
 mod outbox;
 mod pieces;
 mod places;

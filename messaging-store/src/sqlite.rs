@@ -50,6 +50,7 @@ mod news;
 mod numbers;
 mod off_thread;
 pub(crate) mod open;
+mod operator_queue;
 mod product_events;
 mod provider_links;
 mod quarantine;

@@ -65,6 +65,7 @@ pub(crate) const TABLES: &[Table] = &[
          kind, payload FROM jobs",
         ),
     ),
+    same("suspensions", "scope, since"),
     same("users", "id, email, revision, doc"),
     table(
         "sessions",

@@ -7,9 +7,9 @@ use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, counters, counts, custom_fields,
-    events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, product_events,
-    provider_links, quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions,
-    templates, urls, waking, webhooks, workspace_end,
+    events, holds, imports, installation_values, jobs, keys, listeners, lists, messages, operator_queue,
+    product_events, provider_links, quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces,
+    suppressions, templates, urls, waking, webhooks, workspace_end,
 };
 
 /// Applies the changes of all commits of a transaction.
@@ -180,6 +180,9 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::Remember(reply) => replies::remember(transaction, reply),
         Write::Enqueue(job) => jobs::enqueue(transaction, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
+        Write::MakeDue(jobs, at) => waking::make_due(transaction, jobs, *at),
+        Write::Suspend(suspension) => operator_queue::suspend(transaction, suspension)?,
+        Write::LiftSuspension(scope) => operator_queue::lift(transaction, scope)?,
         Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
         Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
         Write::RemoveJob(place) => jobs::remove(transaction, place)?,

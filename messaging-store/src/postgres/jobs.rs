@@ -154,6 +154,12 @@ fn key(lane: &Lane, due_at: Timestamp, id: JobId) -> Params {
     params![lane.as_str().to_owned(), due_at.as_millis(), uuid(id)]
 }
 
+/// The job of a row of lane, due time, id, kind and payload.
+pub(super) fn stored_job(row: &Row) -> Result<StoredJob, Fault> {
+    let place = JobPlace { id: id(row, 2)?, lane: Lane::parse(get(row, 0)?), due_at: time(row, 1)? };
+    Ok(StoredJob { place, kind: get(row, 3)?, payload: Bytes::from(get::<Vec<u8>>(row, 4)?) })
+}
+
 #[async_trait]
 impl Jobs for PostgresStore {
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
@@ -173,11 +179,7 @@ impl Jobs for PostgresStore {
         const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs WHERE kind = ANY ($1)
                            ORDER BY lane, due_at, id LIMIT $2";
         let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-        let read = |row: &Row| {
-            let place = JobPlace { id: id(row, 2)?, lane: Lane::parse(get(row, 0)?), due_at: time(row, 1)? };
-            Ok(StoredJob { place, kind: get(row, 3)?, payload: Bytes::from(get::<Vec<u8>>(row, 4)?) })
-        };
-        self.reads.many(SQL, params![kinds, sql_limit(limit)], read).await
+        self.reads.many(SQL, params![kinds, sql_limit(limit)], stored_job).await
     }
 
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {

@@ -9,9 +9,9 @@ use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::{
     accounts, attempts, audiences, automations, blobs, campaigns, channels, contacts, custom_fields, events, holds,
-    imports, installation_values, jobs, keys, lists, messages, product_events, provider_links, quarantine, replies,
-    sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls, waking, webhooks,
-    workspace_end,
+    imports, installation_values, jobs, keys, lists, messages, operator_queue, product_events, provider_links,
+    quarantine, replies, sandbox, segments, sending_domains, sign_ins, soft_bounces, suppressions, templates, urls,
+    waking, webhooks, workspace_end,
 };
 
 /// Applies a write inside the open transaction.
@@ -164,6 +164,9 @@ pub(super) fn apply(
         Write::DeleteBlob(..) | Write::Observe(_) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),
         Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
+        Write::MakeDue(jobs, at) => waking::make_due(connection, index, jobs, *at),
+        Write::Suspend(suspension) => operator_queue::suspend(connection, suspension),
+        Write::LiftSuspension(scope) => operator_queue::lift(connection, scope),
         Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at).map(drop),
         Write::FinishJob(handle) => jobs::finish(connection, index, handle),
         Write::RemoveJob(place) => jobs::remove(connection, index, place),
