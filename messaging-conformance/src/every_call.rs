@@ -9,7 +9,7 @@ pub mod prelude {
     pub use bytes::Bytes;
     pub use jiff::tz::TimeZone;
     pub use messaging_core::changes::{
-        AudienceRow, ContactSends, DateFire, JobHandle, Reply, ReplyKey, RunKey, WaitingKey,
+        AudienceRow, ContactSends, DateFire, JobHandle, JobPlace, Reply, ReplyKey, RunKey, WaitingKey,
     };
     pub use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::api_key::ApiKey;
@@ -32,6 +32,7 @@ pub mod prelude {
     pub use messaging_core::domain::import::Import;
     pub use messaging_core::domain::import::report::RowErrors;
     pub use messaging_core::domain::inbound_message::InboundKey;
+    pub use messaging_core::domain::lane::Lane;
     pub use messaging_core::domain::link_token::{CopyKey, UrlKey};
     pub use messaging_core::domain::list::ContactList;
     pub use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
@@ -42,6 +43,7 @@ pub mod prelude {
     pub use messaging_core::domain::product_event::event_deduplicator::Known;
     pub use messaging_core::domain::provider_link::ProviderLink;
     pub use messaging_core::domain::quarantine::Quarantined;
+    pub use messaging_core::domain::queue::Suspension;
     pub use messaging_core::domain::segment::Segment;
     pub use messaging_core::domain::segment::filter::Filter;
     pub use messaging_core::domain::segment::reads::ReadMask;
@@ -62,6 +64,7 @@ pub mod prelude {
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::{KeyHolder, SealedSecret};
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
+    pub use messaging_core::ports::store::queue::{DatedJob, LaneSummary, OperatorQueue};
     pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
@@ -207,6 +210,11 @@ macro_rules! for_every_read {
                 announce_keys(keys: &[String]) -> ();
                 key_holders() -> Vec<KeyHolder>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
+            }
+            impl OperatorQueue {
+                suspensions() -> Vec<Suspension>;
+                lane_summaries(kind: &'static str, after: Option<&Lane>, limit: usize) -> Vec<LaneSummary>;
+                jobs_after(after: Option<&JobPlace>, limit: usize) -> Vec<DatedJob>;
             }
             impl ApiKeys {
                 api_key_by_secret(secret: &Digest, prefix: &str) -> Option<ApiKey>;

@@ -53,6 +53,7 @@ pub mod longest_texts;
 pub mod memory_files;
 pub mod messages;
 pub mod news;
+pub mod operator_queue;
 pub mod product_events;
 pub mod provider_links;
 #[cfg(feature = "postgres")]
@@ -258,6 +259,8 @@ macro_rules! conformance_tests {
                 listing_is_narrowed_to_recipient_template_and_time,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             news: commits_are_told_by_topic, work_that_notes_make_due_is_told;
+            operator_queue: a_suspension_stays_until_it_is_lifted, suspended_lanes_are_left_alone_until_they_are_let_go,
+                lanes_are_summed_up_by_pages, jobs_are_read_after_a_place, named_jobs_are_made_due;
             product_events: events_round_trip, what_events_name_is_looked_up, the_first_name_found_is_enough,
                 a_unique_id_counts_for_seven_days, unique_ids_are_unique_in_a_crowd, a_contact_must_be_there,
                 merged_events_move_in_slices, the_way_of_merged_events_is_followed,

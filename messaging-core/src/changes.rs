@@ -40,6 +40,7 @@ use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::provider_link::ProviderLink;
 use crate::domain::quarantine::Quarantined;
+use crate::domain::queue::{QueueScope, Suspension};
 use crate::domain::segment::Segment;
 use crate::domain::sending_domain::SendingDomain;
 use crate::domain::settings::ChannelSettings;
@@ -383,6 +384,13 @@ pub enum Write {
     /// Makes the jobs of a lane due, those that are in work as soon as they are put back; `at` is the present. Nothing
     /// happens when there are none.
     WakeLane(Lane, Timestamp),
+    /// Makes some jobs due at once that are not due yet; the time is the present. Those that are claimed, gone or dated
+    /// anew stay as they are.
+    MakeDue(Vec<JobPlace>, Timestamp),
+    /// Suspends a part of the queue; one that is suspended already stays so since then.
+    Suspend(Suspension),
+    /// Lifts the suspension of exactly this part of the queue, if there is one.
+    LiftSuspension(QueueScope),
     /// Removes a claimed job. `LeaseLost` when the claim is not held.
     FinishJob(JobHandle),
     /// Removes a job that nobody has claimed; no conflict when it is gone already, one when it is claimed. Only for the
@@ -488,6 +496,9 @@ impl Write {
                 | Self::Enqueue(..)
                 | Self::EnqueueOnce(..)
                 | Self::WakeLane(..)
+                | Self::MakeDue(..)
+                | Self::Suspend(..)
+                | Self::LiftSuspension(..)
                 | Self::FinishJob(..)
                 | Self::RescheduleJob(..)
                 | Self::PutJobBack(..)

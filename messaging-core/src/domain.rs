@@ -49,6 +49,7 @@ pub mod provider;
 pub mod provider_link;
 pub mod public_suffix;
 pub mod quarantine;
+pub mod queue;
 pub mod receipt;
 pub mod recipient_time;
 pub mod recipients;

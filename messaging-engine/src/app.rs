@@ -16,7 +16,6 @@ pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
 mod concurrency_limiter;
 pub(crate) mod domain_looks;
-pub(crate) mod ending_workspaces;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
 pub(crate) mod heavy_work;
@@ -36,6 +35,7 @@ pub(crate) mod signers;
 mod store_clock;
 pub(crate) mod unknown_kinds;
 pub(crate) mod unreadable_answers;
+pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
@@ -49,6 +49,8 @@ use messaging_core::domain::fence::Fence;
 use messaging_core::domain::link_token::LinkKey;
 use messaging_core::domain::page_cursor::CursorKey;
 use messaging_core::domain::provider::{self, ProviderKind};
+use messaging_core::domain::queue::Suspensions;
+use messaging_core::error::Chain;
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::fetch::Fetch;
@@ -322,7 +324,12 @@ impl App {
 
     /// The same for what leaves a workspace, which may be under deletion.
     pub(crate) fn may_send_from(&self, workspace: WorkspaceId) -> bool {
-        self.may_send() && !self.lookups().ending_workspaces.contains(workspace)
+        self.may_send() && !self.is_known_to_end(workspace)
+    }
+
+    /// Whether a workspace is under deletion, as far as this process knows.
+    pub(crate) fn is_known_to_end(&self, workspace: WorkspaceId) -> bool {
+        self.lookups().ending_workspaces.latest().contains(&workspace)
     }
 
     /// Looks whether the installation is fenced. An application that was built on a runtime hears of that by itself.
@@ -431,6 +438,20 @@ impl App {
 }
 
 impl Shared {
+    /// The parts of the queue that are suspended, as of the last second.
+    pub(crate) async fn suspensions(&self) -> Result<Arc<Suspensions>, StoreError> {
+        let load = async { Ok(self.store.suspensions().await?.into_iter().collect()) };
+        self.lookups.suspensions.look(self.clock.now(), load).await
+    }
+
+    /// Something was suspended or resumed: those who are about to send learn of it, and workers look for what waited.
+    pub(crate) async fn follow_suspensions(&self) {
+        if let Err(error) = self.suspensions().await {
+            tracing::warn!(error = %Chain(&error), "it is not known what of the queue is suspended");
+        }
+        self.work.announce();
+    }
+
     /// Looks whether the installation is fenced; when it is not any more, workers look for what waited.
     pub(crate) async fn look_at_fence(&self) -> Result<(), StoreError> {
         if self.fence.look(self.store.as_ref()).await? {

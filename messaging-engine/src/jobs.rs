@@ -29,6 +29,7 @@ pub(crate) mod send_fallback;
 pub(crate) mod settle_receipt;
 pub mod upkeep;
 pub mod verify_domain;
+pub(crate) mod work_on_queue;
 
 /// Whether the work of a job leaves the installation. What does is not begun while the installation is fenced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

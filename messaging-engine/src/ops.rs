@@ -33,6 +33,7 @@ pub mod keys;
 pub mod lists;
 pub mod members;
 pub mod messages;
+pub mod queue;
 pub mod reserved;
 pub mod sandbox;
 pub mod segments;
@@ -211,6 +212,12 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::try_out::TestChannel>(),
         // Section 22.
         Endpoint::of::<system::GetSystem>(),
+        // Section 26.
+        Endpoint::of::<queue::ListQueue>(),
+        Endpoint::of::<queue::RetryQueue>(),
+        Endpoint::of::<queue::SuspendQueue>(),
+        Endpoint::of::<queue::ResumeQueue>(),
+        Endpoint::of::<queue::CancelQueue>(),
         // Section 17.
         Endpoint::of::<analytics::GetOverview>(),
         Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),

@@ -29,6 +29,7 @@ use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
 use crate::jobs::verify_domain::VerifyDomain;
+use crate::jobs::work_on_queue::WorkOnQueue;
 
 mod automation;
 mod call_node;
@@ -63,6 +64,7 @@ mod transaction_log;
 mod unprepared;
 mod verify_domain;
 mod webhook_attempt;
+mod work_on_queue;
 
 pub(crate) use job::JobType;
 pub use runner::Workers;
@@ -92,6 +94,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),
         JobType::of::<VerifyDomain>(),
+        JobType::of::<WorkOnQueue>(),
     ];
     ALL
 }

@@ -49,13 +49,18 @@ pub(crate) trait Statements {
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 }
 
+/// How a row is read.
+pub(crate) type Read<T> = Box<dyn Fn(&dyn Row) -> Result<T, Fault> + Send + Sync>;
+
 /// A query and how its rows are read.
 pub(crate) struct Query<T> {
     pub(crate) sql: Sql,
     pub(crate) params: Params,
-    pub(crate) read: Box<dyn Fn(&dyn Row) -> Result<T, Fault> + Send + Sync>,
+    pub(crate) read: Read<T>,
     /// It finds a few rows by their keys: SQLite answers it on the thread that asks, if a connection is free.
     pub(crate) is_point: bool,
+    /// It looks at many rows: on SQLite a thread of its own answers it, one such query at a time.
+    pub(crate) is_scan: bool,
     /// Many ask the same at the same time, such as for the settings of a workspace: PostgreSQL is asked once for all.
     pub(crate) is_shared: bool,
 }
@@ -72,12 +77,17 @@ impl<T> Query<T> {
         params: Params,
         read: impl Fn(&dyn Row) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self { sql, params, read: Box::new(read), is_point: false, is_shared: false }
+        Self { sql, params, read: Box::new(read), is_point: false, is_scan: false, is_shared: false }
     }
 
     /// The same for a query that finds a few rows by their keys.
     pub(crate) fn point(self) -> Self {
         Self { is_point: true, ..self }
+    }
+
+    /// The same for a query that looks at many rows.
+    pub(crate) fn scan(self) -> Self {
+        Self { is_scan: true, ..self }
     }
 
     /// The same for what many ask at the same time.

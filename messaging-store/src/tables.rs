@@ -16,6 +16,7 @@ pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod lists;
 pub(crate) mod messages;
+pub(crate) mod operator_queue;
 pub(crate) mod provider_links;
 pub(crate) mod quarantine;
 pub(crate) mod replies;

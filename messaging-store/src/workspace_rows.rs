@@ -216,6 +216,7 @@ pub(crate) const OWNED: &[Owned] = &[
         "id",
         "doc LIKE '%\"workspace_id\":\"' || $1 || '\"%' OR (doc LIKE '%\"workspace_id\":null%' AND doc LIKE '%' || $1 || '%')"
     ),
+    by_text!("suspensions", "scope", "scope LIKE '%\"workspace_id\":\"' || $1 || '\"%'"),
     both!("import_errors", "import, first_row", through!("import", "id", "imports")),
     both!("imports", "workspace, id", workspace!()),
     both!("captures", "workspace, message", workspace!()),
@@ -340,7 +341,7 @@ mod tests {
     ];
 
     /// Tables that are read whole because they are small in every installation, and what is no table.
-    const SMALL: &[&str] = &["abandoned_blobs", "quarantined", "tickets", "users", "CONSTANT"];
+    const SMALL: &[&str] = &["abandoned_blobs", "quarantined", "suspensions", "tickets", "users", "CONSTANT"];
 
     fn known() -> BTreeSet<&'static str> {
         let owned: BTreeSet<_> = OWNED.iter().map(|owned| owned.table).collect();

@@ -27,6 +27,7 @@ mod observability;
 mod one_server;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod queue;
 mod readme;
 mod resend;
 mod scripts;

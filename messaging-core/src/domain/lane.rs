@@ -147,6 +147,11 @@ impl Lane {
         self.text.get(self.resource_at..self.resource_end).unwrap_or_default()
     }
 
+    /// The sender whose lane it is, if it is that of one of several.
+    pub fn sender(&self) -> Option<&str> {
+        self.text.get(self.resource_end..)?.strip_prefix(SENDER)
+    }
+
     /// The text form of the lane that all senders to the resource have in common: limits are counted by it.
     pub fn shared(&self) -> &str {
         self.text.get(..self.resource_end).unwrap_or_default()

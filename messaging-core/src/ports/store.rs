@@ -33,6 +33,7 @@ pub mod news;
 pub mod observer;
 pub mod product_events;
 pub mod provider_links;
+pub mod queue;
 pub mod replies;
 pub mod sandbox;
 pub mod segments;
@@ -80,6 +81,7 @@ pub use news::{News, Topic, Topics};
 pub use observer::{CommitBatch, CommitObserver};
 pub use product_events::ProductEvents;
 pub use provider_links::ProviderLinks;
+pub use queue::{DatedJob, LaneSummary, OperatorQueue};
 pub use replies::Replies;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
@@ -132,6 +134,7 @@ pub trait Store:
     + Jobs
     + Lists
     + Messages
+    + OperatorQueue
     + ProductEvents
     + ProviderLinks
     + Replies

@@ -1,5 +1,6 @@
 //! What was looked up, for as long as it may be believed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use messaging_core::domain::account::Workspace;
@@ -9,6 +10,7 @@ use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::domain::queue::Suspensions;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
@@ -20,7 +22,7 @@ use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::app::cache::Cache;
-use crate::app::ending_workspaces::EndingWorkspaces;
+use crate::app::watched::Watched;
 use crate::caller::SignedIn;
 
 /// The caches.
@@ -31,7 +33,10 @@ pub(crate) struct Lookups {
     pub(crate) sessions: Cache<[u8; 32], Arc<SignedIn>>,
     pub(crate) roles: Cache<(UserId, WorkspaceId), Role>,
     pub(crate) workspaces: Cache<WorkspaceId, Arc<Workspace>>,
-    pub(crate) ending_workspaces: EndingWorkspaces,
+    /// The workspaces under deletion.
+    pub(crate) ending_workspaces: Watched<HashSet<WorkspaceId>>,
+    /// The parts of the queue that are suspended.
+    pub(crate) suspensions: Watched<Suspensions>,
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     pub(crate) fields: Cache<WorkspaceId, Arc<FieldTypes>>,
@@ -80,7 +85,8 @@ impl Lookups {
             sessions: Cache::new(),
             roles: Cache::new(),
             workspaces: Cache::new(),
-            ending_workspaces: EndingWorkspaces::new(),
+            ending_workspaces: Watched::new(),
+            suspensions: Watched::new(),
             domains: Cache::new(),
             providers: Cache::new(),
             fields: Cache::new(),
@@ -105,6 +111,9 @@ impl Lookups {
         if topics.contains(Topic::Workspaces) {
             self.workspaces.clear();
             self.ending_workspaces.forget();
+        }
+        if topics.contains(Topic::Queue) {
+            self.suspensions.forget();
         }
         if topics.contains(Topic::Domains) {
             self.domains.clear();

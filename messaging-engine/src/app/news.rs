@@ -17,6 +17,9 @@ pub(super) fn follow(shared: &Arc<Shared>) {
         while let Some(told) = next(&mut news, &mut heard).await {
             let Some(shared) = weak.upgrade() else { return };
             shared.hear(told);
+            if told.contains(Topic::Queue) {
+                shared.follow_suspensions().await;
+            }
             // What is not found out now is before the next claim.
             if told.contains(Topic::Fence)
                 && let Err(error) = shared.look_at_fence().await

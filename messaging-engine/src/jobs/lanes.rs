@@ -41,6 +41,8 @@ pub(crate) const UPKEEP: &str = "upkeep:";
 pub(crate) const SEGMENTS: &str = "segments";
 /// What a copy is not to send any more.
 pub(crate) const CANCELLING: &str = "cancelling";
+/// What operators ask for by hand of the messages that wait.
+pub(crate) const QUEUE: &str = "queue-by-hand";
 /// The removal of a workspace, which follows.
 pub(crate) const DELETION: &str = "workspace-deletion:";
 /// Changes of contacts that segments have to follow.

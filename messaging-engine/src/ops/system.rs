@@ -9,9 +9,10 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::checkup::CheckReport;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::quarantine::Quarantined;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::domain::queue::{QueueScope, Suspension, Suspensions};
+use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::Empty;
-use messaging_core::ports::store::{self, Queues};
+use messaging_core::ports::store::{self, LaneSummary, Queues};
 use messaging_core::scope::Access;
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
@@ -44,6 +45,8 @@ pub struct SystemReport {
     pub fenced: Option<FencedView>,
     /// What waits for something other than its turn.
     pub held: Vec<HeldView>,
+    /// Parts of the queue that are suspended until an operator resumes them, the oldest first.
+    pub suspended: Vec<SuspensionView>,
     /// What was put aside because the database refuses its outcome for good.
     pub quarantined: QuarantineView,
     /// What waits on each channel.
@@ -113,6 +116,28 @@ impl QuarantinedView {
     fn of(quarantined: Quarantined) -> Self {
         let Quarantined { kind, subject, reason, at, .. } = quarantined;
         Self { kind, subject, reason, at }
+    }
+}
+
+/// A part of the queue that is suspended: the messages that fit all members that are not null.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Suspension")]
+#[non_exhaustive]
+pub struct SuspensionView {
+    /// Recipient domain of mail.
+    pub domain: Option<String>,
+    /// Workspace that owns the messages.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Campaign that the messages belong to.
+    pub campaign_id: Option<CampaignId>,
+    /// When it was suspended.
+    pub since: Timestamp,
+}
+
+impl SuspensionView {
+    fn of(suspension: &Suspension) -> Self {
+        let Suspension { scope: QueueScope { domain, workspace_id, campaign_id }, since } = suspension.clone();
+        Self { domain, workspace_id, campaign_id, since }
     }
 }
 
@@ -253,7 +278,14 @@ impl Operation for GetSystem {
         });
         let fenced = app.fence();
         let waiting: u64 = channels.iter().map(|channel| channel.queued).sum();
-        let held = fenced.filter(|_| waiting > 0).map(|_| HeldView { reason: HoldReason::Held, count: waiting });
+        let suspensions = app.suspensions().await?;
+        // A fence holds everything, whatever else does.
+        let held = match fenced {
+            Some(_) => HeldView { reason: HoldReason::Held, count: waiting },
+            None => HeldView { reason: HoldReason::Paused, count: suspended_messages(cx, &suspensions).await? },
+        };
+        let mut suspended: Vec<_> = suspensions.iter().map(SuspensionView::of).collect();
+        suspended.sort_by_key(|suspension| suspension.since);
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let cluster = cx.store().cluster().await?;
         let (count, newest) = cx.store().quarantined(MAX_QUARANTINED).await?;
@@ -274,7 +306,8 @@ impl Operation for GetSystem {
                 since: fence.since,
                 cure: fence.state.cure().to_owned(),
             }),
-            held: held.into_iter().collect(),
+            held: (held.count > 0).then_some(held).into_iter().collect(),
+            suspended,
             quarantined: QuarantineView { count, newest },
             channels: channels.into(),
             lanes: lane_queues(cx, &queues).await?,
@@ -295,6 +328,16 @@ impl Operation for GetSystem {
             checks: app.checks_within(CHECKS_WITHIN).await.to_vec(),
         })
     }
+}
+
+/// Number of the messages that are suspended.
+async fn suspended_messages(cx: &Context<'_>, suspensions: &Suspensions) -> Result<u64, Error> {
+    let mut count = 0;
+    if !suspensions.is_empty() {
+        let add = |summary: LaneSummary| count += suspensions.of(&summary.lane).map_or(0, |_| summary.jobs);
+        cx.app.each_lane(&QueueScope::default(), add).await?;
+    }
+    Ok(count)
 }
 
 fn node(node: &store::NodeView) -> NodeView {

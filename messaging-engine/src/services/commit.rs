@@ -3,7 +3,7 @@
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::error::Chain;
-use messaging_core::ports::store::{CommitError, Priority, StoreError, Topics};
+use messaging_core::ports::store::{CommitError, Priority, StoreError, Topic, Topics};
 use tracing::Instrument as _;
 
 use crate::app::App;
@@ -40,6 +40,7 @@ impl App {
                 Write::Enqueue(_)
                     | Write::EnqueueOnce(_)
                     | Write::WakeLane(..)
+                    | Write::MakeDue(..)
                     | Write::RescheduleJob(..)
                     | Write::PutJobBack(..)
             )
@@ -82,6 +83,9 @@ impl App {
         self.0.events.announce(&told);
         if adds_work {
             self.0.work.announce();
+        }
+        if topics.contains(Topic::Queue) {
+            self.0.follow_suspensions().await;
         }
         Ok(())
     }

@@ -23,7 +23,8 @@ const UNDER_DELETION: &str = "the workspace is under deletion and takes nothing 
 impl App {
     /// The workspaces under deletion, as of the last second.
     pub(crate) async fn ending_workspaces(&self) -> Result<Arc<HashSet<WorkspaceId>>, StoreError> {
-        self.lookups().ending_workspaces.look(self.store(), self.now()).await
+        let load = async { Ok(self.store().ending_workspaces().await?.into_iter().collect()) };
+        self.lookups().ending_workspaces.look(self.now(), load).await
     }
 
     /// Refuses what a workspace under deletion does not take; one that is being removed takes nothing at all. `reads` says

@@ -45,6 +45,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const STORE_RETRY: Duration = Duration::from_secs(2);
 /// A job that was claimed although nothing may leave the installation, or its workspace, is looked at again after this.
 const WITHHELD_RETRY: Duration = Duration::from_mins(1);
+/// A message that was claimed although it is suspended is looked at again after this, if it is not by then.
+const SUSPENDED_RETRY: Duration = Duration::from_secs(5);
 /// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
 /// lease that ended meanwhile must not be claimed again while its outcome is known.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -226,7 +228,8 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
     }
     let withheld = if app.fence().is_some() { lanes::LEAVING } else { &[] };
     let withheld_of = WithheldOf { workspaces: app.ending_workspaces().await?, resources: lanes::LEAVING };
-    let mut claim = Claim { weights, withheld, withheld_of, ..claim };
+    let suspended = app.suspensions().await?;
+    let mut claim = Claim { weights, withheld, withheld_of, suspended, ..claim };
     let paused = paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
     app.0.metrics.tell_paused(paused);
     app.store().claim(claim).await
@@ -263,6 +266,10 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
     if job_type.reach == Reach::Outside && is_of_ending_workspace(app, &job).await {
         tracing::debug!(kind = job.kind, lane = %job.handle.lane, "a job waits because its workspace is under deletion");
         put_back(cx, &job, WITHHELD_RETRY, false).await;
+        return;
+    }
+    if job.kind == DeliverMessage::KIND && app.is_suspended(&job.handle.lane) {
+        put_back(cx, &job, SUSPENDED_RETRY, false).await;
         return;
     }
     let health = app.store().watch_health();

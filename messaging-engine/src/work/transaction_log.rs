@@ -273,15 +273,16 @@ impl TransactionLog {
 }
 
 impl TransactionLog {
-    /// Whether the workspace of the message is under deletion.
-    fn is_at_the_end(&self) -> bool {
-        let workspace = self.cx.handle().lane.flow().workspace;
-        workspace.is_some_and(|workspace| self.cx.app.lookups().ending_workspaces.contains(workspace))
+    /// Whether the workspace of the message is under deletion, or its part of the queue is suspended.
+    fn is_withheld(&self) -> bool {
+        let lane = &self.cx.handle().lane;
+        let is_at_the_end = lane.flow().workspace.is_some_and(|workspace| self.cx.app.is_known_to_end(workspace));
+        is_at_the_end || self.cx.app.is_suspended(lane)
     }
 
     /// Whether something may leave for the message now.
     fn may_leave(&self) -> bool {
-        self.cx.app.may_send() && !self.is_at_the_end()
+        self.cx.app.may_send() && !self.is_withheld()
     }
 }
 
@@ -299,7 +300,7 @@ impl transport::Admission for TransactionLog {
     }
 
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
-        if self.cx.app.fence().is_some() || self.is_at_the_end() {
+        if self.cx.app.fence().is_some() || self.is_withheld() {
             return vec![Admitted::Held; recipients.len()];
         }
         if !self.is_kept {

@@ -47,6 +47,7 @@ mod own_files;
 mod own_providers;
 mod pages;
 mod push;
+mod queue;
 mod receipts;
 mod refused;
 mod relays;

@@ -45,6 +45,9 @@ export function cureOf(message, to) {
   if (cure) {
     const { operation, body } = cure;
     const path = operation && operations[operation] && pathArguments(operation, cure.path);
+    if (path && operation === "resumeQueue") {
+      return allowed(operation) ? { button: t("Resume this part of the queue"), operation, path, body } : { text: cure.text };
+    }
     if (path && SCREENS[operation] && !allowed(operation)) return { text: t("{cure}: an admin of the workspace can do that.", { cure: sentence(cure.text) }) };
     if (path && SCREENS[operation]) return { button: sentence(cure.text), link: SCREENS[operation](path, body), isCure: true };
     if (path && operations[operation].method !== "GET") {

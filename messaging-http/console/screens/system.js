@@ -3,6 +3,7 @@ import { Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded,
 import { Table } from "../lib/table.js";
 import { channelName } from "../lib/channels.js";
 import { Checks, Cure } from "./system_checks.js";
+import { Queue } from "./system_queue.js";
 
 const AGAIN_MILLISECONDS = 10000;
 
@@ -15,6 +16,7 @@ export default function System() {
       <${Overview} system=${system} />
       <${Queues} channels=${system.channels} />
       <${Lanes} lanes=${system.lanes} />
+      <${Queue} suspended=${system.suspended} onChanged=${found.reload} />
       <${Nodes} system=${system} />
       <${Checks} checks=${system.checks} />`}</${Loaded}>`;
 }
@@ -64,7 +66,7 @@ function toChecks() {
 
 const HOLDS = {
   scheduled: "until their time", by_timezone: "until their hour where the recipient lives", quiet_hours: "until quiet hours end", frequency_cap: "frequency cap",
-  domain_pace: "pace of campaign or destination", paused: "paused campaign", held: "restored copy",
+  domain_pace: "pace of campaign or destination", paused: "suspended by an operator", held: "restored copy",
 };
 
 function Queues({ channels }) {

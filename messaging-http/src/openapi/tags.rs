@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 24] = [
+pub(super) const ALL: [&str; 25] = [
     "auth",
     "session",
     "invitation",
@@ -27,6 +27,7 @@ pub(super) const ALL: [&str; 24] = [
     "automation",
     "analytics",
     "system",
+    "queue",
     "health",
 ];
 
@@ -54,6 +55,9 @@ pub(super) fn description(tag: &str) -> &'static str {
         "list" => "Lists that contacts are put on.",
         "member" => "The people of a workspace and their roles.",
         "message" => "Single messages: send, follow, cancel, and what was said on the wire.",
+        "queue" => {
+            "What waits to be sent in the whole installation, and how an operator holds it back, tries it again or gives it up."
+        }
         "sandbox" => "What the sandbox captured instead of sending it.",
         "segment" => "Contacts that a filter matches, kept up to date.",
         "session" => "The sign-ins of a person: where, since when, and how to end one.",

@@ -6,10 +6,11 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_conformance::listings::World;
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, NewJob, Write};
 use messaging_core::domain::account::{Member, MemberStatus, Session, User};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::digest::Digest;
+use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ports::store::{Store, Stored};
 use messaging_core::scope::Role;
 use messaging_engine::ops::{self, Endpoint};
@@ -49,8 +50,17 @@ impl Tenant {
         server.commit(invitations).await;
         // Nobody else's invitation made the account, so it sees those of all.
         let Stored { record, revision } = store.user(world.user).await.unwrap().unwrap();
-        let free = User { created_by: None, ..record };
+        // An operator sees the queue as well.
+        let free = User { created_by: None, operator: true, ..record };
         server.commit([Write::PutUser(free, Expect::Revision(revision))]).await;
+        let job = |domain: &str| NewJob {
+            id: server.app.new_id(now),
+            kind: "deliver_message",
+            lane: Lane::new(JobClass::Transactional, world.workspace, &format!("email:{domain}")),
+            due_at: now + Duration::from_hours(1),
+            payload: r#"{"attempt":1}"#.into(),
+        };
+        server.commit(["a.example", "b.example"].map(|domain| Write::Enqueue(job(domain)))).await;
         let token = format!("ms_{}", world.user);
         let session = |token: &str| {
             Write::PutSession(Session {
@@ -165,6 +175,7 @@ fn filter(endpoint: &Endpoint) -> Option<String> {
         "automation_id" => "aut_01HF7YAT00ZFWB5337P6Y4R2P3",
         "email" | "address" => "grete@example.org",
         "channel" => "email",
+        "campaign_id" => "cmp_01HF7YAT00ZFWB5337P6Y4R2P3",
         "contact_id" => "con_01HF7YAT00ZFWB5337P6Y4R2P3",
         "status" if ["listCampaigns", "listAutomations"].contains(&endpoint.id) => "draft",
         "status" if endpoint.id == "listAutomationRuns" => "waiting",

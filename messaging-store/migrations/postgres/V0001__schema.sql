@@ -110,6 +110,12 @@ CREATE UNLOGGED TABLE takings (
     PRIMARY KEY (bucket, process)
 ) WITH (fillfactor = 80);
 
+-- Parts of the queue of which nothing is sent until they are resumed: the members that name them, as JSON.
+CREATE TABLE suspensions (
+    scope text COLLATE "C" PRIMARY KEY,
+    since bigint NOT NULL
+);
+
 -- == Users, and how they sign in ==
 
 CREATE TABLE users (

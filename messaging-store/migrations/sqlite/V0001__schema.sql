@@ -3,7 +3,7 @@
 -- Ids are the 16 bytes of a ULID, times are milliseconds since 1970, docs are the record as JSON. Enumerations are stored as
 -- their position in the ALL list of their type.
 
--- The installation
+-- == The installation ==
 
 -- What holds for the database as a whole, by name: `key_check`, the check value of the secret key; `owner`, the
 -- token of the program that does the jobs; `latest`, at least nearly the latest time that a job was dated at.
@@ -22,6 +22,12 @@ CREATE TABLE health_probe (
 CREATE TABLE quarantined (
     id BLOB NOT NULL PRIMARY KEY,
     doc TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Parts of the queue of which nothing is sent until they are resumed: the members that name them, as JSON.
+CREATE TABLE suspensions (
+    scope TEXT NOT NULL PRIMARY KEY,
+    since INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- == Users, and how they sign in ==

@@ -65,6 +65,7 @@ pub(crate) const TABLES: &[Table] = &[
          kind, payload FROM jobs",
         ),
     ),
+    same("suspensions", "scope, since"),
     same("users", "id, email, revision, doc"),
     same("sessions", "token, id, user_id, password_version, expires_at, used_at, doc"),
     same("tickets", "digest, expires_at, doc"),

@@ -20,6 +20,7 @@ use super::query::{Params, many, params};
 use super::row::{count, get, id, sql_limit, time, uuid};
 use super::transaction::Transaction;
 use super::{PostgresStore, redating};
+use crate::tables::operator_queue::stored_job;
 
 pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
     let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
@@ -173,11 +174,7 @@ impl Jobs for PostgresStore {
         const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs WHERE kind = ANY ($1)
                            ORDER BY lane, due_at, id LIMIT $2";
         let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-        let read = |row: &Row| {
-            let place = JobPlace { id: id(row, 2)?, lane: Lane::parse(get(row, 0)?), due_at: time(row, 1)? };
-            Ok(StoredJob { place, kind: get(row, 3)?, payload: Bytes::from(get::<Vec<u8>>(row, 4)?) })
-        };
-        self.reads.many(SQL, params![kinds, sql_limit(limit)], read).await
+        self.reads.many(SQL, params![kinds, sql_limit(limit)], |row| stored_job(row)).await
     }
 
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError> {

@@ -57,7 +57,9 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
     let mut topics = Topics::NONE;
     for write in changes.writes() {
         match write {
-            Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::WakeLane(..) => topics.insert(Topic::Work),
+            Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::WakeLane(..) | Write::MakeDue(..) => {
+                topics.insert(Topic::Work);
+            }
             Write::LogEvent(_) | Write::AppendEvent(_) => topics.insert(Topic::Events),
             _ => {}
         }

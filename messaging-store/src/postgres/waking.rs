@@ -5,12 +5,14 @@
 //! wakes a lane holds its lock with others, and taking the mark away waits for them all: a job that runs has a mark that
 //! is new, or sees what it was woken for.
 
+use messaging_core::changes::JobPlace;
 use messaging_core::domain::lane::Lane;
 use messaging_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::places::lock_of;
 use super::query::params;
+use super::row::uuid;
 use super::transaction::Transaction;
 
 /// Makes the jobs of a lane due; answers whether any may be due earlier than before. Those that are claimed are due when
@@ -24,4 +26,21 @@ pub(super) async fn wake_lane(transaction: &mut Transaction, lane: &Lane, at: Ti
     );
     transaction.has_woken = true;
     Ok(true)
+}
+
+/// Makes jobs due that are not due yet, unless they are woken already. A claimed job was due when it was claimed, so none of
+/// them is touched.
+pub(super) fn make_due(transaction: &mut Transaction, jobs: &[JobPlace], at: Timestamp) {
+    transaction.run(
+        "UPDATE jobs SET woken_at = $4 FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)
+         WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id AND jobs.due_at > $4
+             AND woken_at IS NULL",
+        params![
+            jobs.iter().map(|job| job.lane.as_str().to_owned()).collect::<Vec<_>>(),
+            jobs.iter().map(|job| job.due_at.as_millis()).collect::<Vec<_>>(),
+            jobs.iter().map(|job| uuid(job.id)).collect::<Vec<_>>(),
+            at.as_millis(),
+        ],
+    );
+    transaction.has_woken = true;
 }

@@ -11,7 +11,7 @@ use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::sql_limit;
 use super::workspace_end;
-use crate::database::{Aged, Database, Query, Statements};
+use crate::database::{Aged, Database, Query, Read, Statements};
 use crate::sql::{Params, Sql};
 
 impl Statements for &Connection {
@@ -44,19 +44,37 @@ fn execute(connection: &Connection, sql: Sql, params: Params) -> Result<usize, F
     Ok(connection.prepare_cached(sql.sqlite)?.execute(params_from_iter(params))?)
 }
 
+impl Sqlite {
+    /// Answers a query on the thread that it is for.
+    async fn answer<T, A: Send + 'static>(
+        &self,
+        query: Query<T>,
+        answer: impl FnOnce(&Connection, &'static str, Params, &Read<T>) -> Result<A, Fault> + Send + 'static,
+    ) -> Result<A, StoreError>
+    where
+        T: 'static,
+    {
+        let Query { sql, params, read, is_point, is_scan, .. } = query;
+        let answer = move |connection: &Connection| answer(connection, sql.sqlite, params, &read);
+        if is_point {
+            self.readers.point_read(answer).await
+        } else if is_scan {
+            self.scans.read(answer).await
+        } else {
+            self.readers.read(answer).await
+        }
+    }
+}
+
 impl Database for Sqlite {
     async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
-        let Query { sql, params, read, is_point, .. } = query;
-        let answer =
-            move |connection: &Connection| one(connection, sql.sqlite, params_from_iter(params), |row| read(row));
-        if is_point { self.readers.point_read(answer).await } else { self.readers.read(answer).await }
+        self.answer(query, |connection, sql, params, read| one(connection, sql, params_from_iter(params), |row| read(row)))
+            .await
     }
 
     async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
-        let Query { sql, params, read, is_point, .. } = query;
-        let answer =
-            move |connection: &Connection| many(connection, sql.sqlite, params_from_iter(params), |row| read(row));
-        if is_point { self.readers.point_read(answer).await } else { self.readers.read(answer).await }
+        self.answer(query, |connection, sql, params, read| many(connection, sql, params_from_iter(params), |row| read(row)))
+            .await
     }
 
     async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {

@@ -13,7 +13,7 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
@@ -22,6 +22,7 @@ use super::query::many;
 use super::redating;
 use super::row;
 use super::write_connection::WriteConnection;
+use crate::tables::operator_queue::stored_job;
 
 /// Lanes that are read at a time.
 const LANES_AT_A_TIME: usize = 256;
@@ -197,14 +198,7 @@ impl Jobs for SqliteStore {
 fn stored_jobs(connection: &Connection, kinds: &str, limit: usize) -> Result<Vec<StoredJob>, Fault> {
     const SQL: &str = "SELECT lane, due_at, id, kind, payload FROM jobs
                        WHERE kind IN (SELECT value FROM json_each(?1)) ORDER BY lane, due_at, id LIMIT ?2";
-    many(connection, SQL, params![kinds, row::sql_limit(limit)], |row| {
-        let lane = Lane::parse(&row.get::<_, String>(0)?);
-        Ok(StoredJob {
-            place: JobPlace { id: row::id(row, 2)?, lane, due_at: row::time(row, 1)? },
-            kind: row.get(3)?,
-            payload: Bytes::from(row.get::<_, Vec<u8>>(4)?),
-        })
-    })
+    many(connection, SQL, params![kinds, row::sql_limit(limit)], |row| stored_job(row))
 }
 
 /// Reads lane by lane, in the order of the key, so that only the sums and the longest lanes are in memory.
@@ -384,7 +378,7 @@ impl Round<'_> {
         let name = waiting.lane.as_str();
         if let Some(until) = self.held.until(name) {
             self.passed += 1;
-            return index.hold(connection, name.to_owned(), waiting.next_at, until);
+            return index.hold(connection, name.to_owned(), waiting.next_at, until, &self.held);
         }
         let shared = Lane::shared_part(name);
         let share = self.claim.shares.get(shared).copied().unwrap_or(self.claim.per_lane);

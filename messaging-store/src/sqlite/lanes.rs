@@ -10,12 +10,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::JobHandle;
 use messaging_core::domain::lane::Lane;
+use messaging_core::domain::queue::Suspensions;
 use messaging_core::ids::JobId;
-use messaging_core::ports::store::Claim;
+use messaging_core::ports::store::{Claim, WithheldOf};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -39,8 +41,12 @@ pub(super) struct LaneIndex {
     wakes: BTreeSet<(Monotonic, String)>,
     /// Parked lanes that are not held, by the time when their next job is due that nobody holds.
     laters: BTreeSet<(Timestamp, String)>,
-    /// Parked lanes that the claimer holds.
+    /// Parked lanes that the claimer holds, without those of `withheld`.
     held: HashSet<String>,
+    /// Parked lanes that the claimer leaves alone altogether, for as long as `withholding` stays what it is: there may be
+    /// many, and claims do not look at them one by one.
+    withheld: HashSet<String>,
+    withholding: Withholding,
     /// For lanes that are not parked: their row exists and its time is this or earlier. Saves the
     /// upsert when a job is added to a lane that will be looked at before it is due anyway.
     known: HashMap<String, Timestamp>,
@@ -97,6 +103,21 @@ struct Touch {
     gave_up: bool,
 }
 
+/// What a claim leaves alone altogether.
+#[derive(Debug, Default, PartialEq)]
+struct Withholding {
+    resources: &'static [&'static str],
+    of: WithheldOf,
+    suspended: Arc<Suspensions>,
+}
+
+impl Withholding {
+    fn of(claim: &Claim) -> Self {
+        let Claim { withheld, withheld_of, suspended, .. } = claim;
+        Self { resources: withheld, of: withheld_of.clone(), suspended: Arc::clone(suspended) }
+    }
+}
+
 /// The lanes that a claim leaves alone.
 pub(super) struct Held<'a> {
     /// Those that it names, until when.
@@ -107,9 +128,13 @@ pub(super) struct Held<'a> {
 impl Held<'_> {
     /// Until when a lane is left alone, if it is.
     pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
-        let withheld = || self.claim.withholds(&Lane::parse(lane)).then_some(Monotonic::NEVER);
-        if self.claim.withholds_some() { withheld() } else { None }
-            .or_else(|| self.lanes.get(Lane::shared_part(lane)).copied())
+        let named = || self.lanes.get(Lane::shared_part(lane)).copied();
+        if self.withholds(lane) { Some(Monotonic::NEVER) } else { named() }
+    }
+
+    /// Whether a lane is left alone altogether.
+    fn withholds(&self, lane: &str) -> bool {
+        self.claim.withholds_some() && self.claim.withholds(&Lane::parse(lane))
     }
 }
 
@@ -121,6 +146,8 @@ impl Default for LaneIndex {
             wakes: BTreeSet::new(),
             laters: BTreeSet::new(),
             held: HashSet::new(),
+            withheld: HashSet::new(),
+            withholding: Withholding::default(),
             known: HashMap::new(),
             log: Vec::new(),
             rows_changed: false,
@@ -299,6 +326,12 @@ impl LaneIndex {
 
     /// Lanes that stay held may be held for longer, or not as long.
     pub(super) fn follow_holds(&mut self, held: &Held<'_>) {
+        let withholding = Withholding::of(held.claim);
+        if withholding != self.withholding {
+            self.withholding = withholding;
+            self.held.extend(std::mem::take(&mut self.withheld));
+            self.withheld = self.held.extract_if(|lane| held.withholds(lane)).collect();
+        }
         let changed: Vec<(String, Parked)> = self
             .held
             .iter()
@@ -400,8 +433,12 @@ impl LaneIndex {
         lane: String,
         since: Timestamp,
         until: Monotonic,
+        held: &Held<'_>,
     ) -> Result<(), Fault> {
         set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
+        if held.withholds(&lane) {
+            self.withheld.insert(lane.clone());
+        }
         self.park_until(lane, Parked { until, later: None, held_since: Some(since) });
         Ok(())
     }
@@ -444,10 +481,12 @@ impl LaneIndex {
 impl LaneIndex {
     /// Parks a lane, or changes until when it is.
     fn park_until(&mut self, lane: String, mut parked: Parked) {
+        let is_withheld = self.withheld.contains(&lane);
         self.unpark(&lane);
         self.known.remove(&lane);
         if parked.held_since.is_some() {
-            self.held.insert(lane.clone());
+            let parked_with = if is_withheld { &mut self.withheld } else { &mut self.held };
+            parked_with.insert(lane.clone());
         }
         let known = self.lanes.entry(lane.clone()).or_default();
         if parked.held_since.is_none() {
@@ -465,6 +504,7 @@ impl LaneIndex {
             self.laters.remove(&(later, lane.to_owned()));
         }
         self.held.remove(lane);
+        self.withheld.remove(lane);
         self.forget_if_idle(lane);
         Some(parked)
     }
@@ -473,6 +513,7 @@ impl LaneIndex {
         self.wakes.clear();
         self.laters.clear();
         self.held.clear();
+        self.withheld.clear();
         self.known.clear();
         self.lanes.retain(|_, lane| {
             lane.parked = None;

@@ -1,5 +1,6 @@
 //! Making jobs due that wait for something: for an operation or a job that asks for it, and with notes for automations.
 
+use messaging_core::changes::JobPlace;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::time::Timestamp;
@@ -25,12 +26,41 @@ pub(super) fn wake_lane(
         if index.wake_when_put_back(id) || due_at <= at {
             continue;
         }
-        connection
-            .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
-            .execute(params![lane.as_str(), due_at.as_millis(), id.to_bytes(), at.as_millis()])?;
-        index.redating().note(connection, at)?;
-        index.note_added(lane.as_str(), at);
-        has_woken = true;
+        has_woken |= date(connection, index, lane, (due_at, id), at)?;
     }
     Ok(has_woken)
+}
+
+/// Makes jobs due that are not due yet and not claimed.
+pub(super) fn make_due(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    jobs: &[JobPlace],
+    at: Timestamp,
+) -> Result<(), Fault> {
+    for job in jobs.iter().filter(|job| job.due_at > at) {
+        if !index.is_leased(job.id) {
+            date(connection, index, &job.lane, (job.due_at, job.id), at)?;
+        }
+    }
+    Ok(())
+}
+
+/// Dates a job anew; answers whether it is there.
+fn date(
+    connection: &Connection,
+    index: &mut LaneIndex,
+    lane: &Lane,
+    (due_at, id): (Timestamp, JobId),
+    at: Timestamp,
+) -> Result<bool, Fault> {
+    let rows = connection
+        .prepare_cached("UPDATE jobs SET due_at = ?4, dated_at = ?4 WHERE lane = ?1 AND due_at = ?2 AND id = ?3")?
+        .execute(params![lane.as_str(), due_at.as_millis(), id.to_bytes(), at.as_millis()])?;
+    if rows == 0 {
+        return Ok(false);
+    }
+    index.redating().note(connection, at)?;
+    index.note_added(lane.as_str(), at);
+    Ok(true)
 }

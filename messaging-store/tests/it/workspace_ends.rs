@@ -137,7 +137,7 @@ impl<'a> Fill<'a> {
             ("replies", "credential", _) | ("api_key_uses", "id", _) => {
                 self.of("SELECT max(id) FROM api_keys WHERE workspace = ?1")
             }
-            ("tickets" | "quarantined", "doc", _) => Value::Text(format!("{{\"workspace_id\":\"{}\"}}", self.workspace)),
+            ("tickets" | "quarantined", "doc", _) | ("suspensions", "scope", _) => Value::Text(format!("{{\"workspace_id\":\"{}\"}}", self.workspace)),
             (_, "doc" | "filter" | "interest" | "lanes" | "head", _) => Value::Text(format!("{{\"id\":\"{n}\"}}")),
             // Somebody's session, whatever they are a member of.
             ("sessions", "user", _) | (_, _, "BLOB") => Value::Blob(id::<WorkspaceId>().to_bytes().to_vec()),

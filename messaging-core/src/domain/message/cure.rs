@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::domain::queue::QueueScope;
 
 /// What can be done about it: a call of the API, or something that only a person can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +25,12 @@ pub struct Cure {
 pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
     let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
     Cure { text, operation, path: Some(path), body }
+}
+
+/// What ends the suspension of a part of the queue.
+pub(super) fn resume(scope: &QueueScope) -> Cure {
+    let text = format!("Run `messaging queue resume {}`; only operators of the server can.", scope.flags());
+    call(&text, "resumeQueue", "/system/queue/resume".to_owned(), Some(json!(scope)))
 }
 
 /// Advice that no call of the API carries out.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cure::{advice, call};
+use super::cure::{advice, call, resume};
 use super::hold::{Hold, HoldReason};
 use super::obstacle::{Obstacle, quoted};
 use super::status::{EventKind, MessageStatus};
@@ -15,6 +15,7 @@ use super::{Message, MessageEvent};
 use crate::domain::bounce::{self, BounceClass};
 use crate::domain::campaign::CampaignStatus;
 use crate::domain::channel::Channel;
+use crate::domain::queue::Suspension;
 use crate::domain::response::Response;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;
@@ -44,12 +45,14 @@ pub struct Explanation {
 pub struct Facts<'a> {
     /// Its latest event of the kind that [`telling_kind`] names.
     pub event: Option<&'a MessageEvent>,
-    /// Since when its campaign is paused, if it is.
+    /// Since when its campaign is paused, or the part of the queue suspended that it is in.
     pub paused_since: Option<Timestamp>,
     /// The entry of the suppression list that names its recipient.
     pub suppression: Option<SuppressionId>,
     /// State of its channel or recipient that keeps it from being attempted.
     pub obstacle: Option<&'a Obstacle>,
+    /// The suspension of a part of the queue, where that is what `paused_since` is about.
+    pub suspension: Option<&'a Suspension>,
     /// True when the sandbox carries the message: what it takes never leaves the server.
     pub is_captured: bool,
 }
@@ -100,6 +103,11 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
     // Whoever waits for its turn behind a channel that does not send waits for that.
     let hold = hold_of(message, facts.paused_since);
     let hold = hold.filter(|hold| hold.reason != HoldReason::DomainPace || facts.obstacle.is_none());
+    if let Some(hold) = hold.filter(|hold| hold.reason == HoldReason::Paused)
+        && let Some(suspension) = facts.suspension
+    {
+        return suspended(hold, suspension);
+    }
     if let Some(hold) = hold {
         return held(message, hold);
     }
@@ -241,6 +249,17 @@ fn held(message: &Message, hold: Hold) -> Explanation {
     };
     let next_attempt_at = hold.until;
     Explanation { code: code.to_owned(), text: text.to_owned(), since: hold.since, next_attempt_at, cure }
+}
+
+/// Explains a message that waits because an operator has suspended a part of the queue.
+fn suspended(hold: Hold, suspension: &Suspension) -> Explanation {
+    Explanation {
+        code: "paused".to_owned(),
+        text: "An operator has suspended this part of the queue, and the message waits until it is resumed.".to_owned(),
+        since: hold.since,
+        next_attempt_at: None,
+        cure: Some(resume(&suspension.scope)),
+    }
 }
 
 fn deferred(message: &Message, told: Told<'_>, since: Timestamp) -> Explanation {

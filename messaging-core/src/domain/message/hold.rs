@@ -41,7 +41,7 @@ pub enum HoldReason {
     FrequencyCap,
     /// Its turn: the rate limit of the campaign, or what the recipient's domain takes.
     DomainPace,
-    /// Somebody who lets the campaign go on.
+    /// Somebody who lets the campaign, or a suspended part of the queue, go on.
     Paused,
     /// Somebody who lets the server send again.
     Held,

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::StoreError;
 use crate::changes::{JobHandle, JobPlace};
 use crate::domain::lane::{Flow, Lane};
+use crate::domain::queue::Suspensions;
 use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
 
@@ -125,6 +126,8 @@ pub struct Claim {
     pub withheld: &'static [&'static str],
     /// Lanes that are left alone for some workspaces only, in the same way.
     pub withheld_of: WithheldOf,
+    /// Lanes of messages that are suspended are left alone, in the same way.
+    pub suspended: Arc<Suspensions>,
 }
 
 /// Lanes of some workspaces that a claim leaves alone.
@@ -143,11 +146,12 @@ impl Claim {
         let WithheldOf { workspaces, resources } = &self.withheld_of;
         begins_with(self.withheld)
             || (lane.flow().workspace.is_some_and(|of| workspaces.contains(&of)) && begins_with(resources))
+            || self.suspended.of(lane).is_some()
     }
 
     /// Whether there may be lanes that the claim leaves alone altogether.
     pub fn withholds_some(&self) -> bool {
-        !self.withheld.is_empty() || !self.withheld_of.workspaces.is_empty()
+        !self.withheld.is_empty() || !self.withheld_of.workspaces.is_empty() || !self.suspended.is_empty()
     }
 
     /// A claim without limits.
@@ -166,6 +170,7 @@ impl Claim {
             hold: Vec::new(),
             withheld: &[],
             withheld_of: WithheldOf::default(),
+            suspended: Arc::default(),
         }
     }
 }

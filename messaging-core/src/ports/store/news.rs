@@ -37,11 +37,13 @@ pub enum Topic {
     Campaigns,
     /// Automations.
     Automations,
+    /// Parts of the queue that are suspended.
+    Queue,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -58,6 +60,7 @@ impl Topic {
         Self::Events,
         Self::Campaigns,
         Self::Automations,
+        Self::Queue,
     ];
 }
 
@@ -96,6 +99,7 @@ impl Topics {
                 Write::DeleteUrl(..) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,
+                Write::Suspend(..) | Write::LiftSuspension(..) => Topic::Queue,
                 _ => continue,
             };
             topics.insert(topic);

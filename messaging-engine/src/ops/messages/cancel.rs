@@ -1,8 +1,8 @@
 //! `POST /messages/{id}/cancel`: a message is withdrawn before it is sent.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{WaitingKey, Write, moves, track_of};
-use messaging_core::domain::message::{EventKind, Message, MessageStatus};
+use messaging_core::changes::{WaitingKey, Write, track_of};
+use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::input::Empty;
 use messaging_core::ports::store::StoreError;
@@ -10,7 +10,6 @@ use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
 
 use super::MessagePath;
 use crate::app::App;
@@ -57,16 +56,11 @@ impl Operation for CancelMessage {
         if !message.status.may_become(MessageStatus::Cancelled) {
             return Err(Error::InvalidState { status: message.status.as_str(), allowed: &["queued", "deferred"] });
         }
-        // An attempt that begins meanwhile finds another revision, and begins not.
-        cx.changes.extend(moves(&message, &message.moved(MessageStatus::Cancelled, cx.now), None, cx.now));
-        let event = [(EventKind::Cancelled, Map::new())];
-        cx.changes.extend(cx.app.append_events((&message).into(), event).await?);
-        if let Some(campaign) = message.campaign_id {
-            if let Some(key) = waiting_key(cx.app, &message, campaign).await? {
-                cx.change(Write::TakeWaiting(workspace, campaign, vec![key]));
-            }
-            // It may have been the last that the campaign waits for.
-            cx.change(App::wake_campaign(workspace, campaign, cx.now));
+        cx.changes.extend(cx.app.cancellation_of(&message, cx.now).await?);
+        if let Some(campaign) = message.campaign_id
+            && let Some(key) = waiting_key(cx.app, &message, campaign).await?
+        {
+            cx.change(Write::TakeWaiting(workspace, campaign, vec![key]));
         }
         Ok(CancelledMessage { message_id: message.id, status: MessageStatus::Cancelled })
     }

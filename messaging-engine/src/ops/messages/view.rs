@@ -199,7 +199,13 @@ impl State {
         let scheduled_for = explanation::scheduled_for(message);
         let Outline { subject, sms } = cx.app.outline_of(message, cx.redactor()).await?;
         let (provider, provider_message_id) = provider_of(cx, message).await?;
-        let paused_since = paused_since.filter(|_| fence.is_none());
+        // The campaign's own pause is told first.
+        let suspension = match paused_since {
+            None if !message.status.is_settled() => cx.app.suspension_of(message).await?,
+            _ => None,
+        };
+        let suspended_since = suspension.as_ref().map(|suspension| suspension.since);
+        let paused_since = paused_since.or(suspended_since).filter(|_| fence.is_none());
         let message = held.as_ref().unwrap_or(message);
         let obstacle = match message.status {
             MessageStatus::Queued | MessageStatus::Deferred if !message.is_redacted() => {
@@ -217,6 +223,7 @@ impl State {
             paused_since,
             suppression,
             obstacle: obstacle.as_ref(),
+            suspension: suspension.as_ref(),
             is_captured: is_captured(cx, message, provider.as_deref()).await?,
         };
         Ok(Self {

@@ -160,7 +160,8 @@ impl World {
             | "resumeWebhook" | "revertTemplate" | "rotateDkim" | "rotateWebhookSecret" | "scheduleCampaign"
             | "setChannel" | "setPassword" | "testWebhook" | "unscheduleCampaign" | "updateCampaign"
             | "updateCustomField" | "updateList" | "updateMember" | "updateSegment" | "updateSendingDomain"
-            | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace"
+            | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace" | "retryQueue" | "suspendQueue"
+            | "resumeQueue" | "cancelQueue"
             // It shows a page of somebody else's, which has nothing of the workspace.
             | "importUrlTemplate" => json!({}),
             id => panic!("{id}: say here what of a contact it could tell a caller without pii:read"),

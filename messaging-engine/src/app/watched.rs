@@ -1,65 +1,64 @@
-//! The workspaces under deletion, as this process knows them: a set that every call and every claim is held against.
+//! Something small that calls, claims and attempts are held against: the workspaces under deletion, the parts of the queue
+//! that are suspended.
 
-use std::collections::HashSet;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::Store;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::cache::Cache;
 
-/// Workspaces under deletion, as they were read last.
+/// A value of the store, as it was read last.
 #[derive(Debug)]
-pub(crate) struct EndingWorkspaces {
-    looked_up: Cache<(), Arc<HashSet<WorkspaceId>>>,
+pub(crate) struct Watched<T> {
+    looked_up: Cache<(), Arc<T>>,
     /// Number of the last look that began.
     begun: AtomicU64,
     /// Result of the last look, for whoever is about to let something out and does not wait.
-    latest: RwLock<Latest>,
+    latest: RwLock<Latest<T>>,
 }
 
 #[derive(Debug, Default)]
-struct Latest {
+struct Latest<T> {
     /// Number of the look.
     look: u64,
-    found: Arc<HashSet<WorkspaceId>>,
+    found: Arc<T>,
 }
 
-impl Latest {
+impl<T> Latest<T> {
     /// Takes what a look has found, unless one that began later has ended before.
-    fn take(&mut self, look: u64, found: &Arc<HashSet<WorkspaceId>>) {
+    fn take(&mut self, look: u64, found: &Arc<T>) {
         if look > self.look {
             *self = Self { look, found: Arc::clone(found) };
         }
     }
 }
 
-impl EndingWorkspaces {
+impl<T: Default> Watched<T> {
     pub(crate) fn new() -> Self {
         Self { looked_up: Cache::new(), begun: AtomicU64::default(), latest: RwLock::default() }
     }
 
-    /// The set, at most a second old.
+    /// The value, at most a second old; `load` reads it.
     pub(crate) async fn look(
         &self,
-        store: &dyn Store,
         now: Timestamp,
-    ) -> Result<Arc<HashSet<WorkspaceId>>, StoreError> {
+        load: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<Arc<T>, StoreError> {
         let load = async {
             let look = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-            let found: Arc<HashSet<_>> = Arc::new(store.ending_workspaces().await?.into_iter().collect());
+            let found = Arc::new(load.await?);
             self.latest.write().unwrap_or_else(PoisonError::into_inner).take(look, &found);
             Ok::<_, StoreError>(Some(found))
         };
         Ok(self.looked_up.get(&(), now, load).await?.unwrap_or_default())
     }
 
-    /// Whether a workspace was in the set at the last look.
-    pub(crate) fn contains(&self, workspace: WorkspaceId) -> bool {
-        self.latest.read().unwrap_or_else(PoisonError::into_inner).found.contains(&workspace)
+    /// What the last look found.
+    pub(crate) fn latest(&self) -> Arc<T> {
+        Arc::clone(&self.latest.read().unwrap_or_else(PoisonError::into_inner).found)
     }
 
     /// Looks again at the next question.
@@ -70,19 +69,16 @@ impl EndingWorkspaces {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::ids::Id as _;
-
     use super::*;
 
     #[test]
     fn a_slow_look_does_not_replace_what_a_later_one_found() {
-        let nobody = Arc::<HashSet<WorkspaceId>>::default();
-        let somebody = Arc::new(HashSet::from([WorkspaceId::from_bytes([1; 16])]));
+        let (nothing, something) = (Arc::new(0), Arc::new(1));
         let mut latest = Latest::default();
-        latest.take(2, &somebody);
-        latest.take(1, &nobody);
-        assert_eq!(latest.found, somebody);
-        latest.take(3, &nobody);
-        assert_eq!(latest.found, nobody);
+        latest.take(2, &something);
+        latest.take(1, &nothing);
+        assert_eq!(latest.found, something);
+        latest.take(3, &nothing);
+        assert_eq!(latest.found, nothing);
     }
 }

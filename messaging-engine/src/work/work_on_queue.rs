@@ -1,0 +1,109 @@
+//! The job that tries again at once, or cancels, what waits in a part of the queue.
+//!
+//! Contract section 26. It reads all jobs in the order of their lanes, a page to a commit, and keeps its place between runs.
+//! Whatever is done twice after an interruption changes nothing: a message that was cancelled is not cancelled again, and one
+//! that was tried again is dated later than the request.
+
+use std::collections::HashSet;
+
+use messaging_core::changes::{Changes, JobPlace, Write};
+use messaging_core::domain::message::MessageStatus;
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ports::store::{CommitError, DatedJob, StoreError};
+use messaging_core::time::Timestamp;
+
+use crate::jobs::JobData as _;
+use crate::jobs::deliver_message::DeliverMessage;
+use crate::jobs::work_on_queue::{QueueAction, WorkOnQueue};
+use crate::work::job::{Job, JobContext, JobError};
+
+/// Jobs of one commit.
+const PAGE: usize = 200;
+/// Pages of one run; then others have their turn.
+const MAX_PAGES: usize = 100;
+/// How often a single message is decided about again because something changed meanwhile.
+const MAX_COMMITS: usize = 8;
+
+impl Job for WorkOnQueue {
+    async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
+        for _ in 0..MAX_PAGES {
+            let after = self.after.clone().map(|(lane, due_at, id)| JobPlace { id, lane, due_at });
+            let page = cx.app.store().jobs_after(after.as_ref(), PAGE).await?;
+            let Some(last) = page.last().map(|read| &read.job.place) else {
+                return Ok(cx.finish(Changes::default()).await?);
+            };
+            // The rest of a lane of something else is passed over.
+            let due_at = if self.scope.covers(&last.lane) { last.due_at } else { Timestamp::from_millis(i64::MAX) };
+            self.after = Some((last.lane.clone(), due_at, last.id));
+            match self.action {
+                QueueAction::Retry => cx.commit(self.retry(cx.app.now(), &page)).await?,
+                QueueAction::Cancel => cancel_all(cx, self.messages(&page)).await?,
+            }
+        }
+        cx.again_at(cx.app.now(), &self, Changes::default()).await
+    }
+}
+
+impl WorkOnQueue {
+    /// The deliveries of a page that are meant, with their places.
+    fn deliveries<'a>(&'a self, page: &'a [DatedJob]) -> impl Iterator<Item = (&'a DatedJob, DeliverMessage)> {
+        let is_meant = |read: &&DatedJob| {
+            read.job.kind == DeliverMessage::KIND
+                && self.scope.covers(&read.job.place.lane)
+                && read.job.place.id.millis() <= self.asked_at.as_millis()
+        };
+        // What a later version wrote is left to it.
+        page.iter().filter(is_meant).filter_map(|read| Some((read, serde_json::from_slice(&read.job.payload).ok()?)))
+    }
+
+    /// The write that makes due what was put off before the request. Without that bound, what fails again while the job is
+    /// at work would be met and tried again without end.
+    fn retry(&self, now: Timestamp, page: &[DatedJob]) -> Changes {
+        let waits = |read: &DatedJob| read.job.place.due_at > now && read.dated_at <= self.asked_at;
+        let found = self.deliveries(page).filter(|(read, delivery)| delivery.attempt > 1 && waits(read));
+        let places: Vec<_> = found.map(|(read, _)| read.job.place.clone()).collect();
+        (!places.is_empty()).then_some(Write::MakeDue(places, now)).into_iter().collect()
+    }
+
+    /// The messages of a page, each once.
+    fn messages(&self, page: &[DatedJob]) -> HashSet<(WorkspaceId, MessageId)> {
+        self.deliveries(page).map(|(_, delivery)| (delivery.workspace_id, delivery.message_id)).collect()
+    }
+}
+
+/// Cancels messages in one commit; one by one where a delivery that goes on has changed one of them meanwhile.
+async fn cancel_all(cx: &JobContext, messages: HashSet<(WorkspaceId, MessageId)>) -> Result<(), JobError> {
+    let mut changes = Changes::default();
+    for (workspace, message) in &messages {
+        changes.extend(cancellation(cx, *workspace, *message).await?);
+    }
+    match cx.commit(changes).await {
+        Err(CommitError::Conflict) => {
+            for (workspace, message) in messages {
+                cancel_one(cx, workspace, message).await?;
+            }
+            Ok(())
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+async fn cancel_one(cx: &JobContext, workspace: WorkspaceId, id: MessageId) -> Result<(), JobError> {
+    for _ in 0..MAX_COMMITS {
+        match cx.commit(cancellation(cx, workspace, id).await?.into_iter().collect()).await {
+            Err(CommitError::Conflict) => {}
+            outcome => return Ok(outcome?),
+        }
+    }
+    // It is being attempted all the time, and what is being attempted goes on.
+    Ok(())
+}
+
+/// The writes that cancel a message, unless it is being attempted or has met its end. Its job ends when it finds that.
+async fn cancellation(cx: &JobContext, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
+    let found = cx.app.store().message(workspace, id).await?;
+    match found.filter(|message| message.status.may_become(MessageStatus::Cancelled)) {
+        Some(message) => cx.app.cancellation_of(&message, cx.app.now()).await,
+        None => Ok(Vec::new()),
+    }
+}
