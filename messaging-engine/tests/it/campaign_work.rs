@@ -4,6 +4,7 @@ mod ab_test;
 mod ends;
 mod refused;
 mod restored;
+mod suspended;
 mod time;
 mod tokens;
 mod turns;
