@@ -62,12 +62,13 @@ pub(crate) fn missing(all: &[Migration], applied: &[Applied], now: &str) -> Resu
     }
     let current = applied.last().map_or(0, |last| last.version);
     let mut sql = String::new();
-    for Migration { version, name, sql: statements } in &all[applied.len().min(all.len())..] {
+    for migration in &all[applied.len().min(all.len())..] {
+        let Migration { version, name, sql: statements } = migration;
         // One that came in between would find a later schema than it was written for.
         if *version <= current {
             return Err(divergent(*version, name));
         }
-        let checksum = Migration { version: *version, name, sql: statements }.checksum();
+        let checksum = migration.checksum();
         write!(
             sql,
             "{statements};\nINSERT INTO refinery_schema_history (version, name, applied_on, checksum)

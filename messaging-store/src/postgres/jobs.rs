@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use messaging_core::changes::{Changes, JobHandle, JobPlace, NewJob, PutBack, Reschedule, Write};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, JobId};
@@ -17,7 +16,7 @@ use super::desk::Effect;
 use super::fault::Fault;
 use super::places::{lock_of, place_of};
 use super::query::{Params, many, params};
-use super::row::{count, get, id, sql_limit, time, uuid};
+use super::row::{count, get, id, sql_limit, uuid};
 use super::transaction::Transaction;
 use super::{PostgresStore, redating};
 use crate::tables::operator_queue::stored_job;

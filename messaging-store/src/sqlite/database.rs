@@ -68,13 +68,17 @@ impl Sqlite {
 
 impl Database for Sqlite {
     async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
-        self.answer(query, |connection, sql, params, read| one(connection, sql, params_from_iter(params), |row| read(row)))
-            .await
+        self.answer(query, |connection, sql, params, read| {
+            one(connection, sql, params_from_iter(params), |row| read(row))
+        })
+        .await
     }
 
     async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
-        self.answer(query, |connection, sql, params, read| many(connection, sql, params_from_iter(params), |row| read(row)))
-            .await
+        self.answer(query, |connection, sql, params, read| {
+            many(connection, sql, params_from_iter(params), |row| read(row))
+        })
+        .await
     }
 
     async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {

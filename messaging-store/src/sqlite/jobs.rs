@@ -13,7 +13,7 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
 use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
