@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_conformance::every_call::prelude::*;
+use messaging_conformance::{failure_of_call, for_every_read};
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
@@ -14,7 +15,6 @@ use messaging_core::ports::store::{
     Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,
 };
 use messaging_core::time::Monotonic;
-use messaging_store::{failure_of_call, for_every_read};
 use tokio::sync::watch;
 
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_conformance::every_call::prelude::*;
+use messaging_conformance::{failure_of_call, for_every_file_call, for_every_read};
 use messaging_core::ports::Store as _;
-use messaging_store::{failure_of_call, for_every_file_call, for_every_read};
 
 use super::FaultyStore;
 use crate::blocking::wait;
