@@ -12,6 +12,10 @@ CREATE TABLE quarantined (
     id BLOB NOT NULL PRIMARY KEY,
     doc TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE suspensions (
+    scope TEXT NOT NULL PRIMARY KEY,
+    since INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE users (
     id BLOB NOT NULL PRIMARY KEY,
     email TEXT NOT NULL UNIQUE,
@@ -21,7 +25,7 @@ CREATE TABLE users (
 CREATE TABLE sessions (
     token BLOB NOT NULL PRIMARY KEY,
     id BLOB NOT NULL,
-    user BLOB NOT NULL,
+    user_id BLOB NOT NULL,
     password_version INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     -- Apart from the document, so that noting a use does not rewrite it.
@@ -29,7 +33,7 @@ CREATE TABLE sessions (
     doc TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
-CREATE UNIQUE INDEX sessions_by_user ON sessions (user, id);
+CREATE UNIQUE INDEX sessions_by_user ON sessions (user_id, id);
 CREATE TABLE tickets (
     digest BLOB NOT NULL PRIMARY KEY,
     expires_at INTEGER NOT NULL,
@@ -73,24 +77,26 @@ CREATE TABLE workspace_numbers (
 ) STRICT;
 CREATE TABLE members (
     workspace BLOB NOT NULL,
-    user BLOB NOT NULL,
+    user_id BLOB NOT NULL,
     owner INTEGER NOT NULL,
     invited INTEGER NOT NULL DEFAULT 0,
     revision INTEGER NOT NULL,
     doc TEXT NOT NULL,
-    PRIMARY KEY (workspace, user)
+    PRIMARY KEY (workspace, user_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX members_by_user ON members (user, invited, workspace);
+CREATE INDEX members_by_user ON members (user_id, invited, workspace);
 CREATE TABLE api_keys (
     workspace BLOB NOT NULL,
     id BLOB NOT NULL,
     prefix TEXT NOT NULL UNIQUE,
+    -- The digest of the secret.
+    secret BLOB NOT NULL,
     revision INTEGER NOT NULL,
     doc TEXT NOT NULL,
     PRIMARY KEY (workspace, id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
-CREATE INDEX api_keys_by_secret ON api_keys (doc ->> '$.secret_digest');
+CREATE INDEX api_keys_by_secret ON api_keys (secret);
 CREATE TABLE api_key_uses (
     id BLOB NOT NULL PRIMARY KEY,
     used_at INTEGER NOT NULL
@@ -216,6 +222,7 @@ CREATE TABLE message_attempts (
     id BLOB NOT NULL,
     attempt INTEGER NOT NULL,
     at INTEGER NOT NULL,
+    provider TEXT,
     doc TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX message_attempts_by_message ON message_attempts (workspace, message, id);
@@ -270,9 +277,10 @@ CREATE INDEX inbound_notes_by_time ON inbound_notes (at);
 CREATE TABLE soft_bounces (
     workspace BLOB NOT NULL,
     channel INTEGER NOT NULL,
+    digest BLOB NOT NULL,
     address TEXT NOT NULL,
     count INTEGER NOT NULL,
-    PRIMARY KEY (workspace, channel, address)
+    PRIMARY KEY (workspace, channel, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE suppressions (
     workspace BLOB NOT NULL,
@@ -290,6 +298,7 @@ CREATE TABLE webhooks (
     workspace BLOB NOT NULL,
     id BLOB NOT NULL,
     revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
     doc TEXT NOT NULL,
     PRIMARY KEY (workspace, id)
 ) STRICT, WITHOUT ROWID;
@@ -415,7 +424,7 @@ CREATE TABLE lists (
     name TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX lists_by_id ON lists (workspace_number, id);
-CREATE INDEX lists_removed ON lists (n) WHERE removed = 1;
+CREATE INDEX lists_removed ON lists (n) WHERE removed;
 CREATE TABLE list_members (
     list INTEGER NOT NULL,
     contact INTEGER NOT NULL,
@@ -511,18 +520,18 @@ CREATE TABLE campaigns (
     doc TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX campaigns_by_id ON campaigns (workspace, id);
-CREATE INDEX campaigns_by_status ON campaigns (workspace, status, id) WHERE removed = 0;
-CREATE INDEX campaigns_open ON campaigns (n) WHERE removed = 0 AND status BETWEEN 1 AND 3;
-CREATE INDEX campaigns_removed ON campaigns (n) WHERE removed = 1;
+CREATE INDEX campaigns_by_status ON campaigns (workspace, status, id) WHERE NOT removed;
+CREATE INDEX campaigns_open ON campaigns (n) WHERE NOT removed AND status BETWEEN 1 AND 3;
+CREATE INDEX campaigns_removed ON campaigns (n) WHERE removed;
 CREATE TABLE holds (
     workspace BLOB NOT NULL,
     kind INTEGER NOT NULL,
     id BLOB NOT NULL,
     holder_kind INTEGER NOT NULL,
-    holder INTEGER NOT NULL,
+    holder BLOB NOT NULL,
     PRIMARY KEY (workspace, kind, id, holder_kind, holder)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX holds_by_holder ON holds (holder_kind, holder);
+CREATE INDEX holds_by_holder ON holds (workspace, holder_kind, holder);
 CREATE TABLE campaign_progress (
     campaign INTEGER PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -566,6 +575,7 @@ CREATE TABLE contact_sends (
     channel INTEGER NOT NULL,
     revision INTEGER NOT NULL,
     times BLOB NOT NULL,
+    last_at INTEGER NOT NULL,
     PRIMARY KEY (contact, channel)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE automations (
@@ -766,7 +776,7 @@ CREATE TABLE product_event_activity (
     events INTEGER NOT NULL,
     PRIMARY KEY (name, quarter)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO api_keys ("workspace", "id", "prefix", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'03030303030303030303030303030303', 'mk_live_3', 1, '{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \"bot\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
+INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'03030303030303030303030303030303', 'mk_live_3', X'2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B', 1, '{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \"bot\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
 INSERT INTO automation_note_number ("n") VALUES (0);
 INSERT INTO automation_versions ("automation", "version", "runs", "interest", "doc") VALUES (1, 1, 0, '', '{"trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true}');
 INSERT INTO automations ("n", "workspace", "id", "revision", "removed", "status", "version", "entry", "lanes", "doc") VALUES (1, X'01010101010101010101010101010101', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', 1, 0, 1, 1, '{"event_where":["cart_updated",[{"op":"gte","property":"total","value":50}]]}', '[]', '{"id":"aut_0A1850M2GA1850M2GA1850M2GA","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Cart «1»","status":"active","trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true,"version":1,"activated_at":"2023-11-14T22:13:20.038Z","created_at":"2023-11-14T22:13:20.037Z","updated_at":"2023-11-14T22:13:20.039Z"}');
@@ -774,11 +784,11 @@ INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", 
 INSERT INTO contacts ("n", "workspace_number", "id", "revision", "created_at", "updated_at", "marketing_email", "sms", "external_id", "email", "phone", "locale", "timezone", "tags", "attributes") VALUES (1099511627777, 1, X'06060606060606060606060606060606', 1, 1700000000014, 1700000000015, 1, 0, 'user «6»', 'grete@example.org', '+37120000006', 'de-DE', 'Europe/Berlin', '["vip","de \"quoted\""]', '{"age":31,"home":{"city":"Rīga"},"plan":"pro","ü":[1.5,"x",null]}');
 INSERT INTO list_members ("list", "contact") VALUES (1, 1099511627777);
 INSERT INTO lists ("n", "workspace_number", "id", "revision", "removed", "contacts", "created_at", "updated_at", "name") VALUES (1, 1, X'05050505050505050505050505050505', 1, 0, 1, 1700000000016, 1700000000017, 'News «weekly»');
-INSERT INTO members ("workspace", "user", "owner", "invited", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'02020202020202020202020202020202', 1, 0, 1, '{"workspace_id":"wsp_01040G2081040G2081040G2081","user_id":"usr_02081040G2081040G2081040G2","role":"owner","status":"active","invited_by":"ann@example.org","up_to":"admin","created_at":"2023-11-14T22:13:20.004Z"}');
+INSERT INTO members ("workspace", "user_id", "owner", "invited", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'02020202020202020202020202020202', 1, 0, 1, '{"workspace_id":"wsp_01040G2081040G2081040G2081","user_id":"usr_02081040G2081040G2081040G2","role":"owner","status":"active","invited_by":"ann@example.org","up_to":"admin","created_at":"2023-11-14T22:13:20.004Z"}');
 INSERT INTO message_contents ("n", "workspace", "message", "request") VALUES (1, X'01010101010101010101010101010101', X'07070707070707070707070707070707', X'7B226368616E6E656C223A22656D61696C222C22746F223A226772657465406578616D706C652E6F7267222C227375626A656374223A224772C3BCC39F65227D');
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1700000000025, X'08080808080808080808080808080808', 2, '{"code":250,"mx":"mx.example.org"}');
 INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "content", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1, 3, 0, 1700000000011, 1700000000012, 1, 'Grete Hermann <grete@example.org>', 'news@acme.example', X'06060606060606060606060606060606', X'09090909090909090909090909090909', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', X'04040404040404040404040404040404', '["welcome","de \"quoted\""]', '{"items":["a","b"],"order":17,"ü":null}', 3, 2, 1700000000023, 1700000000022, 9, -9223372036854775803, 1, 1700000000024, 1700000000025, NULL, NULL);
-INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '4658583928940725230');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '12864973469592752601');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "revision", "doc") VALUES (X'01010101010101010101010101010101', 0, X'1778F79C5F88BAA2AF933BC6B04687CF5F47D46E60252492BF6044C9BEDC9C8D', 'no@example.org', 1, '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") VALUES (1, 1099511627777);
 INSERT INTO tag_members ("tag", "contact") VALUES (2, 1099511627777);
@@ -787,6 +797,6 @@ INSERT INTO tags ("n", "workspace_number", "tag") VALUES (2, 1, 'de "quoted"');
 INSERT INTO template_versions ("n", "workspace", "template", "version", "head", "doc") VALUES (1, X'01010101010101010101010101010101', X'04040404040404040404040404040404', 1, '{"id":"tpl_040G2081040G2081040G208104","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","version":1,"reverted_from":null,"name":"Order «new»","subject":"Order {{ order.id }}","preheader":"Grüße","from_name":"Acme","from_email":"shop@acme.example","reply_to":"help@acme.example","declared":["order.id"],"inline_css":true,"variables":["order.id","name"],"warnings":[{"code":"no_unsubscribe_link","message":"there is none"}],"parts":{"subject":true,"html":true,"text":true},"created_at":"2023-11-14T22:13:20.030Z","updated_at":"2023-11-14T22:13:20.031Z"}', '{"id":"tpl_040G2081040G2081040G208104","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","version":1,"reverted_from":null,"name":"Order «new»","subject":"Order {{ order.id }}","preheader":"Grüße","from_name":"Acme","from_email":"shop@acme.example","reply_to":"help@acme.example","html":"<p>{{ name }}</p>","mjml":"<mjml></mjml>","text":"Hi {{ name }}","declared":["order.id"],"inline_css":true,"ready":"<p style=\"x:y\">{{ name }}</p>","variables":["order.id","name"],"warnings":[{"code":"no_unsubscribe_link","message":"there is none"}],"parts":{"subject":true,"html":true,"text":true},"created_at":"2023-11-14T22:13:20.030Z","updated_at":"2023-11-14T22:13:20.031Z"}');
 INSERT INTO templates ("workspace", "id", "channel", "revision", "version", "removed_at") VALUES (X'01010101010101010101010101010101', X'04040404040404040404040404040404', 0, 1, 1, NULL);
 INSERT INTO users ("id", "email", "revision", "doc") VALUES (X'02020202020202020202020202020202', 'ada@example.org', 1, '{"id":"usr_02081040G2081040G2081040G2","email":"ada@example.org","name":"Ада Лавлейс","password_hash":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA","password_version":3,"operator":true,"created_by":"wsp_070W3GE1R70W3GE1R70W3GE1R7","signed_in":true,"created_at":"2023-11-14T22:13:20.001Z"}');
-INSERT INTO webhooks ("workspace", "id", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'0B0B0B0B0B0B0B0B0B0B0B0B0B0B0B0B', 1, '{"id":"whk_0B1C5GP2RB1C5GP2RB1C5GP2RB","workspace_id":"wsp_01040G2081040G2081040G2081","url":"https://acme.com/hook?ü=1","events":["bounce","*"],"status":"paused","pii":true,"secret":"sealed:1:AAAA","previous_secret":["sealed:1:BBBB","2023-11-14T22:13:20.009Z"],"draining":true,"created_at":"2023-11-14T22:13:20.001Z","updated_at":"2023-11-14T22:13:20.002Z"}');
+INSERT INTO webhooks ("workspace", "id", "revision", "status", "doc") VALUES (X'01010101010101010101010101010101', X'0B0B0B0B0B0B0B0B0B0B0B0B0B0B0B0B', 1, 'paused', '{"id":"whk_0B1C5GP2RB1C5GP2RB1C5GP2RB","workspace_id":"wsp_01040G2081040G2081040G2081","url":"https://acme.com/hook?ü=1","events":["bounce","*"],"status":"paused","pii":true,"secret":"sealed:1:AAAA","previous_secret":["sealed:1:BBBB","2023-11-14T22:13:20.009Z"],"draining":true,"created_at":"2023-11-14T22:13:20.001Z","updated_at":"2023-11-14T22:13:20.002Z"}');
 INSERT INTO workspace_numbers ("number", "workspace", "newest", "contacts", "read_mask") VALUES (1, X'01010101010101010101010101010101', 1, 1, 0);
 INSERT INTO workspaces ("id", "revision", "doc") VALUES (X'01010101010101010101010101010101', 1, '{"id":"wsp_01040G2081040G2081040G2081","name":"Acme «Ltd»","timezone":"Europe/Riga","opt_out_keywords":["STOPP"],"created_at":"2023-11-14T22:13:20.003Z"}');
