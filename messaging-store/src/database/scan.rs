@@ -19,12 +19,15 @@ const MAX_SCANNED: usize = 20_000;
 /// How many rows are read at once at most.
 const MAX_PIECE: usize = 2_000;
 
+/// What is taken of a row, if anything is.
+pub(crate) type Pick<T> = Arc<dyn Fn(&dyn Row) -> Result<Option<T>, Fault> + Send + Sync>;
+
 /// A listing: a statement whose first column is the id, its parameters for the rows below an id, at most so many, and
 /// what is taken of them.
 pub(crate) struct Listing<P, T> {
     pub(crate) sql: Sql,
     pub(crate) params: P,
-    pub(crate) pick: Arc<dyn Fn(&dyn Row) -> Result<Option<T>, Fault> + Send + Sync>,
+    pub(crate) pick: Pick<T>,
 }
 
 /// Reads a page of the rows below `start` that a listing takes. Looks at no more than [`MAX_SCANNED`] of them: a page may

@@ -47,7 +47,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutKeyCheck(check) => tables::installation::put_key_check(transaction, check)?,
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(transaction, switch),
         Write::PutInstallationName(name, before) => {
-            tables::installation::put_name(transaction, name, before.as_deref())?
+            tables::installation::put_name(transaction, name, before.as_deref())?;
         }
         Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
         Write::PutUser(user, expect) => tables::accounts::put_user(transaction, user, *expect)?,
@@ -121,11 +121,11 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutCampaign(campaign, expect) => tables::campaigns::put(transaction, campaign, *expect)?,
         Write::DeleteCampaign(workspace, id) => tables::campaigns::delete(transaction, *workspace, *id)?,
         Write::ExpectCampaign(workspace, id, status) => {
-            tables::campaigns::expect(transaction, *workspace, *id, *status)?
+            tables::campaigns::expect(transaction, *workspace, *id, *status)?;
         }
         Write::ExpectUnused(workspace, what) => tables::holds::expect_unused(transaction, *workspace, *what)?,
         Write::PutCampaignProgress(progress, expect) => {
-            tables::campaigns::put_progress(transaction, progress, *expect)?
+            tables::campaigns::put_progress(transaction, progress, *expect)?;
         }
         Write::InsertWaiting(workspace, campaign, waiting) => {
             campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
@@ -156,7 +156,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutWebhook(webhook, expect) => tables::webhooks::put(transaction, webhook, *expect)?,
         Write::DeleteWebhook(workspace, id) => tables::webhooks::delete(transaction, *workspace, *id)?,
         Write::NoteWebhookFailure(workspace, id, at) => {
-            tables::webhooks::note_failure(transaction, *workspace, *id, *at)?
+            tables::webhooks::note_failure(transaction, *workspace, *id, *at)?;
         }
         Write::EndWebhookFailures(workspace, id) => tables::webhooks::end_failures(transaction, *workspace, *id)?,
         Write::ExpectWebhook(workspace, id, status) => tables::webhooks::expect(transaction, *workspace, *id, *status)?,

@@ -17,7 +17,7 @@ impl ToSql for Value {
             Self::Bytes(bytes) => ValueRef::Blob(bytes),
             Self::Id(id) => ValueRef::Blob(id),
             Self::List(members) => {
-                let json = serde_json::Value::from_iter(members.iter().map(to_json)).to_string();
+                let json = members.iter().map(to_json).collect::<serde_json::Value>().to_string();
                 return Ok(ToSqlOutput::Owned(json.into()));
             }
         }))

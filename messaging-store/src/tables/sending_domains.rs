@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::ids::{DomainId, Id as _, WorkspaceId};
+use messaging_core::ids::{DomainId, Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, SendingDomains, Slice, StoreError, Stored};
 
 use crate::database::{Database, Query, SqlStore, Statements};
@@ -66,7 +66,7 @@ impl<D: Database> SendingDomains for SqlStore<D> {
                 WHERE name = $1 AND doc::jsonb ->> 'verified_at' IS NOT NULL AND ($2::uuid IS NULL OR workspace > $2)
                 ORDER BY workspace LIMIT $3",
         );
-        let bounds = params![name, after.map(|workspace| workspace.to_bytes()), sql_limit(limit)];
+        let bounds = params![name, after.map(Id::to_bytes), sql_limit(limit)];
         self.many(Query::new(SQL, bounds, |row| record(row, 0))).await
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use messaging_core::changes::UpdateDelivery;
 use messaging_core::domain::webhook::EventType;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
-use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, Id, MessageId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, ReplayRange, Slice, StoreError};
 use messaging_core::time::Timestamp;
 
@@ -102,7 +102,7 @@ pub(crate) fn insert(on: &mut dyn Statements, delivery: &Delivery) -> Result<(),
             delivery.response_status.map(i64::from),
             delivery.response_body.as_deref(),
             delivery.error.map(|error| number(&DeliveryError::ALL, &error)),
-            delivery.replay_of.map(|id| id.to_bytes()),
+            delivery.replay_of.map(Id::to_bytes),
             delivery.in_backlog,
             delivery.is_missed(),
         ],

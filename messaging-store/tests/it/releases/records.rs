@@ -152,9 +152,10 @@ impl Records {
         is!(store.automation(home, self.automation.id), self.automation);
         is!(store.webhook(home, self.webhook.id), self.webhook);
         is!(store.workspace(home), self.workspace);
-        let suppressed = store.suppressed(home, Channel::Email, &[self.suppression.address.clone()]).await.unwrap();
+        let suppressed =
+            store.suppressed(home, Channel::Email, std::slice::from_ref(&self.suppression.address)).await.unwrap();
         let suppressed: Vec<_> = suppressed.into_iter().map(|stored| stored.record).collect();
-        assert_eq!(suppressed, [self.suppression.clone()], "{file}");
+        assert_eq!(suppressed, std::slice::from_ref(&self.suppression), "{file}");
         is!(store.suppression(home, self.suppression.id), self.suppression);
         let found = store.message_with_content(home, self.message.id).await.unwrap();
         let events = store.message_events(home, self.message.id, 10).await.unwrap();
