@@ -259,7 +259,8 @@ fn hold(message: &Message, reason: HoldReason, until: Option<Timestamp>, now: Ti
     let capped = message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
     let reason = capped.map_or(reason, |hold| hold.reason);
     let earlier = message.hold.filter(|hold| hold.reason == reason);
-    let since = earlier.map_or(now, |hold| hold.since);
+    // The clock may have been set back.
+    let since = earlier.map_or(now, |hold| hold.since.min(now));
     let hold = Some(Hold { reason, until: Some(until), since });
     let held = Message { hold, revision: message.revision + 1, ..message.clone() };
     (until, moves(message, &held, None, now).into_iter().collect())

@@ -26,13 +26,13 @@ pub enum CapLook {
 
 impl FrequencyCap {
     /// Looks for a place at `now`. `sends` are the times at which attempts began, in any order; `since` is when the
-    /// cap first held this message.
+    /// cap first held this message; one that lies ahead, because the clock was set back, counts as now.
     pub fn look(&self, sends: &[Timestamp], since: Option<Timestamp>, now: Timestamp) -> CapLook {
         let Some(free) = self.free_at(sends, now) else { return CapLook::Free };
         if self.when_reached == WhenReached::Suppress {
             return CapLook::Reached;
         }
-        let end = since.unwrap_or(now) + self.defer_hours.span();
+        let end = since.map_or(now, |since| since.min(now)) + self.defer_hours.span();
         match () {
             () if now >= end => CapLook::Reached,
             () if free > end => CapLook::GivesUpAt(end),
@@ -108,6 +108,8 @@ mod tests {
         assert_eq!(hasty.look(&sends, None, at(1)), CapLook::GivesUpAt(at(6)));
         assert_eq!(hasty.look(&sends, Some(at(1)), at(5)), CapLook::GivesUpAt(at(6)));
         assert_eq!(hasty.look(&sends, Some(at(1)), at(6)), CapLook::Reached);
+        // The clock was set back: a message does not wait for a date that is far ahead.
+        assert_eq!(hasty.look(&sends, Some(at(100)), at(1)), CapLook::GivesUpAt(at(6)));
         // A message that was withdrawn gave its place back.
         assert_eq!(hasty.look(&[], Some(at(1)), at(6)), CapLook::Free);
         assert_eq!(hasty.look(&sends, None, at(19)), CapLook::FreeAt(at(24)));

@@ -17,9 +17,9 @@ use super::super::query::{Params, params};
 use super::super::reads::Reads;
 use super::super::row::{below, first_id_of, get, number, numbered, uuid};
 use super::super::scan::{Listing, page_of};
-use super::message;
+
 use crate::several_statuses;
-use crate::tables::messages::message_columns;
+use crate::tables::messages::{message, message_columns};
 
 /// The first status that `message_states` holds; the same number stands in its triggers.
 const FIRST_INDEXED_STATUS: i64 = 4;

@@ -18,9 +18,9 @@ use super::super::row::{below_id, number, revision_param, uuid};
 use super::super::scan::{Listing, page_of};
 use super::super::transaction::Transaction;
 use super::copies::change_events;
-use super::message;
+
 use super::rows::note_contact;
-use crate::tables::messages::{message_columns, unless_empty};
+use crate::tables::messages::{message, message_columns, unless_empty};
 
 pub(in super::super) async fn attribute(transaction: &mut Transaction, change: &AttributeMessage) -> Result<(), Fault> {
     const SQL: &str = "UPDATE messages SET contact = $4 WHERE workspace = $1 AND id = $2 AND contact = $3";

@@ -14,7 +14,7 @@ use rusqlite::{Connection, Row, Rows, params};
 use super::super::fault::Fault;
 use super::super::row::{below, first_id_of, number, numbered};
 use crate::several_statuses;
-use crate::tables::messages::message_columns;
+use crate::tables::messages::{message, message_columns};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
@@ -124,7 +124,7 @@ pub(in super::super) fn page_of(
             });
         }
         if matches {
-            items.push(super::message(workspace, row)?);
+            items.push(message(workspace, row)?);
         }
         scanned += 1;
         if scanned == MAX_SCANNED {

@@ -17,7 +17,7 @@ use super::super::row::{below, document, number};
 use super::super::segments::ReadMasks;
 use super::list::page_of;
 use super::rows::note_contact;
-use crate::tables::messages::message_columns;
+use crate::tables::messages::{message, message_columns};
 
 pub(in super::super) fn attribute(
     connection: &Connection,
@@ -100,7 +100,7 @@ pub(super) fn messages_to(
     let mut statement = connection.prepare_cached(SQL)?;
     let mut rows = statement.query(params![workspace.to_bytes(), below(page)])?;
     page_of(workspace, &mut rows, page.limit, |row| {
-        let message = super::message(workspace, row)?;
+        let message = message(workspace, row)?;
         let address = address::normalize(message.channel, &message.to);
         Ok(addresses.contains(&(message.channel, address)))
     })
