@@ -72,7 +72,7 @@ pub fn messages_of(lane: &Lane) -> Option<(Channel, Option<&str>)> {
 pub struct Suspension {
     /// The part.
     pub scope: QueueScope,
-    /// When it was suspended.
+    /// Time at which it was suspended.
     pub since: Timestamp,
 }
 

@@ -56,7 +56,7 @@ impl<T: Default> Watched<T> {
         Ok(self.looked_up.get(&(), now, load).await?.unwrap_or_default())
     }
 
-    /// What the last look found.
+    /// Value that the last read of the store gave.
     pub(crate) fn latest(&self) -> Arc<T> {
         Arc::clone(&self.latest.read().unwrap_or_else(PoisonError::into_inner).found)
     }

@@ -20,7 +20,7 @@ pub(crate) struct WorkOnQueue {
     pub(crate) after: Option<(Lane, Timestamp, JobId)>,
 }
 
-/// What is done with each message.
+/// Action on each message of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum QueueAction {

@@ -26,7 +26,7 @@ pub trait OperatorQueue {
     async fn jobs_after(&self, after: Option<&JobPlace>, limit: usize) -> Result<Vec<DatedJob>, StoreError>;
 }
 
-/// What waits in a lane.
+/// Jobs that wait in a lane, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneSummary {
     /// The lane.
@@ -35,9 +35,9 @@ pub struct LaneSummary {
     pub jobs: u64,
     /// Number of those whose payload has an `attempt` above 1.
     pub deferred: u64,
-    /// When the oldest was added.
+    /// Time at which the oldest job was added.
     pub oldest: Timestamp,
-    /// When the first is due.
+    /// Earliest time at which a job is due.
     pub next_due: Timestamp,
 }
 
@@ -46,6 +46,6 @@ pub struct LaneSummary {
 pub struct DatedJob {
     /// The job.
     pub job: StoredJob,
-    /// When it was dated.
+    /// Time by the clock when its due time was set.
     pub dated_at: Timestamp,
 }
