@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use messaging_benches::product::Product;
 use messaging_benches::sink::Sink;
 use messaging_benches::{Plan, median, message_to};
-use messaging_core::changes::{Changes, NewJob, Write};
+use messaging_core::changes::{Changes, JobWrite, NewJob, Write};
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::message::{Message, MessageFilter};
@@ -249,7 +249,7 @@ async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error
             for job in DeliverMessage::of(&message, None, None) {
                 let job = job.enqueue(app.new_id(now), now);
                 let lane = Lane::new(JobClass::Bulk, product.workspace, job.lane.resource());
-                changes.push(Write::Enqueue(NewJob { lane, ..job }));
+                changes.push(Write::Job(JobWrite::Enqueue(NewJob { lane, ..job })));
             }
             changes.push(Write::InsertMessage(Box::new(message), content.clone()));
         }

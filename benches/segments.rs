@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
 use messaging_benches::{Plan, report};
-use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, Write};
+use messaging_core::changes::{Changes, Expect, JobHandle, JobWrite, NewJob, Write};
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::lane::Lane;
 use messaging_core::domain::segment::filter::{Condition, Filter};
@@ -138,7 +138,7 @@ async fn claimed(product: &Product) -> Result<JobHandle, Box<dyn Error>> {
     let (store, now) = (product.app.store(), product.app.now());
     let (id, lane) = (product.app.new_id(now), Lane::of_installation("bench"));
     let job = NewJob { id, kind: "bench", lane, due_at: now, payload: "{}".into() };
-    store.commit(Changes::from_iter([Write::Enqueue(job)]), Priority::Foreground).await?;
+    store.commit(Changes::from_iter([Write::Job(JobWrite::Enqueue(job))]), Priority::Foreground).await?;
     let claim = Claim::new(product.app.now(), product.app.clock().monotonic(), Duration::from_hours(1));
     let claimed = store.claim(claim).await?;
     Ok(claimed.into_iter().find(|job| job.handle.id == id).ok_or("a claim")?.handle)

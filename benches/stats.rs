@@ -108,7 +108,7 @@ async fn campaign(product: &Product) -> Result<CampaignId, Box<dyn Error>> {
         updated_at: now,
     };
     let id = campaign.id;
-    let put = Write::PutCampaign(Box::new(campaign), Expect::Absent);
+    let put = Write::put(Box::new(campaign), Expect::Absent);
     product.app.store().commit(Changes::from_iter([put]), Priority::Foreground).await?;
     Ok(id)
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{AudienceRow, Expect, Write};
+use messaging_core::changes::{AudienceRow, DocumentKey, Expect, Write};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceSet, AudienceVerdict, address_digest, number_at, place_of,
@@ -63,7 +63,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     let bob = Contact { email: None, ..bob };
     let carl = Contact { consent: Consent { marketing_email: None, sms: Some(true) }, ..carl };
     let address = dora.email.clone().expect("an address");
-    let lists = [&news, &sales, &unwanted].map(|list| Write::PutList(list.clone(), Expect::Absent));
+    let lists = [&news, &sales, &unwanted].map(|list| Write::put(list.clone(), Expect::Absent));
     put(store, lists).await;
     put(store, [&ann, &bob, &carl, &dora, &emil].map(add_contact)).await;
     put(
@@ -117,10 +117,11 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     assert_eq!(told(store, workspace, &by_segment).await, [(carl.id, Recipient)]);
     let by_filter = AudienceQuery { filters: vec![consenting.filter], ..nobody(Channel::Sms) };
     assert_eq!(told(store, workspace, &by_filter).await, [(carl.id, Recipient)]);
-    put(store, [Write::DeleteSegment(workspace, kept.id), Write::DeleteList(workspace, sales.id)]).await;
+    put(store, [Write::DeleteSegment(workspace, kept.id), Write::Delete(DocumentKey::List(workspace, sales.id))]).await;
     assert_eq!(told(store, workspace, &by_segment).await, []);
     assert_eq!(told(store, workspace, &query).await, [(ann.id, Recipient), (bob.id, NoAddress), (emil.id, Excluded)]);
-    put(store, [Write::DeleteList(workspace, unwanted.id), Write::DeleteContact(workspace, ann.id)]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, unwanted.id)), Write::DeleteContact(workspace, ann.id)])
+        .await;
     assert_eq!(told(store, workspace, &query).await, [(bob.id, NoAddress), (emil.id, Recipient)]);
 }
 
@@ -137,7 +138,7 @@ pub async fn a_bot_on_viber_sends_to_its_users(store: &dyn Store) {
         let consent = Consent { marketing_email: None, sms: Some(true) };
         Contact { phone: None, attributes, consent, ..contact(workspace) }
     });
-    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(list.clone(), Expect::Absent)]).await;
     put(store, contacts.iter().map(add_contact)).await;
     put(store, contacts.iter().map(|contact| join(workspace, list.id, contact))).await;
     let by_bot = AudienceQuery { lists: vec![list.id], viber: ViberService::Bot, ..nobody(Channel::Viber) };
@@ -170,7 +171,7 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
 
     let workspace = id();
     let list = contact_list(workspace);
-    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(list.clone(), Expect::Absent)]).await;
     let with =
         |tokens: &[&str]| Contact { attributes: object(&json!({"push_token": tokens})).into(), ..contact(workspace) };
     let contacts = [
@@ -244,7 +245,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (list, theirs) = (contact_list(home), contact_list(away));
     let static_of = |workspace| Segment { kind: SegmentKind::Static, ..segment(workspace) };
     let (own, kept) = (static_of(home), static_of(away));
-    put(store, [&list, &theirs].map(|list| Write::PutList(list.clone(), Expect::Absent))).await;
+    put(store, [&list, &theirs].map(|list| Write::put(list.clone(), Expect::Absent))).await;
     put(store, [&own, &kept].map(|segment| Write::PutSegment(Box::new(segment.clone()), Expect::Absent))).await;
     put(store, [&ann, &bob].map(add_contact)).await;
     put(store, [join(home, list.id, &ann), join(away, theirs.id, &bob)]).await;
@@ -288,7 +289,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
 async fn stored_campaign(store: &dyn Store, workspace: WorkspaceId) -> CampaignId {
     let campaign = campaign(workspace);
     let id = campaign.id;
-    put(store, [Write::PutCampaign(Box::new(campaign), Expect::Absent)]).await;
+    put(store, [Write::put(Box::new(campaign), Expect::Absent)]).await;
     id
 }
 
@@ -429,7 +430,7 @@ pub async fn a_removed_campaign_lets_its_audience_go(store: &dyn Store) {
     let rows = (0..5).map(|piece| row(workspace, campaign, AudienceSet::TestGroup, piece, [1]));
     put(store, rows.map(|row| Write::PutAudience(Box::new(row)))).await;
     put(store, [Write::TakeAddresses(workspace, campaign, vec![1])]).await;
-    put(store, [Write::DeleteCampaign(workspace, campaign)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, campaign))]).await;
     assert_eq!(store.audience_rows(workspace, campaign, AudienceSet::TestGroup, 0, 9).await.unwrap(), []);
     assert!(store.taken_addresses(workspace, campaign, vec![1]).await.unwrap().is_empty());
     let mut forgotten = 0;

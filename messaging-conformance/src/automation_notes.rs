@@ -1,6 +1,6 @@
 //! What automations hear of: every cause makes exactly its notes, in order, in its own commit.
 
-use messaging_core::changes::{Expect, PutRun, TakeNotes, Write};
+use messaging_core::changes::{AutomationWrite, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::note::{Cause, EntryInterest, Happened, Interest, Note, RunInterest};
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::trigger::TriggerEvent;
@@ -41,7 +41,7 @@ async fn take(store: &dyn Store, of: &Automation) -> Vec<Note> {
     for shard in 0..4 {
         if let Some((_, up_to, ..)) = all.iter().rev().find(|(own, ..)| *own == shard) {
             let take = TakeNotes { workspace_id: of.workspace_id, automation_id: of.id, shard, up_to: *up_to };
-            put(store, [Write::TakeNotes(take)]).await;
+            put(store, [Write::Automation(AutomationWrite::TakeNotes(take))]).await;
         }
     }
     all.into_iter().map(|(_, _, note, _)| note).collect()
@@ -71,8 +71,7 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     ];
     let all: Vec<_> = entries.map(|entry| (automation(workspace), entry)).into();
     put(store, all.iter().map(|(one, entry)| entered_by(one, entry.clone()))).await;
-    put(store, [Write::PutList(list.clone(), Expect::Absent), Write::PutList(contact_list(workspace), Expect::Absent)])
-        .await;
+    put(store, [Write::put(list.clone(), Expect::Absent), Write::put(contact_list(workspace), Expect::Absent)]).await;
     let elsewhere = automation(id());
     put(store, [entered_by(&elsewhere, EntryInterest::ContactCreated)]).await;
 
@@ -200,7 +199,14 @@ pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store
         for of in [&one, &other] {
             let listed = suppression(of.workspace_id, channel, address);
             let unknown = suppression(of.workspace_id, channel, "nobodys");
-            put(store, [Write::CausedAt(3), Write::PutSuppression(listed.clone(), Expect::Absent)]).await;
+            put(
+                store,
+                [
+                    Write::Automation(AutomationWrite::CausedAt(3)),
+                    Write::PutSuppression(listed.clone(), Expect::Absent),
+                ],
+            )
+            .await;
             put(store, [Write::PutSuppression(unknown, Expect::Absent)]).await;
             while follow(store, of.workspace_id, &[], 10).await {}
             let heard = take(store, of).await;
@@ -228,7 +234,7 @@ pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Stor
         let listed = suppression(workspace, Channel::Email, ann.email.as_deref().unwrap());
         let by_phone = suppression(workspace, Channel::Sms, ann.phone.as_deref().unwrap());
         let happen = |message: &Message, kind| Write::AppendEvent(Box::new(event(message, kind, 5)));
-        put(store, [add_contact(&bob), Write::PutList(list.clone(), Expect::Absent), insert(&message)]).await;
+        put(store, [add_contact(&bob), Write::put(list.clone(), Expect::Absent), insert(&message)]).await;
         let causes = [
             Write::AppendProductEvents(vec![product_event(&ann, "x")]),
             Write::AppendProductEvents(vec![product_event(&ann, "z"), product_event(&bob, "x")]),
@@ -337,12 +343,24 @@ pub async fn notes_are_taken_once(store: &dyn Store) {
     let shard = notes[0].0;
     let take = |n: usize| {
         let (workspace_id, automation_id) = (one.workspace_id, one.id);
-        [Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to: notes[n].1 })]
+        [Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
+            workspace_id,
+            automation_id,
+            shard,
+            up_to: notes[n].1,
+        }))]
     };
     let other = TakeNotes { workspace_id: id(), automation_id: one.id, shard, up_to: notes[0].1 };
-    refuse(store, [Write::TakeNotes(other)]).await;
-    refuse(store, [Write::TakeNotes(TakeNotes { shard: (shard + 1) % 4, workspace_id: one.workspace_id, ..other })])
-        .await;
+    refuse(store, [Write::Automation(AutomationWrite::TakeNotes(other))]).await;
+    refuse(
+        store,
+        [Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
+            shard: (shard + 1) % 4,
+            workspace_id: one.workspace_id,
+            ..other
+        }))],
+    )
+    .await;
     put(store, take(1)).await;
     assert_eq!(kept(store, &one).await, notes[2..]);
     refuse(store, take(0)).await;
@@ -362,7 +380,7 @@ pub async fn notes_make_jobs_due(store: &dyn Store) {
     let ann = contact(one.workspace_id);
     put(store, [entered_by(&one, EntryInterest::ListAdded(id())), add_contact(&ann)]).await;
     let list = contact_list(one.workspace_id);
-    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(list.clone(), Expect::Absent)]).await;
     put(store, lanes(&one).iter().map(|lane| enqueue(lane.as_str(), 9_000))).await;
     put(store, [Write::JoinList(one.workspace_id, list.id, ann.id, at(100))]).await;
     assert_eq!(store.claim(claim(8_999)).await.unwrap(), [], "it is of another list");
@@ -386,10 +404,10 @@ pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
     let deep = Run { depth: 5, ..run(&one, &ann) };
     let sends =
         PutRun { run: deep, expect: Expect::Absent, steps: Vec::new(), messages: vec![(message.id, "s".to_owned())] };
-    put(store, [insert(&message), Write::PutRun(Box::new(sends))]).await;
+    put(store, [insert(&message), Write::Automation(AutomationWrite::PutRun(Box::new(sends)))]).await;
     let happen = |name: &str| Write::AppendProductEvents(vec![product_event(&ann, name)]);
     let open = || Write::AppendEvent(Box::new(event(&message, EventKind::Open, 5)));
-    put(store, [happen("a"), Write::CausedAt(3), happen("b"), open()]).await;
+    put(store, [happen("a"), Write::Automation(AutomationWrite::CausedAt(3)), happen("b"), open()]).await;
     put(store, [happen("c"), open()]).await;
     let mut depths: Vec<_> = take(store, &one).await.iter().map(|note| note.depth).collect();
     assert_eq!(depths, [0, 3, 5, 0, 5]);
@@ -403,7 +421,7 @@ pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
     while follow(store, workspace, &queries, 9).await {}
     calculate_with(store, workspace, segment, &query(&vips), MoveNotes::Silent).await;
     let plain = Contact { tags: Vec::new(), ..changed(&ann, 50) };
-    put(store, [Write::CausedAt(6), Write::put_contact(plain, Expect::Revision(1))]).await;
+    put(store, [Write::Automation(AutomationWrite::CausedAt(6)), Write::put_contact(plain, Expect::Revision(1))]).await;
     while follow(store, workspace, &queries, 9).await {}
     depths.extend(take(store, &entered).await.iter().map(|note| note.depth));
     assert_eq!(depths, [6]);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{
-    CountNodes, DateFire, Expect, ExpectEntries, MoveRuns, PutDateFires, PutRun, RunKey, Write,
+    AutomationWrite, Condition, CountNodes, DateFire, Expect, ExpectEntries, JobWrite, MoveRuns, PutDateFires, PutRun,
+    RunKey, Write,
 };
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
@@ -178,7 +179,12 @@ pub async fn the_first_wait_of_a_run_is_told(store: &dyn Store) {
             vec![],
         ];
         let put_with = |run: &Run, expect, steps: &[RunStep]| {
-            Write::PutRun(Box::new(PutRun { run: run.clone(), expect, steps: steps.to_vec(), messages: Vec::new() }))
+            Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+                run: run.clone(),
+                expect,
+                steps: steps.to_vec(),
+                messages: Vec::new(),
+            })))
         };
         for steps in otherwise {
             let other = Run { id: id(), ..begun.clone() };
@@ -224,7 +230,12 @@ pub async fn steps_and_messages_are_kept_with_a_run(store: &dyn Store) {
     let (first_message, second_message) = (id(), id());
     let put_with = |run: &Run, expect, steps: &[RunStep], message| {
         let messages = vec![(message, "s".to_owned())];
-        Write::PutRun(Box::new(PutRun { run: run.clone(), expect, steps: steps.to_vec(), messages }))
+        Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+            run: run.clone(),
+            expect,
+            steps: steps.to_vec(),
+            messages,
+        })))
     };
     put(store, [put_with(&waiting, Expect::Absent, &all, first_message)]).await;
     put(store, [put_with(&waiting, Expect::Revision(1), &[full.clone(), reason_alone.clone()], second_message)]).await;
@@ -252,7 +263,7 @@ fn entry(run: &Run, key: Option<&str>, open: u32) -> Entry {
 }
 
 fn put_entry(entry: &Entry, expect: Expect) -> Write {
-    Write::PutEntry(Box::new(entry.clone()), expect)
+    Write::Automation(AutomationWrite::PutEntry(Box::new(entry.clone()), expect))
 }
 
 /// An entry is of a contact and a value of the key, changes under its revision, and knows the open runs.
@@ -321,14 +332,14 @@ pub async fn a_commit_expects_how_often_somebody_has_entered(store: &dyn Store) 
         ..run(&one, &people[0])
     };
     let expect = |contact_id, since, refused: Option<&str>, fewer_than| {
-        Write::ExpectEntries(Box::new(ExpectEntries {
+        Write::Expect(Condition::Entries(Box::new(ExpectEntries {
             workspace_id: one.workspace_id,
             automation_id: one.id,
             contact_id,
             since: at(since),
             refused: refused.map(ToOwned::to_owned),
             fewer_than,
-        }))
+        })))
     };
     let ann = people[0].id;
     put(store, [expect(ann, 0, None, 1), expect(ann, 0, Some("daily_limit"), 1)]).await;
@@ -349,7 +360,11 @@ pub async fn dates_fire_once(store: &dyn Store) {
     let workspace = one.workspace_id;
     let fire = |n: usize, due: i64| DateFire { contact_id: people[n].id, due_at: at(due) };
     let keep = |fires: Vec<DateFire>| {
-        [Write::PutDateFires(Box::new(PutDateFires { workspace_id: workspace, automation_id: one.id, fires }))]
+        [Write::Automation(AutomationWrite::PutDateFires(Box::new(PutDateFires {
+            workspace_id: workspace,
+            automation_id: one.id,
+            fires,
+        })))]
     };
     let gone = DateFire { contact_id: id(), due_at: at(1) };
     put(store, keep(vec![fire(0, 30), fire(0, 20), fire(1, 10), fire(0, 30), gone])).await;
@@ -362,7 +377,7 @@ pub async fn dates_fire_once(store: &dyn Store) {
     assert_eq!(due(99).await, [fire(0, 20), fire(0, 30)]);
     assert_eq!(store.due_dates(workspace, one.id, shard, at(99), 1).await.unwrap(), [fire(0, 20)]);
     assert_eq!(next().await.unwrap(), Some(at(20)));
-    let take = |fire: DateFire| [Write::TakeDateFire(workspace, one.id, fire)];
+    let take = |fire: DateFire| [Write::Automation(AutomationWrite::TakeDateFire(workspace, one.id, fire))];
     refuse(store, take(fire(0, 21))).await;
     put(store, take(fire(0, 20))).await;
     refuse(store, take(fire(0, 20))).await;
@@ -384,7 +399,7 @@ pub async fn counts_follow_the_runs(store: &dyn Store) {
     let count = |node: &str, branch: &str| {
         let entered = vec![(node.to_owned(), 2), ("other".to_owned(), 1)];
         let branches = vec![((node.to_owned(), branch.to_owned()), 1), ((node.to_owned(), "no".to_owned()), 2)];
-        Write::CountNodes(workspace, one.id, Box::new(CountNodes { entered, branches }))
+        Write::Automation(AutomationWrite::CountNodes(workspace, one.id, Box::new(CountNodes { entered, branches })))
     };
     let (first_run, second_run, third_run) = (new(), standing(&new(), "b"), new());
     put(store, [&first_run, &second_run, &third_run].map(|run| put_run(run, Expect::Absent))).await;
@@ -404,7 +419,7 @@ pub async fn counts_follow_the_runs(store: &dyn Store) {
     nodes.sort_by(|a, b| a.node_id.cmp(&b.node_id));
     assert_eq!(nodes, [node("b", 0, 2, &[]), node("other", 2, 0, &[]), node("w", 4, 0, &[("no", 4), ("yes", 2)])]);
     assert_eq!(store.automation_counts(id(), one.id).await.unwrap(), AutomationCounts::default());
-    put(store, [Write::CountNodes(workspace, id(), Box::default())]).await;
+    put(store, [Write::Automation(AutomationWrite::CountNodes(workspace, id(), Box::default()))]).await;
 }
 
 /// The job of a share of the contacts is due when a run or a moment of it is, unless it is the one that commits.
@@ -422,16 +437,19 @@ pub async fn a_job_is_due_when_its_run_is(store: &dyn Store) {
     // Its own commit does not wake it.
     let later = messaging_core::changes::Reschedule { due_at: at(8_000), at: at(510), payload: bytes::Bytes::new() };
     let again = Run { due_at: Some(at(700)), ..waiting };
-    put(store, [put_run(&again, Expect::Revision(1)), Write::RescheduleJob(job, later)]).await;
+    put(store, [put_run(&again, Expect::Revision(1)), Write::Job(JobWrite::Reschedule(job, later))]).await;
     assert_eq!(store.claim(claim(7_999)).await.unwrap(), []);
     let fires = vec![DateFire { contact_id: people[0].id, due_at: at(600) }];
     let keep = PutDateFires { workspace_id: one.workspace_id, automation_id: one.id, fires };
-    put(store, [Write::PutDateFires(Box::new(keep))]).await;
+    put(store, [Write::Automation(AutomationWrite::PutDateFires(Box::new(keep)))]).await;
     assert_eq!(store.claim(claim(600)).await.unwrap().len(), 1);
 }
 
 fn merge(workspace_id: WorkspaceId, from: &Contact, to: &Contact) -> [Write; 2] {
-    [Write::MoveRuns(MoveRuns { workspace_id, from: from.id, to: to.id }), Write::DeleteContact(workspace_id, from.id)]
+    [
+        Write::Automation(AutomationWrite::MoveRuns(MoveRuns { workspace_id, from: from.id, to: to.id })),
+        Write::DeleteContact(workspace_id, from.id),
+    ]
 }
 
 /// After a merge both runs go on, with entries, moments and notes, and whoever works on one decides again.
@@ -448,8 +466,15 @@ pub async fn runs_of_a_merged_contact_go_on(store: &dyn Store) {
     let only_bobs = entry(&of_bob, Some("1"), 0);
     put(store, [put_entry(&later, Expect::Absent), put_entry(&only_bobs, Expect::Absent)]).await;
     let fires = vec![DateFire { contact_id: bob.id, due_at: at(600) }];
-    put(store, [Write::PutDateFires(Box::new(PutDateFires { workspace_id: workspace, automation_id: one.id, fires }))])
-        .await;
+    put(
+        store,
+        [Write::Automation(AutomationWrite::PutDateFires(Box::new(PutDateFires {
+            workspace_id: workspace,
+            automation_id: one.id,
+            fires,
+        })))],
+    )
+    .await;
     let events = [product_event(&ann, "x"), product_event(&bob, "x"), product_event(&bob, "x")];
     put(store, [Write::AppendProductEvents(events.to_vec())]).await;
     put(store, merge(workspace, &bob, &ann)).await;
@@ -498,11 +523,18 @@ pub async fn runs_of_an_erased_contact_are_deleted(store: &dyn Store) {
     refuse(store, [put_run(&runs[0], Expect::Revision(1))]).await;
     let mut commits = 0;
     while store.has_left_runs(workspace, people[0].id).await.unwrap() {
-        put(store, [Write::DeleteRuns(id(), people[0].id, 2), Write::DeleteRuns(workspace, people[0].id, 2)]).await;
+        put(
+            store,
+            [
+                Write::Automation(AutomationWrite::DeleteRuns(id(), people[0].id, 2)),
+                Write::Automation(AutomationWrite::DeleteRuns(workspace, people[0].id, 2)),
+            ],
+        )
+        .await;
         commits += 1;
     }
     assert_eq!(commits, 3);
-    put(store, [Write::DeleteRuns(workspace, people[0].id, 2)]).await;
+    put(store, [Write::Automation(AutomationWrite::DeleteRuns(workspace, people[0].id, 2))]).await;
     let key = RunKey { workspace_id: workspace, automation_id: one.id, run_id: runs[0].id };
     assert_eq!(store.run_steps(key).await.unwrap(), []);
     let counts = store.automation_counts(workspace, one.id).await.unwrap();

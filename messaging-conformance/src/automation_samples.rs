@@ -1,6 +1,6 @@
 //! Automations and runs as the cases about them put them.
 
-use messaging_core::changes::{Expect, PutAutomation, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Expect, PutAutomation, PutRun, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::{EntryInterest, Interest, RunInterest};
@@ -36,12 +36,12 @@ pub(super) fn create(automation: &Automation) -> Write {
 
 /// Puts a run that did one step.
 pub(super) fn put_run(run: &Run, expect: Expect) -> Write {
-    Write::PutRun(Box::new(PutRun {
+    Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
         run: run.clone(),
         expect,
         steps: vec![step(StepOutcome::Waiting, run.node_id.as_deref())],
         messages: Vec::new(),
-    }))
+    })))
 }
 
 pub(super) fn step(outcome: StepOutcome, node: Option<&str>) -> RunStep {

@@ -1,6 +1,6 @@
 //! Automations, their versions, and what they hold.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Condition, DocumentKey, Expect, Write};
 use messaging_core::domain::automation::note::{EntryInterest, Interest};
 use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion, Design};
 use messaging_core::domain::campaign::Reference;
@@ -97,7 +97,7 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     let holding = |automation: &Automation, expect| listening(automation, Interest::default(), needs.to_vec(), expect);
     let draft = Automation { status: AutomationStatus::Draft, ..automation(workspace) };
     let active = Automation { status: AutomationStatus::Active, ..draft.clone() };
-    let unused = needs.map(|what| Write::ExpectUnused(workspace, what));
+    let unused = needs.map(|what| Write::Expect(Condition::Unused(workspace, what)));
     put(store, [holding(&draft, Expect::Absent)].into_iter().chain(unused.clone())).await;
     put(store, [holding(&active, Expect::Revision(1))]).await;
     for (what, expectation) in needs.into_iter().zip(&unused) {
@@ -106,10 +106,10 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
         assert_eq!(store.automations_holding(id(), what, 9).await.unwrap(), []);
         refuse(store, [expectation.clone()]).await;
     }
-    put(store, [Write::ExpectUnused(id(), needs[0])]).await;
+    put(store, [Write::Expect(Condition::Unused(id(), needs[0]))]).await;
     let paused = Automation { status: AutomationStatus::Paused, ..draft.clone() };
     put(store, [holding(&paused, Expect::Revision(2))].into_iter().chain(unused.clone())).await;
-    put(store, [Write::DeleteList(workspace, named.list.id)]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, named.list.id))]).await;
     refuse(store, [holding(&active, Expect::Revision(3))]).await;
     assert_eq!(store.automations_holding(workspace, needs[1], 9).await.unwrap(), []);
     // One that is removed needs nothing.
@@ -135,7 +135,7 @@ pub async fn what_open_runs_need_is_held(store: &dyn Store) {
     put(store, [create(&old), add_contact(&ann), put_run(&begun, Expect::Absent)]).await;
     let newer = Automation { version: 2, design: automation(workspace).design, ..old.clone() };
     put(store, [replace(&newer, 1)]).await;
-    let unused = || [Write::ExpectUnused(workspace, template)];
+    let unused = || [Write::Expect(Condition::Unused(workspace, template))];
     for status in [AutomationStatus::Paused, AutomationStatus::Active] {
         assert_eq!(store.automations_holding(workspace, template, 9).await.unwrap(), [old.id]);
         refuse(store, unused()).await;
@@ -180,12 +180,12 @@ pub async fn begun_automations_are_found_in_every_workspace(store: &dyn Store) {
 /// A commit may expect an automation to be in a state.
 pub async fn the_state_of_an_automation_is_expected(store: &dyn Store) {
     let one = automation(id());
-    let expect = |status| [Write::ExpectAutomation(one.workspace_id, one.id, status)];
+    let expect = |status| [Write::Expect(Condition::Automation(one.workspace_id, one.id, status))];
     refuse(store, expect(AutomationStatus::Active)).await;
     put(store, [create(&one)]).await;
     put(store, expect(AutomationStatus::Active)).await;
     refuse(store, expect(AutomationStatus::Paused)).await;
-    refuse(store, [Write::ExpectAutomation(id(), one.id, one.status)]).await;
+    refuse(store, [Write::Expect(Condition::Automation(id(), one.id, one.status))]).await;
     put(store, [Write::DeleteAutomation(one.workspace_id, one.id)]).await;
     refuse(store, expect(AutomationStatus::Active)).await;
 }

@@ -1,7 +1,7 @@
 //! Messages of campaigns: those that wait to be released, and all by what became of them.
 
 use messaging_core::changes::{
-    AttributeMessage, Engagement, MoveMessage, NewWaiting, RedactMessage, WaitingKey, Write,
+    AttributeMessage, Condition, Engagement, MoveMessage, NewWaiting, RedactMessage, WaitingKey, Write,
 };
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
@@ -102,7 +102,11 @@ pub async fn a_page_of_messages_is_one_write(store: &dyn Store) {
     let page: Vec<_> = (0_u16..1_000).map(|n| new_waiting(&campaign, n.to_be_bytes()[1], i64::from(n % 10))).collect();
     let with_one_that_is_there = page.iter().chain(&waiting).cloned().collect();
     refuse(store, [Write::InsertWaiting(workspace, of, with_one_that_is_there)]).await;
-    refuse(store, [Write::InsertWaiting(workspace, of, page.clone()), Write::ExpectMessage(workspace, id(), 1)]).await;
+    refuse(
+        store,
+        [Write::InsertWaiting(workspace, of, page.clone()), Write::Expect(Condition::Message(workspace, id(), 1))],
+    )
+    .await;
     let all = async || store.campaign_messages(workspace, of, Wanted::All, first(2_000)).await.unwrap().items;
     assert_eq!(all().await.len(), 1);
     assert_eq!(tracks(store, &campaign).await.len(), 1);

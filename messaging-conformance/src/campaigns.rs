@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{ContactSends, Engagement, Expect, WaitingKey, Write};
+use messaging_core::changes::{Condition, ContactSends, DocumentKey, Engagement, Expect, WaitingKey, Write};
 use messaging_core::domain::campaign::audience::AudienceCounts;
 use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Group, Wave};
 use messaging_core::domain::campaign::split::Split;
@@ -34,7 +34,7 @@ use super::{all_pages, first, put, refuse};
 const WEEK: i64 = 168 * 3_600_000;
 
 pub(super) fn replace(campaign: &Campaign, revision: u32) -> Write {
-    Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision))
+    Write::put(Box::new(campaign.clone()), Expect::Revision(revision))
 }
 
 /// In another state.
@@ -110,7 +110,7 @@ pub fn progress(campaign: &Campaign) -> CampaignProgress {
 }
 
 fn put_progress(progress: &CampaignProgress, expect: Expect) -> Write {
-    Write::PutCampaignProgress(Box::new(progress.clone()), expect)
+    Write::put(Box::new(progress.clone()), expect)
 }
 
 /// What a campaign may name, put into a workspace.
@@ -136,11 +136,11 @@ impl Named {
         put(
             store,
             [
-                Write::PutList(named.list.clone(), Expect::Absent),
-                Write::PutList(named.excluded.clone(), Expect::Absent),
+                Write::put(named.list.clone(), Expect::Absent),
+                Write::put(named.excluded.clone(), Expect::Absent),
                 Write::PutSegment(Box::new(named.segment.clone()), Expect::Absent),
-                Write::PutTemplate(Box::new(named.template.clone()), Expect::Absent),
-                Write::PutTemplate(Box::new(named.other_template.clone()), Expect::Absent),
+                Write::put(Box::new(named.template.clone()), Expect::Absent),
+                Write::put(Box::new(named.other_template.clone()), Expect::Absent),
             ],
         )
         .await;
@@ -249,7 +249,7 @@ pub async fn open_campaigns_are_found_in_every_workspace(store: &dyn Store) {
     assert_eq!(found(2).await, open);
     let gone = store.open_campaigns(first(1)).await.unwrap().items.remove(0);
     let ended = open.iter().copied().find(|id| *id != gone.id).unwrap();
-    put(store, [Write::DeleteCampaign(gone.workspace_id, gone.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(gone.workspace_id, gone.id))]).await;
     let page = store.open_campaigns(first(9)).await.unwrap().items;
     let ended = page.iter().find(|campaign| campaign.id == ended).unwrap();
     put(store, [replace(&in_state(ended, CampaignStatus::Cancelled), 1)]).await;
@@ -262,17 +262,17 @@ pub async fn the_domains_of_open_campaigns_are_held(store: &dyn Store) {
     let workspace = id();
     let named = Named::put(store, workspace).await;
     let domain = domain(workspace, "example.org");
-    put(store, [Write::PutDomain(domain.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(domain.clone(), Expect::Absent)]).await;
     let what = Reference::Domain(domain.id);
     let scheduled = in_state(&named.campaign(), CampaignStatus::Scheduled);
     let open = Campaign { sending_domains: vec![domain.id], ..scheduled };
     put(store, [create(&open)]).await;
-    let delete = Write::DeleteDomain(workspace, domain.id);
-    refuse(store, [delete.clone(), Write::ExpectUnused(workspace, what)]).await;
+    let delete = Write::Delete(DocumentKey::Domain(workspace, domain.id));
+    refuse(store, [delete.clone(), Write::Expect(Condition::Unused(workspace, what))]).await;
     assert_eq!(store.campaigns_holding(workspace, what, 9).await.unwrap(), [open.id]);
     assert_eq!(store.domain(workspace, domain.id).await.unwrap().unwrap().record, domain);
     put(store, [replace(&in_state(&open, CampaignStatus::Sent), 1)]).await;
-    put(store, [delete, Write::ExpectUnused(workspace, what)]).await;
+    put(store, [delete, Write::Expect(Condition::Unused(workspace, what))]).await;
     // What is gone cannot be held any more.
     refuse(store, [create(&Campaign { id: id(), ..open })]).await;
 }
@@ -284,7 +284,7 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
     let draft = named.campaign();
     let unused = async || {
         for what in named.all() {
-            put(store, [Write::ExpectUnused(workspace, what)]).await;
+            put(store, [Write::Expect(Condition::Unused(workspace, what))]).await;
             assert_eq!(store.campaigns_holding(workspace, what, 9).await.unwrap(), []);
         }
     };
@@ -295,8 +295,8 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
         put(store, [replace(&in_state(&draft, status), revision)]).await;
         revision += 1;
         for what in named.all() {
-            refuse(store, [Write::ExpectUnused(workspace, what)]).await;
-            refuse(store, [create(&campaign(workspace)), Write::ExpectUnused(workspace, what)]).await;
+            refuse(store, [Write::Expect(Condition::Unused(workspace, what))]).await;
+            refuse(store, [create(&campaign(workspace)), Write::Expect(Condition::Unused(workspace, what))]).await;
             assert_eq!(store.campaigns_holding(workspace, what, 9).await.unwrap(), [draft.id]);
         }
     }
@@ -307,18 +307,18 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
     let holders = store.campaigns_holding(workspace, list, 9).await.unwrap();
     assert_eq!(holders, [draft.id, second.id]);
     assert_eq!(store.campaigns_holding(workspace, list, 1).await.unwrap().len(), 1);
-    put(store, [Write::ExpectUnused(workspace, Reference::List(id()))]).await;
+    put(store, [Write::Expect(Condition::Unused(workspace, Reference::List(id())))]).await;
 
     put(store, [replace(&in_state(&second, CampaignStatus::Sent), 1)]).await;
     assert_eq!(store.campaigns_holding(workspace, list, 9).await.unwrap(), [draft.id]);
-    refuse(store, [Write::ExpectUnused(workspace, list)]).await;
+    refuse(store, [Write::Expect(Condition::Unused(workspace, list))]).await;
     // Back to a draft that names something else.
     let other = Campaign { plan: campaign(workspace).plan, ..draft.clone() };
     put(store, [replace(&other, revision)]).await;
     unused().await;
     put(store, [create(&in_state(&named.campaign(), CampaignStatus::Paused))]).await;
     let third = store.campaigns_holding(workspace, list, 9).await.unwrap()[0];
-    put(store, [Write::DeleteCampaign(workspace, third)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, third))]).await;
     unused().await;
 }
 
@@ -327,8 +327,8 @@ pub async fn what_is_gone_cannot_be_held(store: &dyn Store) {
     let workspace = id();
     let foreign = Named::put(store, id()).await;
     let deletions: [fn(&Named) -> Write; 5] = [
-        |named| Write::DeleteList(named.list.workspace_id, named.list.id),
-        |named| Write::DeleteList(named.list.workspace_id, named.excluded.id),
+        |named| Write::Delete(DocumentKey::List(named.list.workspace_id, named.list.id)),
+        |named| Write::Delete(DocumentKey::List(named.list.workspace_id, named.excluded.id)),
         |named| Write::DeleteSegment(named.list.workspace_id, named.segment.id),
         |named| Write::DeleteTemplate(named.list.workspace_id, named.template.id, at(0)),
         |named| Write::DeleteTemplate(named.list.workspace_id, named.other_template.id, at(0)),
@@ -369,7 +369,7 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     put(store, [put_progress(&bare, Expect::Revision(1)), replace(&campaign, 1)]).await;
     refuse(store, [put_progress(&bare, Expect::Revision(1))]).await;
     assert_eq!(found().await, Stored { record: bare.clone(), revision: 2 });
-    put(store, [Write::DeleteCampaign(workspace, campaign.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, campaign.id))]).await;
     assert_eq!(store.campaign_progress(workspace, campaign.id).await.unwrap(), None);
     refuse(store, [put_progress(&bare, Expect::Revision(2))]).await;
 }
@@ -378,14 +378,14 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
 pub async fn the_state_of_a_campaign_is_expected(store: &dyn Store) {
     let workspace = id();
     let campaign = in_state(&Named::put(store, workspace).await.campaign(), CampaignStatus::Sending);
-    let expect = |status| Write::ExpectCampaign(workspace, campaign.id, status);
+    let expect = |status| Write::Expect(Condition::Campaign(workspace, campaign.id, status));
     refuse(store, [expect(CampaignStatus::Sending)]).await;
     put(store, [create(&campaign)]).await;
     put(store, [expect(CampaignStatus::Sending)]).await;
     put(store, [replace(&in_state(&campaign, CampaignStatus::Paused), 1), expect(CampaignStatus::Paused)]).await;
     refuse(store, [expect(CampaignStatus::Sending)]).await;
-    refuse(store, [Write::ExpectCampaign(id(), campaign.id, CampaignStatus::Paused)]).await;
-    put(store, [Write::DeleteCampaign(workspace, campaign.id)]).await;
+    refuse(store, [Write::Expect(Condition::Campaign(id(), campaign.id, CampaignStatus::Paused))]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, campaign.id))]).await;
     refuse(store, [expect(CampaignStatus::Paused)]).await;
 }
 
@@ -414,7 +414,7 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
         put(store, [Write::InsertWaiting(workspace, campaign.id, waiting.clone())]).await;
         messages.push(waiting);
     }
-    let remove = Write::DeleteCampaign(workspace, gone.id);
+    let remove = Write::Delete(DocumentKey::Campaign(workspace, gone.id));
     put(store, [remove.clone()]).await;
     put(store, [remove]).await;
     assert_eq!(store.campaign(workspace, gone.id).await.unwrap(), None);
@@ -465,9 +465,9 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     refuse(store, [put_progress(&progress(&stolen), Expect::Revision(1))]).await;
     for what in named.all() {
         assert_eq!(store.campaigns_holding(other, what, 9).await.unwrap(), []);
-        put(store, [Write::ExpectUnused(other, what)]).await;
+        put(store, [Write::Expect(Condition::Unused(other, what))]).await;
     }
-    put(store, [Write::DeleteCampaign(other, campaign.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(other, campaign.id))]).await;
     assert_eq!(store.campaign(mine, campaign.id).await.unwrap().unwrap().revision, 1);
     assert_eq!(store.forget_campaign_rows(at(0), 9).await.unwrap(), 0);
 }
@@ -482,7 +482,7 @@ fn sends(contact: &Contact, times: &[i64]) -> ContactSends {
 }
 
 fn put_sends(sends: &ContactSends, expect: Expect) -> Write {
-    Write::PutContactSends(sends.clone(), expect)
+    Write::put(sends.clone(), expect)
 }
 
 async fn sends_of(store: &dyn Store, workspace: WorkspaceId, contact: ContactId) -> Option<(Vec<Timestamp>, u32)> {

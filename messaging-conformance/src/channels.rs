@@ -1,6 +1,6 @@
 //! Channel settings.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
@@ -16,7 +16,7 @@ pub async fn settings_come_and_go(store: &dyn Store) {
     let email = settings(mine, Channel::Email);
     let bare = ChannelSettings { config: Map::new(), ..settings(mine, Channel::Viber) };
     let theirs = settings(other, Channel::Email);
-    put(store, [&email, &bare, &theirs].map(|settings| Write::PutChannel(settings.clone(), Expect::Absent))).await;
+    put(store, [&email, &bare, &theirs].map(|settings| Write::put(settings.clone(), Expect::Absent))).await;
 
     let found = store.channel(mine, Channel::Email).await.unwrap().unwrap();
     assert_eq!((&found.record, found.revision), (&email, 1));
@@ -26,13 +26,13 @@ pub async fn settings_come_and_go(store: &dyn Store) {
     listed.sort_by_key(|settings| settings.channel);
     assert_eq!(listed, [email.clone(), bare]);
 
-    refuse(store, [Write::PutChannel(email.clone(), Expect::Absent)]).await;
+    refuse(store, [Write::put(email.clone(), Expect::Absent)]).await;
     let changed = ChannelSettings { provider: "sandbox".to_owned(), ..email };
-    put(store, [Write::PutChannel(changed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
     assert_eq!(store.channel(mine, Channel::Email).await.unwrap().unwrap().record, changed);
 
     for _ in 0..2 {
-        put(store, [Write::DeleteChannel(mine, Channel::Email)]).await;
+        put(store, [Write::Delete(DocumentKey::Channel(mine, Channel::Email))]).await;
         assert_eq!(store.channel(mine, Channel::Email).await.unwrap(), None);
     }
     assert_eq!(store.channel(other, Channel::Email).await.unwrap().unwrap().record, theirs);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, Write};
 use messaging_core::domain::account::{User, Workspace};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ports::store::{CommitBatch, CommitError, CommitObserver, Priority, Store, StoreError};
@@ -15,22 +15,22 @@ use super::{commit, put, refuse};
 pub async fn dropped_changes_leave_nothing(store: &dyn Store) {
     let user = user();
     let mut changes = Changes::default();
-    changes.push(Write::PutUser(user.clone(), Expect::Absent));
+    changes.push(Write::put(user.clone(), Expect::Absent));
     drop(changes);
     // Nor does a commit that nobody starts.
-    drop(commit(store, [Write::PutUser(user.clone(), Expect::Absent)]));
+    drop(commit(store, [Write::put(user.clone(), Expect::Absent)]));
     assert_eq!(store.user(user.id).await.unwrap(), None);
 }
 
 /// A failing write in the middle undoes those before it and prevents those after it.
 pub async fn a_failing_write_takes_the_others_with_it(store: &dyn Store) {
     let existing = user();
-    put(store, [Write::PutUser(existing.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(existing.clone(), Expect::Absent)]).await;
     let (before, after) = (workspace(), message(id()));
     let writes = [
-        Write::PutWorkspace(before.clone(), Expect::Absent),
+        Write::put(before.clone(), Expect::Absent),
         enqueue("lane", 0),
-        Write::PutUser(existing, Expect::Absent),
+        Write::put(existing, Expect::Absent),
         insert(&after),
         Write::Remember(Box::new(reply("key", 0, 100))),
     ];
@@ -46,12 +46,12 @@ pub async fn a_failing_write_takes_the_others_with_it(store: &dyn Store) {
 /// A revision that was read can be used for one change.
 pub async fn a_revision_is_used_once(store: &dyn Store) {
     let original = workspace();
-    put(store, [Write::PutWorkspace(original.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(original.clone(), Expect::Absent)]).await;
     let named = |name: &str| Workspace { name: name.to_owned(), ..original.clone() };
-    put(store, [Write::PutWorkspace(named("first"), Expect::Revision(1))]).await;
-    refuse(store, [Write::PutWorkspace(named("second"), Expect::Revision(1))]).await;
-    refuse(store, [Write::PutWorkspace(named("from the future"), Expect::Revision(3))]).await;
-    refuse(store, [Write::PutWorkspace(workspace(), Expect::Revision(1))]).await;
+    put(store, [Write::put(named("first"), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(named("second"), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(named("from the future"), Expect::Revision(3))]).await;
+    refuse(store, [Write::put(workspace(), Expect::Revision(1))]).await;
     let found = store.workspace(original.id).await.unwrap().unwrap();
     assert_eq!((found.record, found.revision), (named("first"), 2));
 }
@@ -75,10 +75,10 @@ pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
     let told = Arc::new(Told::default());
     store.observe(Arc::clone(&told) as Arc<dyn CommitObserver>);
     let user = user();
-    put(store, [Write::PutUser(user.clone(), Expect::Absent), Write::CausedAt(0)]).await;
+    put(store, [Write::put(user.clone(), Expect::Absent), Write::Automation(AutomationWrite::CausedAt(0))]).await;
     assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
-    refuse(store, [Write::PutUser(user.clone(), Expect::Absent)]).await;
-    refuse(store, [Write::PutWorkspace(workspace(), Expect::Absent), Write::PutUser(user, Expect::Absent)]).await;
+    refuse(store, [Write::put(user.clone(), Expect::Absent)]).await;
+    refuse(store, [Write::put(workspace(), Expect::Absent), Write::put(user, Expect::Absent)]).await;
     assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
     // A conflict elsewhere in the transaction has it applied anew.
     let shared = message(id());
@@ -101,9 +101,9 @@ pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
 /// What is there already is not absent.
 pub async fn absent_means_absent(store: &dyn Store) {
     let user = user();
-    put(store, [Write::PutUser(user.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(user.clone(), Expect::Absent)]).await;
     let changed = User { name: None, email: "other@example.org".to_owned(), ..user.clone() };
-    refuse(store, [Write::PutUser(changed, Expect::Absent)]).await;
+    refuse(store, [Write::put(changed, Expect::Absent)]).await;
     assert_eq!(store.user(user.id).await.unwrap().unwrap().record, user);
 }
 
@@ -167,7 +167,7 @@ pub async fn nothing_is_a_fine_commit(store: &dyn Store) {
 /// After closing, everything answers `Unavailable`; what was committed before is not the question.
 pub async fn a_closed_store_takes_nothing(store: &dyn Store) {
     store.close().await;
-    let outcome = commit(store, [Write::PutUser(user(), Expect::Absent)]).await;
+    let outcome = commit(store, [Write::put(user(), Expect::Absent)]).await;
     assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
     assert!(matches!(store.ping().await, Err(StoreError::Unavailable)));
     assert!(matches!(store.claim(claim(0)).await, Err(StoreError::Unavailable)));

@@ -175,7 +175,7 @@ pub async fn a_removed_contact_leaves_nothing(store: &dyn Store) {
     let workspace = id();
     let (gone, stays, list) = (contact(workspace), contact(workspace), contact_list(workspace));
     let join = |contact: &Contact| Write::JoinList(workspace, list.id, contact.id, at(0));
-    put(store, [Write::PutList(list.clone(), Expect::Absent), add(&gone), add(&stays)]).await;
+    put(store, [Write::put(list.clone(), Expect::Absent), add(&gone), add(&stays)]).await;
     put(store, [join(&gone), join(&stays)]).await;
     let delete = || Write::DeleteContact(workspace, gone.id);
     put(store, [delete()]).await;
@@ -198,7 +198,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
     let workspace = id();
     let list = contact_list(workspace);
     let other_list = contact_list(workspace);
-    put(store, [&list, &other_list].map(|list| Write::PutList(list.clone(), Expect::Absent))).await;
+    put(store, [&list, &other_list].map(|list| Write::put(list.clone(), Expect::Absent))).await;
     let tags: [&[&str]; 4] = [&["vip"], &["vip", "beta"], &["Vip"], &[]];
     let mut contacts = Vec::new();
     for (n, tags) in tags.into_iter().enumerate() {
@@ -241,7 +241,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace = id();
     let list = contact_list(workspace);
-    put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(list.clone(), Expect::Absent)]).await;
     let all = ContactFilter::default();
     let filters = [
         all.clone(),

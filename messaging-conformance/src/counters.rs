@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messaging_core::changes::{
-    AttributeMessage, CountLink, CountMessages, Expect, MoveProductEvents, RedactMessage, Write, moves, visited,
+    AttributeMessage, Condition, CountLink, CountMessages, DocumentKey, Expect, MoveProductEvents, RedactMessage,
+    Write, moves, visited,
 };
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
@@ -38,7 +39,7 @@ const ALL_TIME: (Quarter, Quarter) = (Quarter(i32::MIN), Quarter(i32::MAX));
 
 async fn stored_campaign(store: &dyn Store, workspace: WorkspaceId) -> Campaign {
     let campaign = campaign(workspace);
-    put(store, [Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)]).await;
+    put(store, [Write::put(Box::new(campaign.clone()), Expect::Absent)]).await;
     campaign
 }
 
@@ -142,7 +143,7 @@ pub async fn what_conflicts_counts_nothing(store: &dyn Store) {
     let mut writes = moves(&sending, &delivered, None, at(2));
     writes.reverse();
     writes.extend(accept(&sent_by(&campaign, 1)));
-    writes.push(Write::ExpectMessage(campaign.workspace_id, message.id, 7));
+    writes.push(Write::Expect(Condition::Message(campaign.workspace_id, message.id, 7)));
     refuse(store, writes).await;
     assert_eq!(totals(store, &campaign).await, ["waiting 1"]);
     assert_eq!(series(store, campaign.workspace_id, SeriesOf::Workspace(None)).await, []);
@@ -154,7 +155,7 @@ pub async fn counts_of_a_crowd_add_up(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let shared = bare_message(campaign.workspace_id);
     put(store, [insert(&shared)]).await;
-    let wrong = || Write::ExpectMessage(campaign.workspace_id, shared.id, 7);
+    let wrong = || Write::Expect(Condition::Message(campaign.workspace_id, shared.id, 7));
     let messages: Vec<_> = (0..60).map(|n| sent_by(&campaign, n % 2)).collect();
     let commits = messages.iter().enumerate().map(|(n, message)| {
         let sending = message.moved(MessageStatus::Sending, at(1));
@@ -253,7 +254,7 @@ pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     put(store, accept(&message)).await;
     let message = moved(store, &message, MessageStatus::Sending, at(1)).await;
     let message = moved(store, &message, MessageStatus::Sent, at(1)).await;
-    put(store, [Write::DeleteCampaign(workspace, campaign.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, campaign.id))]).await;
     let gone = async || {
         assert_eq!(totals(store, &campaign).await, [""; 0]);
         assert_eq!(series(store, workspace, SeriesOf::Campaign(campaign.id)).await, []);
@@ -266,7 +267,7 @@ pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     let all = series(store, workspace, SeriesOf::Workspace(None)).await;
     assert_eq!(all, [(0, "sent 1".to_owned()), (1, "delivered 1".to_owned())]);
     // One that is made anew under the same id begins with nothing.
-    put(store, [Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)]).await;
+    put(store, [Write::put(Box::new(campaign.clone()), Expect::Absent)]).await;
     gone().await;
 }
 
@@ -319,7 +320,7 @@ pub async fn events_are_counted_by_name(store: &dyn Store) {
     assert_eq!(counts_of_events(store, workspace, Some("sold")).await, [""; 0]);
     assert_eq!(activity(store, workspace, None, 1).await.len(), 1);
     // A commit that is refused counts nothing.
-    let wrong = Write::ExpectMessage(workspace, id(), 1);
+    let wrong = Write::Expect(Condition::Message(workspace, id(), 1));
     refuse(store, [Write::AppendProductEvents(vec![event_at(&ann, "viewed", 0)]), wrong]).await;
     assert_eq!(counts_of_events(store, workspace, None).await, all);
     let merge = MoveProductEvents { workspace_id: workspace, from: bob.id, to: ann.id, limit: 100 };

@@ -1,6 +1,6 @@
 //! Custom fields.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::custom_field::CustomField;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
@@ -9,7 +9,7 @@ use super::sample::{custom_field, id};
 use super::{all_pages, first, put, refuse};
 
 fn add(field: &CustomField) -> Write {
-    Write::PutField(field.clone(), Expect::Absent)
+    Write::put(field.clone(), Expect::Absent)
 }
 
 /// A field comes back with all members, changes with its revision, and goes.
@@ -23,11 +23,11 @@ pub async fn fields_round_trip(store: &dyn Store) {
         assert_eq!((&found.record, found.revision), (field, 1));
     }
     let changed = CustomField { label: Some("Tariff".to_owned()), ..complete };
-    put(store, [Write::PutField(changed.clone(), Expect::Revision(1))]).await;
-    refuse(store, [Write::PutField(changed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
     assert_eq!(store.custom_field(workspace, changed.id).await.unwrap().unwrap().record, changed);
-    put(store, [Write::DeleteField(workspace, changed.id)]).await;
-    put(store, [Write::DeleteField(workspace, changed.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Field(workspace, changed.id))]).await;
+    put(store, [Write::Delete(DocumentKey::Field(workspace, changed.id))]).await;
     assert_eq!(store.custom_field(workspace, changed.id).await.unwrap(), None);
     put(store, [add(&custom_field(workspace, "plan"))]).await;
 }
@@ -66,7 +66,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.custom_field(other, field.id).await.unwrap(), None);
     assert_eq!(store.custom_fields(other, first(10)).await.unwrap().items, []);
     let moved = CustomField { workspace_id: other, ..field.clone() };
-    refuse(store, [Write::PutField(moved, Expect::Revision(1))]).await;
-    put(store, [Write::DeleteField(other, field.id)]).await;
+    refuse(store, [Write::put(moved, Expect::Revision(1))]).await;
+    put(store, [Write::Delete(DocumentKey::Field(other, field.id))]).await;
     assert_eq!(store.custom_field(field.workspace_id, field.id).await.unwrap().unwrap().record, field);
 }

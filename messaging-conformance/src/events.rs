@@ -63,7 +63,7 @@ pub async fn a_position_of_a_time_divides_the_log(store: &dyn Store) {
 pub async fn old_entries_are_forgotten(store: &dyn Store) {
     let home = workspace();
     let one = stored(store, home.id).await;
-    put(store, [Write::PutWorkspace(home.clone(), Expect::Absent)]).await;
+    put(store, [Write::put(home.clone(), Expect::Absent)]).await;
     for millis in [10, 20, 30] {
         put(store, logged(&event(&one, EventKind::Open, millis))).await;
     }

@@ -10,7 +10,7 @@ use super::sample::{at, id, id_at, import};
 use super::{all_pages, first, put, refuse};
 
 fn add(import: &Import) -> Write {
-    Write::PutImport(Box::new(import.clone()), Expect::Absent)
+    Write::put(Box::new(import.clone()), Expect::Absent)
 }
 
 fn errors(workspace_id: WorkspaceId, import_id: ImportId, first_row: u64) -> RowErrors {
@@ -34,7 +34,7 @@ pub async fn imports_round_trip(store: &dyn Store) {
     ];
     for (revision, state) in (1..).zip(states) {
         let next = Import { state, total_rows: Some(7), created: 3, updated: 2, failed: 1, ..asked_for.clone() };
-        let write = || Write::PutImport(Box::new(next.clone()), Expect::Revision(revision));
+        let write = || Write::put(Box::new(next.clone()), Expect::Revision(revision));
         put(store, [write()]).await;
         refuse(store, [write()]).await;
         let found = store.import(workspace, next.id).await.unwrap().unwrap();
@@ -96,5 +96,5 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.imports(other, first(10)).await.unwrap().items, []);
     assert_eq!(store.row_errors(other, import.id, 0, 10).await.unwrap(), []);
     let moved = Import { workspace_id: other, ..import.clone() };
-    refuse(store, [Write::PutImport(Box::new(moved), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(Box::new(moved), Expect::Revision(1))]).await;
 }

@@ -110,7 +110,7 @@ pub async fn a_fence_is_moved_by_whoever_knows_it(store: &dyn Store) {
 /// Keys of domains, secrets of webhooks and of channels are found, with what they were sealed for.
 pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     let workspace: WorkspaceId = id();
-    put(store, [Write::PutDomain(domain(workspace, "bare.example"), Expect::Absent)]).await;
+    put(store, [Write::put(domain(workspace, "bare.example"), Expect::Absent)]).await;
     assert_eq!(store.sealed_secrets(9).await.unwrap(), []);
     let key = DkimKey {
         selector: "mk01".to_owned(),
@@ -131,9 +131,9 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     };
     let place = |provider, member| secret_key::channel_secret_place(workspace, Channel::Push, provider, member);
     let writes = [
-        Write::PutDomain(with_key.clone(), Expect::Absent),
-        Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
-        Write::PutChannel(channel.clone(), Expect::Absent),
+        Write::put(with_key.clone(), Expect::Absent),
+        Write::put(Box::new(webhook.clone()), Expect::Absent),
+        Write::put(channel.clone(), Expect::Absent),
     ];
     put(store, writes).await;
     let mut found = store.sealed_secrets(9).await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
+use messaging_core::changes::{Expect, JobHandle, JobWrite, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::ports::store::{Priority, Queues, Store};
 
@@ -13,7 +13,7 @@ use super::{put, refuse, refuse_claim};
 /// A claimed job carries what was enqueued, is not claimed again, and is finished once.
 pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
     let new = job("example.org", 5);
-    put(store, [Write::Enqueue(new.clone())]).await;
+    put(store, [Write::Job(JobWrite::Enqueue(new.clone()))]).await;
     let claimed = store.claim(claim(5)).await.unwrap();
     assert_eq!(claimed.len(), 1);
     let handle = &claimed[0].handle;
@@ -29,7 +29,7 @@ pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
 pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
     let of_kind = |kind, lane: &str, due| NewJob { kind, ..job(lane, due) };
     let jobs = [of_kind("one", "a", 0), of_kind("two", "a", 9_000), of_kind("three", "b", 0), of_kind("two", "c", 5)];
-    put(store, jobs.clone().map(Write::Enqueue)).await;
+    put(store, jobs.clone().map(|job| Write::Job(JobWrite::Enqueue(job)))).await;
     let listed = store.jobs_of(&["one", "two"], 9).await.unwrap();
     let ids: HashSet<_> = listed.iter().map(|job| job.place.id).collect();
     assert_eq!(ids, HashSet::from([jobs[0].id, jobs[1].id, jobs[3].id]));
@@ -40,8 +40,9 @@ pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
 
     let claimed = store.claim(Claim { max: 9, ..claim(0) }).await.unwrap();
     assert_eq!(claimed.len(), 2);
-    let remove =
-        |id| listed.iter().find(|job| job.place.id == id).map(|job| Write::RemoveJob(job.place.clone())).unwrap();
+    let remove = |id| {
+        listed.iter().find(|job| job.place.id == id).map(|job| Write::Job(JobWrite::Remove(job.place.clone()))).unwrap()
+    };
     refuse(store, [remove(jobs[0].id)]).await;
     put(store, [remove(jobs[1].id), remove(jobs[3].id)]).await;
     put(store, [remove(jobs[1].id)]).await;
@@ -61,7 +62,7 @@ pub async fn queues_are_summed_up(store: &dyn Store) {
         }
     }
     let young = NewJob { id: id_at(7), ..job("fax:1", 0) };
-    put(store, [Write::Enqueue(young)]).await;
+    put(store, [Write::Job(JobWrite::Enqueue(young))]).await;
     let queues = store.queues(2).await.unwrap();
     let sums: Vec<_> = queues.sums.iter().map(|(kind, queued)| (kind.as_str(), queued.jobs)).collect();
     assert_eq!(sums, [("email", 6), ("fax", 1), ("sms", 1)]);
@@ -72,7 +73,7 @@ pub async fn queues_are_summed_up(store: &dyn Store) {
 
 /// A job that its lane needs only once is added when the lane has none.
 pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store) {
-    let once = |lane: &str, due| Write::EnqueueOnce(job(lane, due));
+    let once = |lane: &str, due| Write::Job(JobWrite::EnqueueOnce(job(lane, due)));
     put(store, [once("a", 0), once("a", 0), once("b", 0)]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 2);
@@ -86,7 +87,7 @@ pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store
 
 /// A job whose lane is woken is claimed before its time, and one that is in work meanwhile as soon as it is put back.
 pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
-    let wake = |lane: &str, now| Write::WakeLane(lane.into(), at(now));
+    let wake = |lane: &str, now| Write::Job(JobWrite::WakeLane(lane.into(), at(now)));
     put(store, [enqueue("a", 1_000), enqueue("b", 1_000)]).await;
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
     put(store, [wake("a", 10), wake("nothing", 10)]).await;
@@ -95,11 +96,11 @@ pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
     let later = |now| Reschedule { due_at: at(1_000), at: at(now), payload: Bytes::new() };
     put(store, [wake("a", 20)]).await;
     assert_eq!(store.claim(claim(20)).await.unwrap(), []);
-    put(store, [Write::RescheduleJob(claimed[0].handle.clone(), later(30))]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(claimed[0].handle.clone(), later(30)))]).await;
     let again = store.claim(claim(30)).await.unwrap();
     assert_eq!(again.len(), 1);
     // It was wanted once.
-    put(store, [Write::RescheduleJob(again[0].handle.clone(), later(40))]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(again[0].handle.clone(), later(40)))]).await;
     assert_eq!(store.claim(claim(999)).await.unwrap(), []);
     assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 2);
 }
@@ -107,8 +108,8 @@ pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
 /// What a refused commit wanted to wake sleeps on.
 pub async fn a_refused_commit_wakes_no_lane(store: &dyn Store) {
     let known = user();
-    put(store, [Write::PutUser(known.clone(), Expect::Absent), enqueue("a", 1_000)]).await;
-    refuse(store, [Write::WakeLane("a".into(), at(10)), Write::PutUser(known, Expect::Absent)]).await;
+    put(store, [Write::put(known.clone(), Expect::Absent), enqueue("a", 1_000)]).await;
+    refuse(store, [Write::Job(JobWrite::WakeLane("a".into(), at(10))), Write::put(known, Expect::Absent)]).await;
     assert_eq!(store.claim(claim(999)).await.unwrap(), []);
     assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 1);
 }
@@ -152,7 +153,7 @@ pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
     assert_ne!(second[0].handle.token, first[0].handle.token);
     refuse_claim(store, finish(&first)).await;
     let again = Reschedule { due_at: at(5_000), at: at(0), payload: Bytes::new() };
-    refuse_claim(store, [Write::RescheduleJob(first[0].handle.clone(), again)]).await;
+    refuse_claim(store, [Write::Job(JobWrite::Reschedule(first[0].handle.clone(), again))]).await;
     put(store, finish(&second)).await;
     assert_eq!(next_due(store).await, None);
 }
@@ -160,12 +161,15 @@ pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
 /// A handle that no claim gave out is refused, claimed or not.
 pub async fn a_foreign_token_is_refused(store: &dyn Store) {
     let new = job("lane", 0);
-    put(store, [Write::Enqueue(new.clone())]).await;
+    put(store, [Write::Job(JobWrite::Enqueue(new.clone()))]).await;
     let handle = JobHandle { id: new.id, lane: new.lane, due_at: new.due_at, token: 0 };
-    refuse_claim(store, [Write::FinishJob(handle.clone())]).await;
+    refuse_claim(store, [Write::Job(JobWrite::Finish(handle.clone()))]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
-    refuse_claim(store, [Write::FinishJob(JobHandle { token: claimed[0].handle.token.wrapping_add(1), ..handle })])
-        .await;
+    refuse_claim(
+        store,
+        [Write::Job(JobWrite::Finish(JobHandle { token: claimed[0].handle.token.wrapping_add(1), ..handle }))],
+    )
+    .await;
     put(store, finish(&claimed)).await;
 }
 
@@ -174,8 +178,8 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     put(store, [enqueue("lane", 0)]).await;
     let first = store.claim(claim(0)).await.unwrap();
     let later = Reschedule { due_at: at(500), at: at(0), payload: Bytes::from_static(b"{\"attempt\":2}") };
-    put(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
-    refuse_claim(store, [Write::RescheduleJob(first[0].handle.clone(), later.clone())]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(first[0].handle.clone(), later.clone()))]).await;
+    refuse_claim(store, [Write::Job(JobWrite::Reschedule(first[0].handle.clone(), later.clone()))]).await;
     refuse_claim(store, finish(&first)).await;
     assert_eq!(next_due(store).await, Some(at(500)));
     assert_eq!(store.claim(claim(499)).await.unwrap(), []);
@@ -183,7 +187,7 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
     assert_eq!((second[0].handle.id, second[0].handle.due_at), (first[0].handle.id, at(500)));
     assert_eq!((&second[0].payload, &second[0].kind), (&later.payload, &first[0].kind));
     // To the very same time.
-    put(store, [Write::RescheduleJob(second[0].handle.clone(), later)]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(second[0].handle.clone(), later))]).await;
     let third = store.claim(claim(500)).await.unwrap();
     assert_eq!(third.len(), 1);
     put(store, finish(&third)).await;
@@ -191,7 +195,7 @@ pub async fn a_rescheduled_job_comes_back(store: &dyn Store) {
 }
 
 fn back(handle: JobHandle, due: i64, is_failure: bool) -> Write {
-    Write::PutJobBack(handle, PutBack { due_at: at(due), at: at(0), is_failure })
+    Write::Job(JobWrite::PutBack(handle, PutBack { due_at: at(due), at: at(0), is_failure }))
 }
 
 /// A job that is saved stays claimed; what was saved comes back when its run fails, and failures of its own are
@@ -201,13 +205,13 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     let claimed = store.claim(claim(0)).await.unwrap().remove(0);
     assert_eq!(claimed.failures, 0);
     let saved = Bytes::from_static(b"{\"saved\":true}");
-    put(store, [Write::SaveJob(claimed.handle.clone(), saved.clone())]).await;
+    put(store, [Write::Job(JobWrite::Save(claimed.handle.clone(), saved.clone()))]).await;
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
     let foreign = JobHandle { token: claimed.handle.token.wrapping_add(1), ..claimed.handle.clone() };
-    refuse_claim(store, [Write::SaveJob(foreign.clone(), Bytes::new())]).await;
+    refuse_claim(store, [Write::Job(JobWrite::Save(foreign.clone(), Bytes::new()))]).await;
     refuse_claim(store, [back(foreign, 1, true)]).await;
     put(store, [back(claimed.handle.clone(), 20, true)]).await;
-    refuse_claim(store, [Write::SaveJob(claimed.handle.clone(), Bytes::new())]).await;
+    refuse_claim(store, [Write::Job(JobWrite::Save(claimed.handle.clone(), Bytes::new()))]).await;
     refuse_claim(store, [back(claimed.handle, 30, true)]).await;
     assert_eq!(next_due(store).await, Some(at(20)));
     let mut again = store.claim(claim(20)).await.unwrap().remove(0);
@@ -219,7 +223,7 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     again = store.claim(claim(45)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (2, &saved));
     let next = Reschedule { due_at: at(50), at: at(45), payload: Bytes::from_static(b"{}") };
-    put(store, [Write::RescheduleJob(again.handle, next.clone())]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(again.handle, next.clone()))]).await;
     again = store.claim(claim(50)).await.unwrap().remove(0);
     assert_eq!((again.failures, &again.payload), (0, &next.payload));
     put(store, finish(&[again])).await;
@@ -230,10 +234,10 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
 pub async fn a_held_claim_is_confirmed(store: &dyn Store) {
     put(store, [enqueue("lane", 0), enqueue("lane", 700)]).await;
     let first = store.claim(claim(0)).await.unwrap().remove(0).handle;
-    let hold = |handle: &JobHandle| Write::HoldJob(handle.clone());
+    let hold = |handle: &JobHandle| Write::Job(JobWrite::Hold(handle.clone()));
     let kept = user();
     put(store, [hold(&first)]).await;
-    put(store, [Write::PutUser(kept.clone(), Expect::Absent), hold(&first), hold(&first)]).await;
+    put(store, [Write::put(kept.clone(), Expect::Absent), hold(&first), hold(&first)]).await;
     assert!(store.user(kept.id).await.unwrap().is_some());
     assert_eq!(next_due(store).await, Some(at(700)));
     store.commit([hold(&first)].into_iter().collect(), Priority::Background).await.expect("commits");
@@ -245,8 +249,8 @@ pub async fn a_held_claim_is_confirmed(store: &dyn Store) {
     refuse_claim(store, [hold(&first)]).await;
     let refused = user();
     for writes in [
-        [hold(&first), Write::PutUser(refused.clone(), Expect::Absent)],
-        [Write::PutUser(refused.clone(), Expect::Absent), hold(&first)],
+        [hold(&first), Write::put(refused.clone(), Expect::Absent)],
+        [Write::put(refused.clone(), Expect::Absent), hold(&first)],
     ] {
         refuse_claim(store, writes).await;
     }
@@ -259,11 +263,11 @@ pub async fn a_held_claim_is_confirmed(store: &dyn Store) {
 /// A commit that fails after it finished a job leaves the job claimed by the same handle.
 pub async fn a_failed_commit_keeps_the_lease(store: &dyn Store) {
     let existing = user();
-    put(store, [Write::PutUser(existing.clone(), Expect::Absent), enqueue("lane", 0), enqueue("other", 0)]).await;
+    put(store, [Write::put(existing.clone(), Expect::Absent), enqueue("lane", 0), enqueue("other", 0)]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
     let mut writes = finish(&claimed);
     writes.push(enqueue("lane", 3));
-    writes.push(Write::PutUser(existing, Expect::Absent));
+    writes.push(Write::put(existing, Expect::Absent));
     refuse(store, writes).await;
     assert_eq!(store.claim(claim(10)).await.unwrap(), []);
     assert_eq!(next_due(store).await, Some(at(1_000)));
@@ -311,9 +315,13 @@ fn dated(lane: &str, time: i64, wait: i64) -> NewJob {
 
 /// A clock that was ahead and is set back leaves no job on its date, and does not touch those of before.
 pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
-    put(store, [Write::Enqueue(dated("lane", 0, 9_000)), Write::Enqueue(dated("other", 0, 500))]).await;
+    put(
+        store,
+        [Write::Job(JobWrite::Enqueue(dated("lane", 0, 9_000))), Write::Job(JobWrite::Enqueue(dated("other", 0, 500)))],
+    )
+    .await;
     let wrong = [dated("lane", TEN_YEARS, 0), dated("lane", TEN_YEARS, 5_000), dated("wrong", TEN_YEARS, 700)];
-    put(store, wrong.map(Write::Enqueue)).await;
+    put(store, wrong.map(|job| Write::Job(JobWrite::Enqueue(job)))).await;
     let due = async |now| {
         let claimed = store.claim(claim(now)).await.unwrap();
         put(store, finish(&claimed)).await;
@@ -334,13 +342,13 @@ pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
 /// claim that is never finished ends by the monotonic clock.
 pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Store) {
     let wrong = [dated("a", TEN_YEARS, 0), dated("b", TEN_YEARS, 0), dated("c", TEN_YEARS, 0)];
-    put(store, wrong.map(Write::Enqueue)).await;
+    put(store, wrong.map(|job| Write::Job(JobWrite::Enqueue(job)))).await;
     let ahead = store.claim(Claim { monotonic: monotonic(0), ..claim(TEN_YEARS) }).await.unwrap();
     assert_eq!(ahead.len(), 3);
     assert_eq!(store.claim(Claim { monotonic: monotonic(10), ..claim(0) }).await.unwrap(), []);
     put(store, finish(&ahead[..1])).await;
     let again = Reschedule { due_at: at(300), at: at(0), payload: Bytes::new() };
-    put(store, [Write::RescheduleJob(ahead[1].handle.clone(), again)]).await;
+    put(store, [Write::Job(JobWrite::Reschedule(ahead[1].handle.clone(), again))]).await;
     assert_eq!(store.claim(Claim { monotonic: monotonic(999), ..claim(299) }).await.unwrap(), []);
     let mut later = Vec::new();
     for _ in 0..3 {

@@ -1,6 +1,6 @@
 //! API keys.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::WorkspaceId;
@@ -10,7 +10,7 @@ use super::sample::{at, id, key};
 use super::{all_pages, first, put, refuse};
 
 fn add(key: &ApiKey) -> Write {
-    Write::PutApiKey(key.clone(), Expect::Absent)
+    Write::put(key.clone(), Expect::Absent)
 }
 
 /// A key is found by prefix, in its workspace and anywhere, with all fields.
@@ -29,7 +29,7 @@ pub async fn keys_round_trip(store: &dyn Store) {
     assert_eq!(store.api_key_anywhere(id()).await.unwrap(), None);
 
     let renamed = ApiKey { name: "renamed".to_owned(), ..complete };
-    put(store, [Write::PutApiKey(renamed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(renamed.clone(), Expect::Revision(1))]).await;
     let found = store.api_key(workspace, renamed.id).await.unwrap().unwrap();
     assert_eq!((found.record, found.revision), (renamed, 2));
 }
@@ -46,7 +46,7 @@ pub async fn a_key_is_found_by_secret_and_prefix(store: &dyn Store) {
 
     // A changed secret is the only one that counts.
     let changed = ApiKey { secret_digest: Digest::of("changed"), ..other };
-    put(store, [Write::PutApiKey(changed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
     assert_eq!(found("another", &changed.prefix).await, None);
     assert_eq!(found("changed", &changed.prefix).await, Some(changed.clone()));
 }
@@ -64,9 +64,9 @@ pub async fn prefix_is_unique(store: &dyn Store) {
 pub async fn last_use_is_listed(store: &dyn Store) {
     let workspace = id();
     let (unused, used) = (key(workspace), key(workspace));
-    put(store, [add(&unused), add(&used), Write::TouchApiKey(used.id, at(50))]).await;
-    put(store, [Write::TouchApiKey(used.id, at(90))]).await;
-    put(store, [Write::TouchApiKey(used.id, at(70))]).await;
+    put(store, [add(&unused), add(&used), Write::Account(AccountWrite::TouchApiKey(used.id, at(50)))]).await;
+    put(store, [Write::Account(AccountWrite::TouchApiKey(used.id, at(90)))]).await;
+    put(store, [Write::Account(AccountWrite::TouchApiKey(used.id, at(70)))]).await;
     let listed = store.api_keys(workspace, first(10)).await.unwrap().items;
     assert_eq!(listed, [(used.clone(), Some(at(90))), (unused.clone(), None)]);
     for (key, last_used) in listed {
@@ -97,6 +97,6 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     put(store, [add(&key)]).await;
     assert_eq!(store.api_key(other, key.id).await.unwrap(), None);
     assert_eq!(store.api_keys(other, first(10)).await.unwrap().items, []);
-    refuse(store, [Write::PutApiKey(ApiKey { workspace_id: other, ..key.clone() }, Expect::Revision(1))]).await;
+    refuse(store, [Write::put(ApiKey { workspace_id: other, ..key.clone() }, Expect::Revision(1))]).await;
     assert_eq!(store.api_key_anywhere(key.id).await.unwrap().unwrap().record, key);
 }

@@ -88,19 +88,19 @@ impl World {
         put(
             store,
             [
-                Write::PutDomain(domain.clone(), Expect::Absent),
+                Write::put(domain.clone(), Expect::Absent),
                 campaigns::create(&campaign),
                 automation_samples::create(&automation),
-                Write::PutWorkspace(own, Expect::Absent),
-                Write::PutUser(person.clone(), Expect::Absent),
-                Write::PutMember(member(home, person.id, Role::Owner), Expect::Absent),
+                Write::put(own, Expect::Absent),
+                Write::put(person.clone(), Expect::Absent),
+                Write::put(member(home, person.id, Role::Owner), Expect::Absent),
                 insert(&message),
                 Write::put_contact(contact.clone(), Expect::Absent),
-                Write::PutList(list.clone(), Expect::Absent),
+                Write::put(list.clone(), Expect::Absent),
                 Write::PutSegment(Box::new(segment.clone()), Expect::Absent),
-                Write::PutTemplate(Box::new(template.clone()), Expect::Absent),
-                Write::PutTemplate(Box::new(templates::next(&template, "Second")), Expect::Revision(1)),
-                Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent),
+                Write::put(Box::new(template.clone()), Expect::Absent),
+                Write::put(Box::new(templates::next(&template, "Second")), Expect::Revision(1)),
+                Write::put(Box::new(webhook.clone()), Expect::Absent),
                 Write::JoinList(home, list.id, contact.id, at(0)),
             ],
         )
@@ -131,7 +131,7 @@ impl World {
         let home = self.workspace;
         let (_, _, [another, membership]) = joined(home, Role::Viewer);
         let elsewhere = workspace();
-        let joining = Write::PutMember(member(elsewhere.id, self.user, Role::Viewer), Expect::Absent);
+        let joining = Write::put(member(elsewhere.id, self.user, Role::Viewer), Expect::Absent);
         let other = Contact { tags: self.contact.tags.clone(), ..contact(home) };
         let sent = Message {
             contact_id: self.message.contact_id,
@@ -156,9 +156,9 @@ impl World {
         let mut writes = vec![
             another,
             membership,
-            Write::PutWorkspace(elsewhere, Expect::Absent),
+            Write::put(elsewhere, Expect::Absent),
             joining,
-            Write::PutApiKey(key(home), Expect::Absent),
+            Write::put(key(home), Expect::Absent),
             insert(&sent),
             insert(&ended),
             Write::NoteEngagement(opened),
@@ -170,14 +170,14 @@ impl World {
             Write::put_contact(other.clone(), Expect::Absent),
             Write::JoinList(home, self.list.id, other.id, at(0)),
             Write::AppendProductEvents(vec![product_event(&self.contact, "order_placed")]),
-            Write::PutImport(Box::new(import(home)), Expect::Absent),
-            Write::PutList(contact_list(home), Expect::Absent),
-            Write::PutField(custom_field(home, &format!("field{n}")), Expect::Absent),
+            Write::put(Box::new(import(home)), Expect::Absent),
+            Write::put(contact_list(home), Expect::Absent),
+            Write::put(custom_field(home, &format!("field{n}")), Expect::Absent),
             Write::PutSegment(Box::new(segment(home)), Expect::Absent),
             Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
-            Write::PutTemplate(Box::new(template(home, Channel::Email)), Expect::Absent),
-            Write::PutDomain(domain(home, &format!("{n}.example.org")), Expect::Absent),
-            Write::PutWebhook(Box::new(sample::webhook(home)), Expect::Absent),
+            Write::put(Box::new(template(home, Channel::Email)), Expect::Absent),
+            Write::put(domain(home, &format!("{n}.example.org")), Expect::Absent),
+            Write::put(Box::new(sample::webhook(home)), Expect::Absent),
             webhooks::insert(&delivery),
             webhooks::insert(&failed),
             webhooks::insert(&told),

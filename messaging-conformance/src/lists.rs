@@ -1,6 +1,6 @@
 //! Lists of contacts and their members.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::list::ContactList;
 use messaging_core::ids::{ListId, WorkspaceId};
@@ -10,7 +10,7 @@ use super::sample::{at, contact, contact_list, id};
 use super::{all_pages, first, put, refuse};
 
 fn add(list: &ContactList) -> Write {
-    Write::PutList(list.clone(), Expect::Absent)
+    Write::put(list.clone(), Expect::Absent)
 }
 
 fn add_contact(contact: &Contact) -> Write {
@@ -29,10 +29,10 @@ pub async fn lists_round_trip(store: &dyn Store) {
     let found = store.list(workspace, list.id).await.unwrap().unwrap();
     assert_eq!((&found.record, found.revision), (&list, 1));
     let renamed = ContactList { name: "«other»".to_owned(), updated_at: at(50), ..list };
-    put(store, [Write::PutList(renamed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(renamed.clone(), Expect::Revision(1))]).await;
     let found = store.list(workspace, renamed.id).await.unwrap().unwrap();
     assert_eq!((&found.record, found.revision), (&renamed, 2));
-    refuse(store, [Write::PutList(renamed.clone(), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(renamed.clone(), Expect::Revision(1))]).await;
     let missing = id();
     assert_eq!(store.lists_among(workspace, &[missing, renamed.id]).await.unwrap(), [renamed.id]);
 }
@@ -80,7 +80,7 @@ pub async fn both_must_be_there_to_join(store: &dyn Store) {
     refuse(store, [Write::JoinList(workspace, id(), contact.id, at(0))]).await;
     refuse(store, [Write::JoinList(workspace, list.id, id(), at(0))]).await;
     refuse(store, [Write::JoinList(id(), list.id, contact.id, at(0))]).await;
-    put(store, [Write::DeleteList(workspace, list.id)]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, list.id))]).await;
     refuse(store, [Write::JoinList(workspace, list.id, contact.id, at(0))]).await;
 }
 
@@ -94,12 +94,12 @@ pub async fn a_removed_list_lets_its_members_go(store: &dyn Store) {
         let join = |list: &ContactList| Write::JoinList(workspace, list.id, contact.id, at(0));
         put(store, [add_contact(contact), join(&gone), join(&stays)]).await;
     }
-    put(store, [Write::DeleteList(workspace, gone.id)]).await;
-    put(store, [Write::DeleteList(workspace, gone.id)]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, gone.id))]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, gone.id))]).await;
     assert_eq!(store.list(workspace, gone.id).await.unwrap(), None);
     assert_eq!(store.lists_among(workspace, &[gone.id, stays.id]).await.unwrap(), [stays.id]);
     assert_eq!(store.lists(workspace, first(10)).await.unwrap().items.len(), 1);
-    refuse(store, [Write::PutList(gone.clone(), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(gone.clone(), Expect::Revision(1))]).await;
     let on = |list_id| ContactFilter { list_id: Some(list_id), ..ContactFilter::default() };
     assert_eq!(store.contacts(workspace, &on(gone.id), first(10)).await.unwrap().items, []);
     assert_eq!(store.contact(workspace, contacts[0].id).await.unwrap().unwrap().record.list_ids, [stays.id]);
@@ -137,7 +137,8 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.memberships(other, list.id, &[contact.id]).await.unwrap(), []);
     assert_eq!(store.lists(id(), first(10)).await.unwrap().items, []);
     let stolen = ContactList { workspace_id: other, ..list.clone() };
-    refuse(store, [Write::PutList(stolen, Expect::Revision(1))]).await;
-    put(store, [Write::DeleteList(other, list.id), Write::LeaveList(other, list.id, contact.id, at(0))]).await;
+    refuse(store, [Write::put(stolen, Expect::Revision(1))]).await;
+    put(store, [Write::Delete(DocumentKey::List(other, list.id)), Write::LeaveList(other, list.id, contact.id, at(0))])
+        .await;
     assert_eq!(count(store, mine, list.id).await, 1);
 }

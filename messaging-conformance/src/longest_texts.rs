@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AutomationWrite, Expect, Write};
 use messaging_core::domain::automation::run::Entry;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
@@ -96,7 +96,7 @@ pub async fn the_longest_names_of_contacts_and_events_are_kept(store: &dyn Store
         entered_at: at(1),
         open: 0,
     };
-    put(store, [Write::PutEntry(Box::new(entry.clone()), Expect::Absent)]).await;
+    put(store, [Write::Automation(AutomationWrite::PutEntry(Box::new(entry.clone()), Expect::Absent))]).await;
     let found = store.entries(workspace, of.id, &[(one.id, entry.key.clone())]).await.unwrap();
     assert_eq!(found[0].as_ref().map(|stored| &stored.record), Some(&entry));
 }

@@ -33,11 +33,11 @@ async fn heard(news: &mut watch::Receiver<News>, before: &mut News, topic: Topic
 pub async fn commits_are_told_by_topic(store: &dyn Store) {
     let mut news = store.news();
     let mut before = *news.borrow_and_update();
-    put(store, [Write::PutUser(user(), Expect::Absent)]).await;
+    put(store, [Write::put(user(), Expect::Absent)]).await;
     heard(&mut news, &mut before, Topic::Credentials).await;
     let seen = before;
-    put(store, [Write::PutDomain(domain(id(), "a.example"), Expect::Absent)]).await;
-    put(store, [Write::PutWebhook(Box::new(webhook(id())), Expect::Absent)]).await;
+    put(store, [Write::put(domain(id(), "a.example"), Expect::Absent)]).await;
+    put(store, [Write::put(Box::new(webhook(id())), Expect::Absent)]).await;
     for topic in [Topic::Listeners, Topic::Domains] {
         let mut before = seen;
         heard(&mut news, &mut before, topic).await;
@@ -45,7 +45,7 @@ pub async fn commits_are_told_by_topic(store: &dyn Store) {
     // Somebody who begins to listen hears of what comes.
     let mut late = store.news();
     let mut since = *late.borrow_and_update();
-    put(store, [Write::PutWorkspace(workspace(), Expect::Absent)]).await;
+    put(store, [Write::put(workspace(), Expect::Absent)]).await;
     heard(&mut late, &mut since, Topic::Workspaces).await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::{JobPlace, NewJob, PutBack, Write};
+use messaging_core::changes::{JobPlace, JobWrite, NewJob, PutBack, Write};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::domain::queue::{QueueScope, Suspension, Suspensions};
 use messaging_core::ids::{Id as _, WorkspaceId};
@@ -68,7 +68,7 @@ pub async fn lanes_are_summed_up_by_pages(store: &dyn Store) {
         .map(|resource| Lane::new(JobClass::Transactional, owner, resource))
         .into();
     let job = |lane: &Lane, due: i64, payload: &str| {
-        Write::Enqueue(NewJob { payload: payload.to_owned().into(), ..sample::job(lane.as_str(), due) })
+        Write::Job(JobWrite::Enqueue(NewJob { payload: payload.to_owned().into(), ..sample::job(lane.as_str(), due) }))
     };
     let first = r#"{"attempt":1}"#;
     put(store, [job(&lanes[0], 7, first), job(&lanes[0], 3, r#"{"attempt":2}"#), job(&lanes[1], 5, first)]).await;
@@ -105,7 +105,11 @@ pub async fn jobs_are_read_after_a_place(store: &dyn Store) {
 
     let claimed = store.claim(Claim { max: 1, ..claim(4) }).await.unwrap();
     let put_back = PutBack { due_at: at(90), at: at(4), is_failure: false };
-    put(store, claimed.iter().map(|job| Write::PutJobBack(job.handle.clone(), put_back)).collect::<Vec<_>>()).await;
+    put(
+        store,
+        claimed.iter().map(|job| Write::Job(JobWrite::PutBack(job.handle.clone(), put_back))).collect::<Vec<_>>(),
+    )
+    .await;
     let dated: Vec<_> = look(None, 10).await.into_iter().filter(|read| read.job.place.due_at == at(90)).collect();
     assert_eq!(dated.iter().map(|read| read.dated_at).collect::<Vec<_>>(), [at(4)]);
 }
@@ -117,7 +121,9 @@ pub async fn named_jobs_are_made_due(store: &dyn Store) {
     let (one, two) = (lane("email:a.example"), lane("email:b.example"));
     put(store, [enqueue(one.as_str(), 50), enqueue(one.as_str(), 60), enqueue(two.as_str(), 70)]).await;
     let places: Vec<_> = store.jobs_after(None, 10).await.unwrap().into_iter().map(|read| read.job.place).collect();
-    let due = |numbers: &[usize]| [Write::MakeDue(numbers.iter().map(|n| places[*n].clone()).collect(), at(2))];
+    let due = |numbers: &[usize]| {
+        [Write::Job(JobWrite::MakeDue(numbers.iter().map(|n| places[*n].clone()).collect(), at(2)))]
+    };
     put(store, due(&[0, 2])).await;
     let claimed = store.claim(claim(3)).await.unwrap();
     let mut ids: Vec<_> = claimed.iter().map(|job| job.handle.id).collect();

@@ -5,7 +5,9 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use messaging_core::changes::{ContactSends, EraseCopy, Expect, TakeNotes, Write, moves};
+use messaging_core::changes::{
+    AutomationWrite, Condition, ContactSends, DocumentKey, EraseCopy, Expect, JobWrite, TakeNotes, Write, moves,
+};
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::automation::note::{Cause, EntryInterest};
@@ -54,12 +56,12 @@ fn is_done(outcome: Result<(), CommitError>) -> bool {
 pub async fn one_of_two_commits_conflicts(twice: &Twice) {
     let [one, other] = twice.both();
     let original = workspace();
-    put(one, [Write::PutWorkspace(original.clone(), Expect::Absent)]).await;
+    put(one, [Write::put(original.clone(), Expect::Absent)]).await;
     for revision in 1..=ROUNDS {
         let read = u32::try_from(revision).unwrap();
         let named = |name: &str| {
             let renamed = Workspace { name: format!("{name} {revision}"), ..original.clone() };
-            [Write::PutWorkspace(renamed, Expect::Revision(read)), enqueue(name, 0)]
+            [Write::put(renamed, Expect::Revision(read)), enqueue(name, 0)]
         };
         let (first, second) = tokio::join!(commit(one, named("first")), commit(other, named("second")));
         let done = [is_done(first), is_done(second)];
@@ -136,7 +138,7 @@ pub async fn an_outcome_and_an_erasure_do_not_pass_each_other(twice: &Twice) {
 pub async fn a_job_that_is_needed_once_is_there_once(twice: &Twice) {
     let [one, other] = twice.both();
     for round in 0..ROUNDS {
-        let once = || [Write::EnqueueOnce(job(&format!("lane {round}"), 0))];
+        let once = || [Write::Job(JobWrite::EnqueueOnce(job(&format!("lane {round}"), 0)))];
         tokio::join!(put(one, once()), put(other, once()));
         let claimed = one.claim(claim(0)).await.unwrap();
         assert_eq!(claimed.len(), 1, "round {round}");
@@ -151,11 +153,11 @@ pub async fn a_job_that_ends_leaves_one_that_was_needed(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
     for round in 0..ROUNDS {
-        put(one, [Write::EnqueueOnce(job("lane", 0))]).await;
+        put(one, [Write::Job(JobWrite::EnqueueOnce(job("lane", 0)))]).await;
         let claimed = one.claim(claim(0)).await.unwrap();
         assert_eq!(claimed.len(), 1, "round {round}");
         let note = contact_list(workspace);
-        let noted = [Write::PutList(note.clone(), Expect::Absent), Write::EnqueueOnce(job("lane", 0))];
+        let noted = [Write::put(note.clone(), Expect::Absent), Write::Job(JobWrite::EnqueueOnce(job("lane", 0)))];
         let end = async {
             put(one, finish(&claimed)).await;
             one.list(workspace, note.id).await.unwrap().is_some()
@@ -202,7 +204,7 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
     let list = contact_list(workspace);
-    put(one, [Write::PutList(list.clone(), Expect::Absent)]).await;
+    put(one, [Write::put(list.clone(), Expect::Absent)]).await;
     for _ in 0..ROUNDS {
         let contact = contact(workspace);
         put(one, [add_contact(&contact)]).await;
@@ -244,8 +246,8 @@ pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
                 let notes = one.automation_notes(workspace_id, automation_id, shard, 3).await.unwrap();
                 let Some((up_to, ..)) = notes.last() else { continue };
                 let take = TakeNotes { workspace_id, automation_id, shard, up_to: *up_to };
-                put(one, [Write::TakeNotes(take)]).await;
-                refuse(other, [Write::TakeNotes(take)]).await;
+                put(one, [Write::Automation(AutomationWrite::TakeNotes(take))]).await;
+                refuse(other, [Write::Automation(AutomationWrite::TakeNotes(take))]).await;
                 heard.extend(notes.into_iter().map(|(_, note, _)| note.cause));
             }
             tokio::task::yield_now().await;
@@ -401,8 +403,8 @@ pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
         let draft = named.campaign();
         put(one, [campaigns::create(&draft)]).await;
         let schedule = [campaigns::replace(&campaigns::in_state(&draft, CampaignStatus::Scheduled), 1)];
-        let unused = Write::ExpectUnused(workspace, Reference::List(named.list.id));
-        let remove = [unused, Write::DeleteList(workspace, named.list.id)];
+        let unused = Write::Expect(Condition::Unused(workspace, Reference::List(named.list.id)));
+        let remove = [unused, Write::Delete(DocumentKey::List(workspace, named.list.id))];
         let (scheduled, removed) = tokio::join!(commit(one, schedule), commit(other, remove));
         let (is_scheduled, is_removed) = (is_done(scheduled), is_done(removed));
         assert_ne!(is_scheduled, is_removed, "round {round}");
@@ -443,7 +445,7 @@ pub async fn nothing_is_released_after_a_pause(twice: &Twice) {
         let release = async {
             let mut released = 0;
             for new in &waiting {
-                let expect = Write::ExpectCampaign(workspace, of, CampaignStatus::Sending);
+                let expect = Write::Expect(Condition::Campaign(workspace, of, CampaignStatus::Sending));
                 let take = Write::TakeWaiting(workspace, of, vec![campaign_messages::key(new)]);
                 if !is_done(commit(one, [expect, take]).await) {
                     break;
@@ -475,7 +477,7 @@ pub async fn a_place_under_a_cap_is_taken_once(twice: &Twice) {
         let take = |n: i64| {
             let times = times.iter().copied().chain([at(n * 1_000)]).collect();
             let (contact_id, channel) = (contact.id, Channel::Email);
-            [Write::PutContactSends(ContactSends { workspace_id: workspace, contact_id, channel, times }, expect)]
+            [Write::put(ContactSends { workspace_id: workspace, contact_id, channel, times }, expect)]
         };
         let n = 2 * i64::try_from(round).unwrap();
         let (first, second) = tokio::join!(commit(one, take(n)), commit(other, take(n + 1)));

@@ -1,6 +1,6 @@
 //! Messages of merged and erased contacts.
 
-use messaging_core::changes::{AttributeMessage, EraseCopy, RedactMessage, Write};
+use messaging_core::changes::{AttributeMessage, Condition, EraseCopy, RedactMessage, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
@@ -197,9 +197,9 @@ pub async fn a_message_is_expected_at_its_revision(store: &dyn Store) {
     let message = bare_message(id());
     put(store, [insert(&message)]).await;
     let (workspace, revision) = (message.workspace_id, message.revision);
-    put(store, [Write::ExpectMessage(workspace, message.id, revision)]).await;
-    put(store, [Write::ExpectMessage(workspace, message.id, revision)]).await;
-    refuse(store, [Write::ExpectMessage(workspace, message.id, revision + 1)]).await;
-    refuse(store, [Write::ExpectMessage(id(), message.id, revision)]).await;
-    refuse(store, [Write::ExpectMessage(workspace, id(), revision)]).await;
+    put(store, [Write::Expect(Condition::Message(workspace, message.id, revision))]).await;
+    put(store, [Write::Expect(Condition::Message(workspace, message.id, revision))]).await;
+    refuse(store, [Write::Expect(Condition::Message(workspace, message.id, revision + 1))]).await;
+    refuse(store, [Write::Expect(Condition::Message(id(), message.id, revision))]).await;
+    refuse(store, [Write::Expect(Condition::Message(workspace, id(), revision))]).await;
 }

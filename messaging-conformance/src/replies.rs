@@ -1,7 +1,7 @@
 //! Remembered replies.
 
 use bytes::Bytes;
-use messaging_core::changes::{Reply, ReplyKey, Write};
+use messaging_core::changes::{AccountWrite, Reply, ReplyKey, Write};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ports::store::Store;
 
@@ -71,8 +71,22 @@ pub async fn reply_and_effect_appear_together(store: &dyn Store) {
 pub async fn expired_replies_and_sessions_are_forgotten(store: &dyn Store) {
     let writes = (0..6).map(|n| remember(&reply(&format!("key {n}"), 0, if n % 2 == 0 { 100 } else { 900 })));
     put(store, writes.collect::<Vec<_>>()).await;
-    put(store, [Write::PutSession(session("old", at(100))), Write::PutSession(session("new", at(900)))]).await;
-    put(store, [Write::PutTicket(ticket("old", at(100))), Write::PutTicket(ticket("new", at(900)))]).await;
+    put(
+        store,
+        [
+            Write::Account(AccountWrite::PutSession(session("old", at(100)))),
+            Write::Account(AccountWrite::PutSession(session("new", at(900)))),
+        ],
+    )
+    .await;
+    put(
+        store,
+        [
+            Write::Account(AccountWrite::PutTicket(ticket("old", at(100)))),
+            Write::Account(AccountWrite::PutTicket(ticket("new", at(900)))),
+        ],
+    )
+    .await;
     assert_eq!(store.forget_expired(at(99), 10).await.unwrap(), 0);
     let mut forgotten = 0;
     for _ in 0..4 {

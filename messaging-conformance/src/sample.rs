@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use messaging_core::changes::{Expect, JobHandle, MoveMessage, NewJob, Reply, ReplyKey, Write};
+use messaging_core::changes::{Expect, JobHandle, JobWrite, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
@@ -123,7 +123,7 @@ pub fn member(workspace_id: WorkspaceId, user_id: UserId, role: Role) -> Member 
 pub fn joined(workspace_id: WorkspaceId, role: Role) -> (User, Member, [Write; 2]) {
     let user = user();
     let member = member(workspace_id, user.id, role);
-    let writes = [Write::PutUser(user.clone(), Expect::Absent), Write::PutMember(member.clone(), Expect::Absent)];
+    let writes = [Write::put(user.clone(), Expect::Absent), Write::put(member.clone(), Expect::Absent)];
     (user, member, writes)
 }
 
@@ -359,7 +359,7 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
 
 /// Creates a campaign.
 pub fn create_campaign(campaign: &Campaign) -> Write {
-    Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent)
+    Write::put(Box::new(campaign.clone()), Expect::Absent)
 }
 
 /// An active automation that contacts enter by an event.
@@ -481,7 +481,7 @@ pub fn job(lane: &str, due: i64) -> NewJob {
 
 /// Adds a job.
 pub fn enqueue(lane: &str, due: i64) -> Write {
-    Write::Enqueue(job(lane, due))
+    Write::Job(JobWrite::Enqueue(job(lane, due)))
 }
 
 /// A claim at a time, leased for a second, without limits.
@@ -501,7 +501,7 @@ pub async fn next_due(store: &dyn Store) -> Option<Timestamp> {
 
 /// Finishes claimed jobs.
 pub fn finish(jobs: &[ClaimedJob]) -> Vec<Write> {
-    jobs.iter().map(|job| Write::FinishJob(job.handle.clone())).collect()
+    jobs.iter().map(|job| Write::Job(JobWrite::Finish(job.handle.clone()))).collect()
 }
 
 /// The handles of claimed jobs.

@@ -5,7 +5,7 @@ pub mod kept;
 pub mod random;
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Contact, ContactFilter};
@@ -198,7 +198,7 @@ pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
     let bob = contact(workspace);
     let list = contact_list(workspace);
     let message = Message { contact_id: Some(ann.id), ..bare_message(workspace) };
-    put(store, [add_contact(&ann), add_contact(&bob), Write::PutList(list.clone(), Expect::Absent), insert(&message)])
+    put(store, [add_contact(&ann), add_contact(&bob), Write::put(list.clone(), Expect::Absent), insert(&message)])
         .await;
     let email = suppression(workspace, Channel::Email, ann.email.as_deref().unwrap());
     let chat = suppression(workspace, Channel::Telegram, "4711");
@@ -234,7 +234,11 @@ pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
             Write::JoinList(workspace, list.id, ann.id, at(0)),
             true,
         ),
-        (json!({"type": "list", "op": "member", "id": list.id}), Write::DeleteList(workspace, list.id), false),
+        (
+            json!({"type": "list", "op": "member", "id": list.id}),
+            Write::Delete(DocumentKey::List(workspace, list.id)),
+            false,
+        ),
         (json!({"type": "event", "name": "order_placed"}), Write::AppendProductEvents(vec![product]), true),
         (
             json!({"type": "message", "event": "open"}),
@@ -305,7 +309,7 @@ pub async fn a_lost_claim_moves_nobody(store: &dyn Store) {
     let segment = segments[0].0;
     put(store, [add_contact(&contact(workspace))]).await;
     let job = claimed(store).await;
-    put(store, [Write::FinishJob(job.clone())]).await;
+    put(store, [Write::Job(JobWrite::Finish(job.clone()))]).await;
     let is_refused = async || {
         let calculated = store.calculate_members(workspace, segment, &everybody, None, MoveNotes::Silent, &job).await;
         assert!(matches!(calculated, Err(CommitError::LeaseLost)), "{calculated:?}");

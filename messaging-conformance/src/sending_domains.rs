@@ -1,6 +1,6 @@
 //! Sending domains.
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, SendingDomain};
 use messaging_core::ids::WorkspaceId;
@@ -10,7 +10,7 @@ use super::sample::{at, domain, id};
 use super::{all_pages, first, put, refuse};
 
 fn add(domain: &SendingDomain) -> Write {
-    Write::PutDomain(domain.clone(), Expect::Absent)
+    Write::put(domain.clone(), Expect::Absent)
 }
 
 /// A domain is found by id and by name, with all fields.
@@ -47,7 +47,7 @@ pub async fn domains_round_trip(store: &dyn Store) {
     }
     assert_eq!(store.domain_by_name(workspace, "example.org").await.unwrap(), None);
     let failed = SendingDomain { status: DomainStatus::Failed, ..complete };
-    put(store, [Write::PutDomain(failed.clone(), Expect::Revision(1))]).await;
+    put(store, [Write::put(failed.clone(), Expect::Revision(1))]).await;
     assert_eq!(store.domain(workspace, failed.id).await.unwrap().unwrap().record, failed);
 }
 
@@ -95,14 +95,14 @@ pub async fn a_deleted_name_is_free(store: &dyn Store) {
     let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let old = domain(mine, "example.org");
     put(store, [add(&old)]).await;
-    put(store, [Write::DeleteDomain(other, old.id)]).await;
+    put(store, [Write::Delete(DocumentKey::Domain(other, old.id))]).await;
     assert!(store.domain(mine, old.id).await.unwrap().is_some());
     for _ in 0..2 {
-        put(store, [Write::DeleteDomain(mine, old.id)]).await;
+        put(store, [Write::Delete(DocumentKey::Domain(mine, old.id))]).await;
     }
     assert_eq!(store.domain(mine, old.id).await.unwrap(), None);
     assert_eq!(store.domain_by_name(mine, "example.org").await.unwrap(), None);
-    refuse(store, [Write::PutDomain(old.clone(), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(old.clone(), Expect::Revision(1))]).await;
     let new = domain(mine, "example.org");
     put(store, [add(&new)]).await;
     assert_eq!(store.domain_by_name(mine, "example.org").await.unwrap().unwrap().record.id, new.id);
@@ -135,5 +135,5 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.domain_by_name(other, "example.org").await.unwrap(), None);
     assert_eq!(store.domains(other, first(10)).await.unwrap().items, []);
     let moved = SendingDomain { workspace_id: other, ..domain };
-    refuse(store, [Write::PutDomain(moved, Expect::Revision(1))]).await;
+    refuse(store, [Write::put(moved, Expect::Revision(1))]).await;
 }

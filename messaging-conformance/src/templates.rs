@@ -9,7 +9,7 @@ use super::sample::{at, id, template};
 use super::{all_pages, first, put, refuse};
 
 fn add(template: &Template) -> Write {
-    Write::PutTemplate(Box::new(template.clone()), Expect::Absent)
+    Write::put(Box::new(template.clone()), Expect::Absent)
 }
 
 pub(super) fn next(template: &Template, name: &str) -> Template {
@@ -28,8 +28,8 @@ pub async fn versions_round_trip(store: &dyn Store) {
     assert_eq!(store.template_head(workspace, first_version.id).await.unwrap().unwrap(), first_version.head());
 
     let second = Template { reverted_from: Some(1), ..next(&first_version, "Second") };
-    put(store, [Write::PutTemplate(Box::new(second.clone()), Expect::Revision(1))]).await;
-    refuse(store, [Write::PutTemplate(Box::new(next(&second, "Third")), Expect::Revision(1))]).await;
+    put(store, [Write::put(Box::new(second.clone()), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(Box::new(next(&second, "Third")), Expect::Revision(1))]).await;
     let found = store.template(workspace, first_version.id).await.unwrap().unwrap();
     assert_eq!((&found.record, found.revision), (&second, 2));
     for version in [&first_version, &second] {
@@ -45,13 +45,13 @@ pub async fn removed_templates_go_later(store: &dyn Store) {
     let workspace = id();
     let (gone, stays) = (template(workspace, Channel::Email), template(workspace, Channel::Sms));
     put(store, [add(&gone), add(&stays)]).await;
-    put(store, [Write::PutTemplate(Box::new(next(&gone, "Second")), Expect::Revision(1))]).await;
+    put(store, [Write::put(Box::new(next(&gone, "Second")), Expect::Revision(1))]).await;
     put(store, [Write::DeleteTemplate(workspace, gone.id, at(1000))]).await;
     put(store, [Write::DeleteTemplate(workspace, gone.id, at(2000))]).await;
     assert_eq!(store.template(workspace, gone.id).await.unwrap(), None);
     assert_eq!(store.template_head(workspace, gone.id).await.unwrap(), None);
     assert_eq!(store.templates(workspace, None, first(9)).await.unwrap().items, [stays.head()]);
-    refuse(store, [Write::PutTemplate(Box::new(next(&next(&gone, "x"), "y")), Expect::Revision(3))]).await;
+    refuse(store, [Write::put(Box::new(next(&next(&gone, "x"), "y")), Expect::Revision(3))]).await;
     assert_eq!(store.forget_templates(at(1000), 9).await.unwrap(), 0);
     assert_eq!(store.template_version(workspace, gone.id, 1).await.unwrap(), Some(gone.clone()));
     let mut forgotten = 0;
@@ -90,7 +90,7 @@ pub async fn versions_are_listed(store: &dyn Store) {
     let mut expected = vec![current.head()];
     for revision in 1..5 {
         current = next(&current, "again");
-        put(store, [Write::PutTemplate(Box::new(current.clone()), Expect::Revision(revision))]).await;
+        put(store, [Write::put(Box::new(current.clone()), Expect::Revision(revision))]).await;
         expected.insert(0, current.head());
     }
     let fetch = async |page| store.template_versions(workspace, current.id, page).await;
@@ -108,7 +108,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.templates(other, None, first(9)).await.unwrap().items, []);
     assert_eq!(store.template_versions(other, mine.id, first(9)).await.unwrap().items, []);
     let moved = Template { workspace_id: other, ..next(&mine, "x") };
-    refuse(store, [Write::PutTemplate(Box::new(moved), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(Box::new(moved), Expect::Revision(1))]).await;
     put(store, [Write::DeleteTemplate(other, mine.id, at(5))]).await;
     assert_eq!(store.template(mine.workspace_id, mine.id).await.unwrap().unwrap().record, mine);
 }

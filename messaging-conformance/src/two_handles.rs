@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
@@ -116,8 +116,10 @@ impl Jobs for TwoHandles {
 #[async_trait]
 impl Store for TwoHandles {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
-        let is_of_a_job =
-            changes.writes().iter().any(|write| write.claim().is_some() || matches!(write, Write::RemoveJob(..)));
+        let is_of_a_job = changes
+            .writes()
+            .iter()
+            .any(|write| write.claim().is_some() || matches!(write, Write::Job(JobWrite::Remove(..))));
         let store = if is_of_a_job { self.first() } else { self.writer() };
         store.commit(changes, priority).await
     }

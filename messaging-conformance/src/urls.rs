@@ -1,6 +1,6 @@
 //! Targets of redirected links.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{DocumentKey, Write};
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
@@ -41,8 +41,8 @@ pub async fn targets_that_name_somebody_are_removed(store: &dyn Store) {
     let mut expected: Vec<_> = (0..20).filter(|n| n % 4 != 3).map(|n| UrlKey::of(&of(n))).collect();
     expected.sort_unstable();
     assert_eq!(found, expected);
-    put(store, found.iter().map(|key| Write::DeleteUrl(workspace, *key)).collect::<Vec<_>>()).await;
-    put(store, [Write::DeleteUrl(workspace, found[0])]).await;
+    put(store, found.iter().map(|key| Write::Delete(DocumentKey::Url(workspace, *key))).collect::<Vec<_>>()).await;
+    put(store, [Write::Delete(DocumentKey::Url(workspace, found[0]))]).await;
     assert_eq!(store.url(workspace, found[0]).await.unwrap(), None);
     assert_eq!(store.url(workspace, UrlKey::of(&of(3))).await.unwrap(), Some(of(3)));
     assert_eq!(store.urls_naming(workspace, &names, first(1)).await.unwrap().items, []);

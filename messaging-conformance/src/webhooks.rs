@@ -1,6 +1,6 @@
 //! Webhooks and their deliveries.
 
-use messaging_core::changes::{Expect, UpdateDelivery, Write};
+use messaging_core::changes::{Condition, DocumentKey, Expect, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
 use messaging_core::ids::{DeliveryId, Id as _, MessageId, WebhookId, WorkspaceId};
@@ -10,7 +10,7 @@ use super::sample::{at, id, object, webhook};
 use super::{all_pages, first, put, refuse};
 
 fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
-    Write::PutWebhook(Box::new(webhook.clone()), expect)
+    Write::put(Box::new(webhook.clone()), expect)
 }
 
 /// A delivery that is due.
@@ -36,11 +36,11 @@ pub(super) fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
 }
 
 pub(super) fn insert(delivery: &Delivery) -> Write {
-    Write::InsertDelivery(Box::new(delivery.clone()))
+    Write::Webhook(WebhookWrite::InsertDelivery(Box::new(delivery.clone())))
 }
 
 fn update(delivery: &Delivery, read: (DeliveryStatus, u32)) -> Write {
-    Write::UpdateDelivery(Box::new(UpdateDelivery { delivery: delivery.clone(), read }))
+    Write::Webhook(WebhookWrite::UpdateDelivery(Box::new(UpdateDelivery { delivery: delivery.clone(), read })))
 }
 
 /// What relies on the state of a webhook is refused when it has another one, or is gone.
@@ -50,7 +50,7 @@ pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
     put(store, [put_webhook(&hook, Expect::Absent)]).await;
     let hold = |workspace| {
         let held = delivery(workspace, hook_id, 1).hold();
-        [Write::ExpectWebhook(workspace, hook_id, WebhookStatus::Paused), insert(&held)]
+        [Write::Expect(Condition::Webhook(workspace, hook_id, WebhookStatus::Paused)), insert(&held)]
     };
     put(store, hold(workspace)).await;
     refuse(store, hold(id())).await;
@@ -62,7 +62,7 @@ pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
     assert_eq!(store.backlog(workspace, hook_id, 9).await.unwrap().len(), 1);
     put(store, [put_webhook(&hook, Expect::Revision(2))]).await;
     put(store, hold(workspace)).await;
-    put(store, [Write::DeleteWebhook(workspace, hook_id)]).await;
+    put(store, [Write::Delete(DocumentKey::Webhook(workspace, hook_id))]).await;
     refuse(store, hold(workspace)).await;
 }
 
@@ -80,7 +80,7 @@ pub async fn webhooks_round_trip(store: &dyn Store) {
     assert_eq!(stored, Some(Stored { record: hook.clone(), revision: 2 }));
     assert_eq!(store.webhooks(workspace, first(9)).await.unwrap().items, [hook]);
     for _ in 0..2 {
-        put(store, [Write::DeleteWebhook(workspace, hook_id)]).await;
+        put(store, [Write::Delete(DocumentKey::Webhook(workspace, hook_id))]).await;
     }
     assert_eq!(store.webhook(workspace, hook_id).await.unwrap(), None);
 }
@@ -112,8 +112,15 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (hook, other) = (webhook(id()), id());
     let mine = full(hook.workspace_id, hook.id);
-    put(store, [put_webhook(&hook, Expect::Absent), insert(&mine), Write::NoteWebhookFailure(other, hook.id, at(1))])
-        .await;
+    put(
+        store,
+        [
+            put_webhook(&hook, Expect::Absent),
+            insert(&mine),
+            Write::Webhook(WebhookWrite::NoteFailure(other, hook.id, at(1))),
+        ],
+    )
+    .await;
     assert_eq!(store.webhook(other, hook.id).await.unwrap(), None);
     assert_eq!(store.webhooks(other, first(9)).await.unwrap().items, []);
     assert_eq!(store.delivery(other, mine.id).await.unwrap(), None);
@@ -123,7 +130,14 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.failing_since(hook.workspace_id, hook.id).await.unwrap(), None);
     let elsewhere = Delivery { workspace_id: other, ..mine.clone() };
     refuse(store, [update(&elsewhere, (DeliveryStatus::Failed, 10))]).await;
-    put(store, [Write::DeleteWebhook(other, hook.id), Write::MarkReplayed(other, mine.id)]).await;
+    put(
+        store,
+        [
+            Write::Delete(DocumentKey::Webhook(other, hook.id)),
+            Write::Webhook(WebhookWrite::MarkReplayed(other, mine.id)),
+        ],
+    )
+    .await;
     assert!(store.webhook(hook.workspace_id, hook.id).await.unwrap().is_some());
     assert_eq!(store.replayable(hook.workspace_id, hook.id, &everything(Replayed::Failed), 9).await.unwrap(), [mine]);
 }
@@ -132,12 +146,12 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
 pub async fn failures_begin_once_and_end(store: &dyn Store) {
     let (workspace, hook): (WorkspaceId, WebhookId) = (id(), id());
     let since = async || store.failing_since(workspace, hook).await.unwrap();
-    put(store, [Write::EndWebhookFailures(workspace, hook)]).await;
+    put(store, [Write::Webhook(WebhookWrite::EndFailures(workspace, hook))]).await;
     for millis in [5, 7] {
-        put(store, [Write::NoteWebhookFailure(workspace, hook, at(millis))]).await;
+        put(store, [Write::Webhook(WebhookWrite::NoteFailure(workspace, hook, at(millis)))]).await;
     }
     assert_eq!(since().await, Some(at(5)));
-    put(store, [Write::EndWebhookFailures(workspace, hook)]).await;
+    put(store, [Write::Webhook(WebhookWrite::EndFailures(workspace, hook))]).await;
     assert_eq!(since().await, None);
 }
 
@@ -215,7 +229,7 @@ pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     let test = Delivery { subject: Subject::Test(None), ..of(S::Failed) };
     let all = [&pending, &delivered, &failed, &held, &expired, &replayed, &replay, &test];
     put(store, all.map(insert)).await;
-    put(store, [Write::MarkReplayed(workspace, replayed.id)]).await;
+    put(store, [Write::Webhook(WebhookWrite::MarkReplayed(workspace, replayed.id))]).await;
     let find = async |range: &ReplayRange, limit| {
         let found = store.replayable(workspace, hook, range, limit).await.unwrap();
         let counted = store.count_replayable(workspace, hook, range, limit).await.unwrap();

@@ -10,7 +10,7 @@ mod quarantine;
 mod secret_key;
 mod verify;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::account::{Member, MemberStatus, User, Workspace};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::api_key::{ApiKey, generate, random_text};
@@ -133,7 +133,7 @@ pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
             (FenceState::Held, Queued::Cancel) => {
                 let now = app.now();
                 changes.push(Write::PutFence(Some(fence.cancelling()), Some(fence)));
-                changes.push(Write::EnqueueOnce(CancelWaiting {}.enqueue(app.new_id(now), now)));
+                changes.push(Write::Job(JobWrite::EnqueueOnce(CancelWaiting {}.enqueue(app.new_id(now), now))));
                 Some("cancelling".to_owned())
             }
             (FenceState::Cancelling, _) => Some("cancelling".to_owned()),
@@ -196,7 +196,7 @@ pub async fn create_user(
             user.created_by = None;
         }
         user.name = name.clone().or(user.name);
-        Ok((Changes::from_iter([Write::PutUser(user.clone(), expected)]), UserReport::of(user)))
+        Ok((Changes::from_iter([Write::put(user.clone(), expected)]), UserReport::of(user)))
     })
     .await
 }
@@ -219,7 +219,7 @@ pub async fn set_operator(app: &App, email: &str, operator: bool) -> Result<User
             return Err(refuse("/email", FieldCode::NotAllowed, NOT_VOUCHED).into());
         }
         user.operator = operator;
-        Ok((Changes::from_iter([Write::PutUser(user.clone(), Expect::Revision(revision))]), UserReport::of(user)))
+        Ok((Changes::from_iter([Write::put(user.clone(), Expect::Revision(revision))]), UserReport::of(user)))
     })
     .await
 }
@@ -242,7 +242,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     app.until_committed(|| async {
         let (workspace, member) = new_workspace(app, name, owner.record.id);
         let view = WorkspaceView::of(workspace.clone(), &app.settings().data_region);
-        let writes = [Write::PutWorkspace(workspace, Expect::Absent), Write::PutMember(member, Expect::Absent)];
+        let writes = [Write::put(workspace, Expect::Absent), Write::put(member, Expect::Absent)];
         Ok((Changes::from_iter(writes), view))
     })
     .await
@@ -262,7 +262,7 @@ pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
         let mut changes = Changes::default();
         if key.revoked_at.is_none() {
             key.revoked_at = Some(app.now());
-            changes.push(Write::PutApiKey(key.clone(), Expect::Revision(revision)));
+            changes.push(Write::put(key.clone(), Expect::Revision(revision)));
         }
         let last_used_at = app.store().api_key_last_used(key.workspace_id, key.id).await?;
         Ok((changes, ApiKeyView::of(key, last_used_at)))
@@ -317,12 +317,12 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             // Whoever made the user, or took the right away, did not know of this use.
             if !user.operator {
                 user.operator = true;
-                changes.push(Write::PutUser(user.clone(), Expect::Revision(revision)));
+                changes.push(Write::put(user.clone(), Expect::Revision(revision)));
             }
             user
         } else {
             let user = User { password_hash: password_hash.clone(), operator: true, ..new_user(app, DEV_EMAIL) };
-            changes.push(Write::PutUser(user.clone(), Expect::Absent));
+            changes.push(Write::put(user.clone(), Expect::Absent));
             setup.console_password = Some(console_password.clone().into());
             user
         };
@@ -347,9 +347,9 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             expires_at: None,
             revoked_at: None,
         };
-        changes.push(Write::PutWorkspace(workspace, Expect::Absent));
-        changes.push(Write::PutMember(member, Expect::Absent));
-        changes.push(Write::PutApiKey(key, Expect::Absent));
+        changes.push(Write::put(workspace, Expect::Absent));
+        changes.push(Write::put(member, Expect::Absent));
+        changes.push(Write::put(key, Expect::Absent));
         changes.extend(sandbox(app, setup.workspace_id, keys.as_ref(), now));
         Ok((changes.of_setup(), setup))
     })
@@ -381,7 +381,7 @@ fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Times
         config: serde_json::Map::new(),
         registration: None,
     };
-    [Write::PutDomain(domain, Expect::Absent), Write::PutChannel(email, Expect::Absent)]
+    [Write::put(domain, Expect::Absent), Write::put(email, Expect::Absent)]
 }
 
 fn new_user(app: &App, email: &str) -> User {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use messaging_core::changes::{Changes, MoveMessage, NewJob, Reply, ReplyKey, Write};
+use messaging_core::changes::{Changes, JobWrite, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::milestones::Milestones;
@@ -151,7 +151,7 @@ fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
         hold: None,
         milestones: Milestones::default().reaching(MessageStatus::Sent, at),
     };
-    [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::FinishJob(job.handle)]
+    [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::Job(JobWrite::Finish(job.handle))]
         .into_iter()
         .collect()
 }
@@ -216,9 +216,13 @@ fn accept(bench: &Bench) -> Changes {
         expires_at: now + Duration::from_hours(24),
         created_at: now,
     };
-    [Write::InsertMessage(Box::new(message), content), Write::Enqueue(job), Write::Remember(Box::new(reply))]
-        .into_iter()
-        .collect()
+    [
+        Write::InsertMessage(Box::new(message), content),
+        Write::Job(JobWrite::Enqueue(job)),
+        Write::Remember(Box::new(reply)),
+    ]
+    .into_iter()
+    .collect()
 }
 
 /// The processor time of the writer thread, where the system tells (Linux); zero elsewhere.

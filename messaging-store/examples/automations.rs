@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use messaging_conformance::commit::at_once;
 use messaging_conformance::sample::{automation, contact, id, product_event, run};
-use messaging_core::changes::{Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::{EntryInterest, Happened, Interest, Note, RunInterest};
@@ -164,7 +164,12 @@ fn waiting(automation: &Automation, contact: &Contact) -> Run {
 }
 
 fn put_run(run: &Run, steps: Vec<RunStep>) -> Write {
-    Write::PutRun(Box::new(PutRun { run: run.clone(), expect: Expect::Absent, steps, messages: Vec::new() }))
+    Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+        run: run.clone(),
+        expect: Expect::Absent,
+        steps,
+        messages: Vec::new(),
+    })))
 }
 
 /// A contact that enters.
@@ -197,7 +202,10 @@ impl Entering {
     fn writes(&self) -> [Write; 2] {
         let Run { workspace_id, automation_id, contact_id, entered_at, .. } = self.run;
         let entry = Entry { workspace_id, automation_id, contact_id, key: None, entered_at, open: 1 };
-        [put_run(&self.run, self.steps.clone()), Write::PutEntry(Box::new(entry), Expect::Absent)]
+        [
+            put_run(&self.run, self.steps.clone()),
+            Write::Automation(AutomationWrite::PutEntry(Box::new(entry), Expect::Absent)),
+        ]
     }
 }
 
@@ -219,8 +227,13 @@ fn jobs(
                 entered: vec![("w".to_owned(), u32::try_from(notes.len()).expect("few"))],
                 branches: Vec::new(),
             };
-            writes.push(Write::CountNodes(workspace_id, automation_id, Box::new(counts)));
-            writes.push(Write::TakeNotes(TakeNotes { workspace_id, automation_id, shard, up_to }));
+            writes.push(Write::Automation(AutomationWrite::CountNodes(workspace_id, automation_id, Box::new(counts))));
+            writes.push(Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
+                workspace_id,
+                automation_id,
+                shard,
+                up_to,
+            })));
             Changes::from_iter(writes)
         };
         notes.chunks(PAGE).map(page).collect()

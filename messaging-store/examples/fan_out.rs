@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use messaging_conformance::campaigns::progress;
 use messaging_conformance::sample::{bare_message, campaign, id};
-use messaging_core::changes::{Changes, CountMessages, Expect, NewWaiting, Write, track_of};
+use messaging_core::changes::{Changes, Condition, CountMessages, Expect, NewWaiting, Write, track_of};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::progress::CampaignProgress;
 use messaging_core::domain::message::Message;
@@ -36,8 +36,8 @@ fn main() {
     let stores = paths.clone().map(|path| {
         let store = SqliteStore::open(SqliteOptions::new(path)).expect("a store");
         let begin = [
-            Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent),
-            Write::PutCampaignProgress(Box::new(progress.clone()), Expect::Absent),
+            Write::put(Box::new(campaign.clone()), Expect::Absent),
+            Write::put(Box::new(progress.clone()), Expect::Absent),
         ];
         runtime.block_on(store.commit(Changes::from_iter(begin), Priority::Background)).expect("a commit");
         store
@@ -137,11 +137,11 @@ fn pages(campaign: &Campaign, messages: usize, page: usize) -> impl Iterator<Ite
 
 fn changes(campaign: &Campaign, page: &[NewWaiting], progress: &CampaignProgress, revision: u32) -> Changes {
     let mut changes = Changes::default();
-    changes.push(Write::ExpectCampaign(campaign.workspace_id, campaign.id, campaign.status));
+    changes.push(Write::Expect(Condition::Campaign(campaign.workspace_id, campaign.id, campaign.status)));
     changes.push(Write::InsertWaiting(campaign.workspace_id, campaign.id, page.to_vec()));
     let counts = CountMessages::of_all_new(page.iter().map(|new| &new.message));
     changes.extend(counts.into_iter().map(|count| Write::CountMessages(Box::new(count))));
-    changes.push(Write::PutCampaignProgress(Box::new(progress.clone()), Expect::Revision(revision)));
+    changes.push(Write::put(Box::new(progress.clone()), Expect::Revision(revision)));
     changes
 }
 

@@ -238,7 +238,7 @@ fn put(id: CampaignId) -> Write {
         created_at: NOW,
         updated_at: NOW,
     };
-    Write::PutCampaign(Box::new(campaign), Expect::Absent)
+    Write::put(Box::new(campaign), Expect::Absent)
 }
 
 fn fill(path: &Path, contacts: i64) -> rusqlite::Result<()> {

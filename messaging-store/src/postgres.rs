@@ -68,7 +68,7 @@ mod writes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, JobHandle, Write};
+use messaging_core::changes::{Changes, JobHandle, JobWrite, Write};
 use messaging_core::ports::store::{
     ClusterView, CommitError, CommitObserver, News, Priority, SharedLimits, Store, StoreError, StoreGauges,
     StoreHealth, Topics,
@@ -124,10 +124,10 @@ impl Store for PostgresStore {
         if changes.is_empty() {
             return Ok(());
         }
-        if changes.writes().iter().all(|write| matches!(write, Write::HoldJob(_))) {
+        if changes.writes().iter().all(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
             return Ok(self.hold(changes.writes().iter().filter_map(Write::claim)).await?);
         }
-        if changes.writes().iter().any(|write| matches!(write, Write::HoldJob(_))) {
+        if changes.writes().iter().any(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
             // What leaves the process after this commit must not leave when others may have its job.
             self.membership.require_voice().map_err(StoreError::from)?;
         }

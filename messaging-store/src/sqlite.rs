@@ -68,7 +68,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{
@@ -151,7 +151,7 @@ impl Store for SqliteStore {
         if !self.health.admits(&changes) {
             return Err(StoreError::Unavailable.into());
         }
-        if changes.writes().iter().all(|write| matches!(write, Write::HoldJob(_))) {
+        if changes.writes().iter().all(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
             let jobs = changes.writes().iter().filter_map(Write::claim).cloned().collect();
             return self.writer.hold(jobs).await;
         }

@@ -26,3 +26,68 @@ pub(crate) mod soft_bounces;
 pub(crate) mod templates;
 pub(crate) mod urls;
 pub(crate) mod webhooks;
+
+use messaging_core::changes::{AccountWrite, Document, DocumentKey, Expect, WebhookWrite};
+
+use crate::database::Statements;
+use crate::fault::Fault;
+
+/// Creates or replaces a document.
+pub(crate) fn put(on: &mut dyn Statements, document: &Document, expect: Expect) -> Result<(), Fault> {
+    match document {
+        Document::User(user) => accounts::put_user(on, user, expect),
+        Document::Workspace(workspace) => accounts::put_workspace(on, workspace, expect),
+        Document::Member(member) => accounts::put_member(on, member, expect),
+        Document::ApiKey(key) => keys::put(on, key, expect),
+        Document::Domain(domain) => sending_domains::put(on, domain, expect),
+        Document::Channel(settings) => channels::put(on, settings, expect),
+        Document::List(list) => lists::put(on, list, expect),
+        Document::Field(field) => custom_fields::put(on, field, expect),
+        Document::Import(import) => imports::put(on, import, expect),
+        Document::Template(template) => templates::put(on, template, expect),
+        Document::Campaign(campaign) => campaigns::put(on, campaign, expect),
+        Document::CampaignProgress(progress) => campaigns::put_progress(on, progress, expect),
+        Document::ContactSends(sends) => campaigns::put_contact_sends(on, sends, expect),
+        Document::Webhook(webhook) => webhooks::put(on, webhook, expect),
+    }
+}
+
+/// Removes a document.
+pub(crate) fn delete(on: &mut dyn Statements, key: &DocumentKey) -> Result<(), Fault> {
+    match *key {
+        DocumentKey::Member(workspace, user) => accounts::delete_member(on, workspace, user),
+        DocumentKey::Domain(workspace, id) => sending_domains::delete(on, workspace, id),
+        DocumentKey::Channel(workspace, channel) => channels::delete(on, workspace, channel),
+        DocumentKey::List(workspace, id) => lists::delete(on, workspace, id),
+        DocumentKey::Field(workspace, id) => custom_fields::delete(on, workspace, id),
+        DocumentKey::Campaign(workspace, id) => campaigns::delete(on, workspace, id),
+        DocumentKey::Webhook(workspace, id) => webhooks::delete(on, workspace, id),
+        DocumentKey::Url(workspace, key) => urls::delete(on, workspace, key),
+    }
+}
+
+/// Changes what belongs to users and keys.
+pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> Result<(), Fault> {
+    match write {
+        AccountWrite::DeleteUser(user, revision) => accounts::delete_user(on, *user, *revision),
+        AccountWrite::PutSession(session) => accounts::put_session(on, session),
+        AccountWrite::DeleteSession(token) => accounts::delete_session(on, token),
+        AccountWrite::TouchSession(token, at) => accounts::touch_session(on, token, *at),
+        AccountWrite::PutTicket(ticket) => accounts::put_ticket(on, ticket),
+        AccountWrite::TakeTicket(digest) => accounts::take_ticket(on, digest),
+        AccountWrite::CountSignIn(attempt) => sign_ins::count(on, attempt),
+        AccountWrite::ForgetSignIns(attempt) => sign_ins::forget_email(on, attempt),
+        AccountWrite::TouchApiKey(id, at) => keys::touch(on, *id, *at),
+    }
+}
+
+/// Changes deliveries of webhooks, or how a webhook fares.
+pub(crate) fn change_webhook(on: &mut dyn Statements, write: &WebhookWrite) -> Result<(), Fault> {
+    match write {
+        WebhookWrite::NoteFailure(workspace, id, at) => webhooks::note_failure(on, *workspace, *id, *at),
+        WebhookWrite::EndFailures(workspace, id) => webhooks::end_failures(on, *workspace, *id),
+        WebhookWrite::InsertDelivery(delivery) => webhooks::insert_delivery(on, delivery),
+        WebhookWrite::UpdateDelivery(update) => webhooks::update_delivery(on, update),
+        WebhookWrite::MarkReplayed(workspace, id) => webhooks::mark_replayed(on, *workspace, *id),
+    }
+}

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, JobHandle, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Condition, Document, JobHandle, JobWrite, Write};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::store::{
@@ -116,7 +116,8 @@ impl Database {
     fn apply(&self, life: usize, changes: &Changes) -> Result<(), CommitError> {
         wait(self.store().commit(changes.clone(), Priority::Foreground))?;
         let mut ledger = self.world.ledger();
-        let ends_a_run = |write: &Write| matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..));
+        let ends_a_run =
+            |write: &Write| matches!(write, Write::Job(JobWrite::Finish(..)) | Write::Job(JobWrite::Reschedule(..)));
         if changes.writes().iter().any(ends_a_run) {
             for write in changes.writes() {
                 if let Write::AppendEvent(event) = write
@@ -213,7 +214,7 @@ impl FaultyStore {
         let world = &self.life.world;
         let rates = &world.plan.store;
         // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
-        let is_hold = |write: &Write| matches!(write, Write::HoldJob(_));
+        let is_hold = |write: &Write| matches!(write, Write::Job(JobWrite::Hold(_)));
         let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some() && !is_hold(write))
             || changes.writes().iter().all(is_hold);
         if world.strikes(rates.commit_refused) {
@@ -243,11 +244,13 @@ impl FaultyStore {
         let claims = self.database.claims.lock().unwrap_or_else(PoisonError::into_inner);
         let latest = |handle: &JobHandle| claims.latest(handle);
         let renamed = changes.writes().iter().map(|write| match write {
-            Write::FinishJob(handle) => Write::FinishJob(latest(handle)),
-            Write::RescheduleJob(handle, next) => Write::RescheduleJob(latest(handle), next.clone()),
-            Write::PutJobBack(handle, to) => Write::PutJobBack(latest(handle), *to),
-            Write::SaveJob(handle, payload) => Write::SaveJob(latest(handle), payload.clone()),
-            Write::HoldJob(handle) => Write::HoldJob(latest(handle)),
+            Write::Job(JobWrite::Finish(handle)) => Write::Job(JobWrite::Finish(latest(handle))),
+            Write::Job(JobWrite::Reschedule(handle, next)) => {
+                Write::Job(JobWrite::Reschedule(latest(handle), next.clone()))
+            }
+            Write::Job(JobWrite::PutBack(handle, to)) => Write::Job(JobWrite::PutBack(latest(handle), *to)),
+            Write::Job(JobWrite::Save(handle, payload)) => Write::Job(JobWrite::Save(latest(handle), payload.clone())),
+            Write::Job(JobWrite::Hold(handle)) => Write::Job(JobWrite::Hold(latest(handle))),
             other => other.clone(),
         });
         renamed.collect()
@@ -320,7 +323,7 @@ impl FaultyStore {
     /// Commits new messages of a campaign, and the place that was reached in a commit of its own afterwards.
     async fn commit_and_move_on_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let writes = changes.writes();
-        let is_place = |write: &&Write| matches!(write, Write::PutCampaignProgress(..));
+        let is_place = |write: &&Write| matches!(write, Write::Put(Document::CampaignProgress(_), _));
         let makes_messages = writes.iter().any(|write| matches!(write, Write::InsertWaiting(..)));
         if makes_messages { self.commit_apart(changes, is_place).await } else { self.apply(changes) }
     }
@@ -328,9 +331,15 @@ impl FaultyStore {
     /// Commits new messages of runs, and where these stand in a commit of its own afterwards.
     async fn commit_and_move_runs_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let is_of_a_run = |write: &&Write| {
-            matches!(write, Write::PutRun(..) | Write::PutEntry(..) | Write::TakeNotes(..) | Write::CountNodes(..))
+            matches!(
+                write,
+                Write::Automation(AutomationWrite::PutRun(..))
+                    | Write::Automation(AutomationWrite::PutEntry(..))
+                    | Write::Automation(AutomationWrite::TakeNotes(..))
+                    | Write::Automation(AutomationWrite::CountNodes(..))
+            )
         };
-        let sends = |write: &Write| matches!(write, Write::PutRun(put) if !put.messages.is_empty());
+        let sends = |write: &Write| matches!(write, Write::Automation(AutomationWrite::PutRun(put)) if !put.messages.is_empty());
         let has_sent = changes.writes().iter().any(sends);
         if has_sent { self.commit_apart(changes, is_of_a_run).await } else { self.apply(changes) }
     }
@@ -356,7 +365,7 @@ impl FaultyStore {
 const APART_LOST_PER_MILLE: u64 = 300;
 
 const fn ends_a_job(write: &Write) -> bool {
-    matches!(write, Write::FinishJob(..) | Write::RescheduleJob(..))
+    matches!(write, Write::Job(JobWrite::Finish(..)) | Write::Job(JobWrite::Reschedule(..)))
 }
 
 #[async_trait]
@@ -417,7 +426,7 @@ fn names(changes: &Changes) -> String {
         // What helps to follow a message through a trace.
         let _ = match write {
             Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
-            Write::ExpectMessage(_, message, revision) => write!(name, "({message}/{revision})"),
+            Write::Expect(Condition::Message(_, message, revision)) => write!(name, "({message}/{revision})"),
             Write::AppendEvent(event) => write!(name, "({} {:?})", event.message_id, event.kind),
             other => other.claim().map_or(Ok(()), |handle| write!(name, "({})", handle.id)),
         };

@@ -1,6 +1,6 @@
 //! Having members calculated and changes followed.
 
-use messaging_core::changes::{JobHandle, Write};
+use messaging_core::changes::{JobHandle, JobWrite, Write};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
@@ -11,7 +11,7 @@ use super::super::sample::{claim, handles, job};
 /// The claim of a new job.
 pub async fn claimed(store: &dyn Store) -> JobHandle {
     let new = job("keeping", 0);
-    put(store, [Write::Enqueue(new.clone())]).await;
+    put(store, [Write::Job(JobWrite::Enqueue(new.clone()))]).await;
     let claimed = handles(&store.claim(claim(0)).await.unwrap());
     claimed.into_iter().find(|handle| handle.id == new.id).expect("the job is due and free")
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{AttributeMessage, Expect, MoveProductEvents, Write};
+use messaging_core::changes::{AttributeMessage, DocumentKey, Expect, MoveProductEvents, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter};
@@ -82,7 +82,7 @@ impl<'s> World<'s> {
         };
         for _ in 0..3 {
             let list = contact_list(world.workspace);
-            put(store, [Write::PutList(list.clone(), Expect::Absent)]).await;
+            put(store, [Write::put(list.clone(), Expect::Absent)]).await;
             world.lists.push(list.id);
             world.named.lists.push(list.id);
         }
@@ -183,7 +183,7 @@ impl<'s> World<'s> {
             }
             6 if self.dice.percent(30) && !self.lists.is_empty() => {
                 let list = self.lists.swap_remove(0);
-                put(self.store, [Write::DeleteList(self.workspace, list)]).await;
+                put(self.store, [Write::Delete(DocumentKey::List(self.workspace, list))]).await;
                 if self.dice.percent(50) {
                     self.store.forget_members(self.dice.below(3)).await.unwrap();
                 }

@@ -4,7 +4,7 @@ use crate::cursor::StoreCursor;
 use crate::domain::automation::Automation;
 use crate::domain::automation::history::RunStep;
 use crate::domain::automation::note::Interest;
-use crate::domain::automation::run::Run;
+use crate::domain::automation::run::{Entry, Run};
 use crate::domain::campaign::Reference;
 use crate::domain::lane::Lane;
 use crate::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
@@ -118,4 +118,39 @@ pub struct RunKey {
     pub automation_id: AutomationId,
     /// The run.
     pub run_id: RunId,
+}
+
+/// A change of what automations do and wait for.
+#[derive(Debug, Clone)]
+pub enum AutomationWrite {
+    /// Creates or replaces a run with what it did. A conflict when its contact is gone. The job of its share of the
+    /// contacts becomes due when the run is, unless this commit is that job's own.
+    PutRun(Box<PutRun>),
+    /// Creates or replaces what is known of the entries of a contact.
+    PutEntry(Box<Entry>, Expect),
+    /// Takes notes away, because this commit works them off. A conflict when the last of them is gone.
+    TakeNotes(TakeNotes),
+    /// Counts how often nodes and branches were reached.
+    CountNodes(WorkspaceId, AutomationId, Box<CountNodes>),
+    /// Keeps moments of dates; one that is there, or was taken already, stays as it is. Those of contacts that are gone
+    /// are not kept. The job of a share of the contacts becomes due with them, as for [`PutRun`](Self::PutRun).
+    PutDateFires(Box<PutDateFires>),
+    /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
+    TakeDateFire(WorkspaceId, AutomationId, DateFire),
+    /// Gives runs of a contact that is merged, with what is known of its entries, moments of dates and notes, to the one
+    /// it becomes, and makes the jobs of their automations due. Of two entries under one key the later is kept.
+    MoveRuns(MoveRuns),
+    /// Deletes up to so many runs of a contact that is gone, and with the last of them what is known of its entries; no
+    /// conflict when there are none.
+    DeleteRuns(WorkspaceId, ContactId, usize),
+    /// What follows in this commit was caused by so many automations in a row, and its notes say so; 0 when nothing else
+    /// is said.
+    CausedAt(u8),
+}
+
+impl AutomationWrite {
+    /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    pub(super) const fn adds(&self) -> bool {
+        matches!(self, Self::PutRun(_) | Self::PutEntry(..) | Self::PutDateFires(_))
+    }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Write;
 use super::campaigns::Engagement;
+use super::{JobWrite, Write};
 use crate::domain::attempt::Dialog;
 use crate::domain::channel::Channel;
 use crate::domain::fallback;
@@ -69,7 +69,7 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
         }));
     }
     if before.has_fallback && after.status.is_settled() && after.status != before.status {
-        writes.push(Write::WakeLane(fallback::lane(before.workspace_id, before.id), at));
+        writes.push(Write::Job(JobWrite::WakeLane(fallback::lane(before.workspace_id, before.id), at)));
     }
     writes
 }

@@ -110,7 +110,7 @@ pub use webhooks::{ReplayRange, Webhooks};
 ///     let mut workspace = stored.record;
 ///     workspace.name = name.to_owned();
 ///     // Refused as a conflict when somebody else has changed it meanwhile.
-///     let write = Write::PutWorkspace(workspace, Expect::Revision(stored.revision));
+///     let write = Write::put(workspace, Expect::Revision(stored.revision));
 ///     store.commit(Changes::from_iter([write]), Priority::Foreground).await?;
 ///     Ok(true)
 /// }

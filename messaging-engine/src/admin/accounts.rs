@@ -1,6 +1,6 @@
 //! The users and workspaces of the installation, as the operator looks at them.
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AccountWrite, Changes, Write};
 use messaging_core::domain::account::User;
 use messaging_core::domain::page_cursor::CursorScope;
 use messaging_core::domain::user_email::UserEmail;
@@ -66,7 +66,7 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
         let user = user.ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`"))?;
         let (ticket, url) = app.new_ticket(&user.record, None, OPERATORS_LIFETIME, app.now());
         let report = TicketReport { url, expires_at: ticket.expires_at };
-        Ok((Changes::from_iter([Write::PutTicket(ticket)]).of_setup(), report))
+        Ok((Changes::from_iter([Write::Account(AccountWrite::PutTicket(ticket))]).of_setup(), report))
     })
     .await
 }

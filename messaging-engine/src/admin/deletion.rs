@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus, User, Workspace, WorkspaceEnd};
 use messaging_core::domain::user_email::UserEmail;
 use messaging_core::ids::{UserId, WorkspaceId};
@@ -74,7 +74,7 @@ pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
         let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`");
         let Stored { record: user, revision } = user.ok_or_else(unknown)?;
         let mut changes = leave_all(app, &user).await?;
-        changes.push(Write::DeleteUser(user.id, revision));
+        changes.push(Write::Account(AccountWrite::DeleteUser(user.id, revision)));
         Ok((changes, UserReport::of(user)))
     })
     .await
@@ -89,7 +89,7 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
             needed.push(format!("{} ({})", workspace.name, workspace.id));
         }
         // Another owner who leaves meanwhile writes the workspace as well.
-        changes.push(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+        changes.push(Write::put(stored.record, Expect::Revision(stored.revision)));
     }
     if needed.is_empty() {
         return Ok(changes);

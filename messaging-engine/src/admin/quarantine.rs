@@ -1,6 +1,8 @@
 //! What was put aside, for whoever decides what becomes of it.
 
-use messaging_core::changes::{Changes, DateFire, Expect, NewJob, PutDateFires, PutRun, Write};
+use messaging_core::changes::{
+    AutomationWrite, Changes, Condition, DateFire, Expect, JobWrite, NewJob, PutDateFires, PutRun, Write,
+};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::quarantine::{Again, KEPT, Quarantined};
@@ -143,7 +145,7 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
             let known = crate::work::all().iter().find(|one| one.kind == kind);
             known.ok_or("its job is of a kind that this version does not know").map(|job_type| {
                 let (id, payload) = (app.new_id(now), payload.into());
-                vec![Write::Enqueue(NewJob { id, kind: job_type.kind, lane, due_at: now, payload })]
+                vec![Write::Job(JobWrite::Enqueue(NewJob { id, kind: job_type.kind, lane, due_at: now, payload }))]
             })
         }
         (Some(Again::Run { automation_id, run_id, held }), Some(workspace)) => {
@@ -158,7 +160,11 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
                 return Ok((Changes::default(), Err(GONE)));
             }
             let fires = due_at.into_iter().map(|due_at| DateFire { contact_id, due_at }).collect();
-            Ok(vec![Write::PutDateFires(Box::new(PutDateFires { workspace_id, automation_id, fires }))])
+            Ok(vec![Write::Automation(AutomationWrite::PutDateFires(Box::new(PutDateFires {
+                workspace_id,
+                automation_id,
+                fires,
+            })))])
         }
         (Some(Again::Entry { automation_id, contact_id }), Some(workspace)) => {
             enter(app, (workspace, automation_id), contact_id).await?
@@ -190,10 +196,15 @@ async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option
     let due_at = (!is_calling).then_some(now);
     let run = Run { status: RunStatus::Waiting, due_at, held, ended_at: None, exit_reason: None, ..record };
     let call = run.node_id.as_deref().filter(|_| is_calling).map(|node| CallNode::of(&run, node));
-    let enqueue = call.map(|call| Write::Enqueue(call.enqueue(app.new_id(now), now)));
+    let enqueue = call.map(|call| Write::Job(JobWrite::Enqueue(call.enqueue(app.new_id(now), now))));
     let expect = Expect::Revision(revision);
-    let put = Write::PutRun(Box::new(PutRun { run, expect, steps: Vec::new(), messages: Vec::new() }));
-    let expected = Write::ExpectAutomation(workspace, automation, AutomationStatus::Active);
+    let put = Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+        run,
+        expect,
+        steps: Vec::new(),
+        messages: Vec::new(),
+    })));
+    let expected = Write::Expect(Condition::Automation(workspace, automation, AutomationStatus::Active));
     Ok(Ok([put, expected].into_iter().chain(enqueue).collect()))
 }
 
@@ -213,7 +224,7 @@ async fn enter(app: &App, of: (WorkspaceId, AutomationId), contact: ContactId) -
     }
     Ok(match app.enter_by_hand(&automation, contact, Map::new(), app.now()).await? {
         Some(ByHand::Listed(_, mut writes)) => {
-            writes.push(Write::ExpectAutomation(of.0, of.1, AutomationStatus::Active));
+            writes.push(Write::Expect(Condition::Automation(of.0, of.1, AutomationStatus::Active)));
             Ok(writes)
         }
         Some(ByHand::NotAllowed) => Err("its contact does not match the filter of the trigger any more"),

@@ -126,7 +126,7 @@ async fn reseal_domain(app: &App, workspace: WorkspaceId, id: DomainId) -> Resul
     app.until_committed(|| async {
         let Some(mut found) = app.store().domain(workspace, id).await? else { return Ok((Changes::default(), false)) };
         let is_new = Sealer::new(app).seal_domain(&mut found.record);
-        let write = is_new.then_some(Write::PutDomain(found.record, Expect::Revision(found.revision)));
+        let write = is_new.then_some(Write::put(found.record, Expect::Revision(found.revision)));
         Ok((write.into_iter().collect(), is_new))
     })
     .await
@@ -136,7 +136,7 @@ async fn reseal_webhook(app: &App, workspace: WorkspaceId, id: WebhookId) -> Res
     app.until_committed(|| async {
         let Some(mut found) = app.store().webhook(workspace, id).await? else { return Ok((Changes::default(), false)) };
         let is_new = Sealer::new(app).seal_webhook(&mut found.record);
-        let write = is_new.then_some(Write::PutWebhook(Box::new(found.record), Expect::Revision(found.revision)));
+        let write = is_new.then_some(Write::put(Box::new(found.record), Expect::Revision(found.revision)));
         Ok((write.into_iter().collect(), is_new))
     })
     .await
@@ -147,7 +147,7 @@ async fn reseal_channel(app: &App, workspace: WorkspaceId, channel: Channel) -> 
         let found = app.store().channel(workspace, channel).await?;
         let Some(mut found) = found else { return Ok((Changes::default(), false)) };
         let is_new = Sealer::new(app).seal_channel(&mut found.record);
-        let write = is_new.then_some(Write::PutChannel(found.record, Expect::Revision(found.revision)));
+        let write = is_new.then_some(Write::put(found.record, Expect::Revision(found.revision)));
         Ok((write.into_iter().collect(), is_new))
     })
     .await

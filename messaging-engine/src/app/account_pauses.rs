@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, Document, DocumentKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::consequence::{AccountState, PROBE_EVERY};
 use messaging_core::domain::settings::CallbackRegistration;
@@ -248,9 +248,11 @@ impl AccountPauses {
     pub(crate) fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Channel)> {
         let is_finding = |found: &CallbackRegistration| found.address.is_some() || found.error.is_some();
         let replaced = changes.writes().iter().filter_map(|write| match write {
-            Write::PutChannel(settings, _) if settings.registration.as_ref().is_some_and(is_finding) => None,
-            Write::PutChannel(settings, _) => Some((settings.workspace_id, settings.channel)),
-            Write::DeleteChannel(workspace, channel) => Some((*workspace, *channel)),
+            Write::Put(Document::Channel(settings), _) if settings.registration.as_ref().is_some_and(is_finding) => {
+                None
+            }
+            Write::Put(Document::Channel(settings), _) => Some((settings.workspace_id, settings.channel)),
+            Write::Delete(DocumentKey::Channel(workspace, channel)) => Some((*workspace, *channel)),
             _ => None,
         });
         replaced.collect()
@@ -377,7 +379,7 @@ mod tests {
             let (provider, config) = ("twilio".to_owned(), Map::new());
             let settings =
                 ChannelSettings { workspace_id: home(), channel: Channel::Sms, provider, config, registration };
-            AccountPauses::concerned(&Changes::from_iter([Write::PutChannel(settings, Expect::Absent)]))
+            AccountPauses::concerned(&Changes::from_iter([Write::put(settings, Expect::Absent)]))
         };
         assert_eq!(settings(None), [channel()]);
         assert_eq!(settings(Some("not reachable")), []);

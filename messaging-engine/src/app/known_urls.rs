@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, DocumentKey, Write};
 use messaging_core::domain::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
@@ -39,7 +39,7 @@ impl KnownUrls {
     /// The targets that a set of changes removes.
     pub(crate) fn removed(changes: &Changes) -> Vec<Key> {
         let removed = changes.writes().iter().filter_map(|write| match write {
-            Write::DeleteUrl(workspace, key) => Some((*workspace, *key)),
+            Write::Delete(DocumentKey::Url(workspace, key)) => Some((*workspace, *key)),
             _ => None,
         });
         removed.collect()
@@ -100,7 +100,7 @@ mod tests {
         assert!(known.knows((mine, key("a")), start) && known.knows((mine, key("b")), start));
         assert!(!known.knows((mine, key("c")), start) && !known.knows((other, key("a")), start));
         assert!(!known.knows((mine, key("a")), start + LIFETIME));
-        known.forget(KnownUrls::removed(&Changes::from_iter([Write::DeleteUrl(mine, key("b"))])));
+        known.forget(KnownUrls::removed(&Changes::from_iter([Write::Delete(DocumentKey::Url(mine, key("b")))])));
         assert!(known.knows((mine, key("a")), start) && !known.knows((mine, key("b")), start));
         // Full: what was known is forgotten, what comes is kept.
         let many: Vec<_> = (0..CAPACITY).map(|number| (other, key(&number.to_string()))).collect();

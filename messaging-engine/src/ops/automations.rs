@@ -11,7 +11,7 @@ pub mod stats;
 mod view;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Condition, Expect, Write};
 use messaging_core::domain::automation::input::{AutomationInput, AutomationPatch};
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
@@ -230,7 +230,7 @@ impl Operation for DeleteAutomation {
         let automation = find(cx, call.path).await?.record;
         automation.check_delete()?;
         // Somebody who activates it meanwhile keeps it.
-        cx.change(Write::ExpectAutomation(workspace_id, id, automation.status));
+        cx.change(Write::Expect(Condition::Automation(workspace_id, id, automation.status)));
         cx.change(Write::DeleteAutomation(workspace_id, id));
         Ok(NoContent)
     }

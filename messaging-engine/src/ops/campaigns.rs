@@ -10,7 +10,7 @@ pub mod recipients;
 mod view;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::campaign::check::{Found, FoundAs};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
@@ -124,7 +124,7 @@ impl Operation for CreateCampaign {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        cx.change(Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent));
+        cx.change(Write::put(Box::new(campaign.clone()), Expect::Absent));
         view::of(cx, campaign).await
     }
 }
@@ -205,7 +205,7 @@ impl Operation for UpdateCampaign {
             return view::of(cx, campaign).await;
         }
         let changed = Campaign { updated_at: cx.now, ..changed };
-        cx.change(Write::PutCampaign(Box::new(changed.clone()), Expect::Revision(revision)));
+        cx.change(Write::put(Box::new(changed.clone()), Expect::Revision(revision)));
         view::of(cx, changed).await
     }
 }
@@ -259,8 +259,8 @@ impl Operation for DeleteCampaign {
         let Stored { record: campaign, revision } = find(cx, call.path).await?;
         campaign.check_delete()?;
         // Somebody who schedules it meanwhile has changed its revision.
-        cx.change(Write::PutCampaign(Box::new(campaign), Expect::Revision(revision)));
-        cx.change(Write::DeleteCampaign(workspace_id, id));
+        cx.change(Write::put(Box::new(campaign), Expect::Revision(revision)));
+        cx.change(Write::Delete(DocumentKey::Campaign(workspace_id, id)));
         Ok(NoContent)
     }
 }

@@ -6,7 +6,7 @@ mod config;
 pub mod try_out;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::provider::{self, Callbacks};
 use messaging_core::domain::settings::{CallbackRegistration, ChannelSettings};
@@ -222,9 +222,9 @@ impl Operation for SetChannel {
         let view = ChannelView::of(cx, channel, Some(&settings));
         if let Some(registration) = &settings.registration {
             let job = RegisterCallback { workspace_id, channel, failures: 0 };
-            cx.change(Write::Enqueue(job.enqueue(registration.job, cx.now)));
+            cx.change(Write::Job(JobWrite::Enqueue(job.enqueue(registration.job, cx.now))));
         }
-        cx.change(Write::PutChannel(settings, expected));
+        cx.change(Write::put(settings, expected));
         Ok(view)
     }
 }
@@ -246,7 +246,7 @@ impl Operation for DeleteChannel {
     type Output = NoContent;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
-        cx.change(Write::DeleteChannel(call.path.workspace_id, call.path.channel));
+        cx.change(Write::Delete(DocumentKey::Channel(call.path.workspace_id, call.path.channel)));
         Ok(NoContent)
     }
 }

@@ -11,7 +11,7 @@ mod merge;
 use std::collections::HashSet;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
@@ -324,7 +324,7 @@ impl Operation for DeleteContact {
         for (channel, address) in contact.all_addresses() {
             cx.change(Write::EndSoftBounces(workspace_id, channel, address::normalize(channel, &address)));
         }
-        cx.change(Write::Enqueue(job));
+        cx.change(Write::Job(JobWrite::Enqueue(job)));
         Ok(NoContent)
     }
 }

@@ -4,7 +4,7 @@
 //! from then on.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::contact::attributes;
 use messaging_core::domain::custom_field::{CustomField, FieldType, MAX_FIELDS};
 use messaging_core::domain::limits::MAX_NAME;
@@ -132,7 +132,7 @@ impl Operation for CreateCustomField {
         let kind =
             kind.ok_or_else(|| messaging_core::violation::refuse("/type", FieldCode::Required, "is required"))?;
         let field = CustomField { id: cx.new_id(), workspace_id: workspace, key, kind, label, created_at: cx.now };
-        cx.change(Write::PutField(field.clone(), Expect::Absent));
+        cx.change(Write::put(field.clone(), Expect::Absent));
         Ok(CustomFieldView::of(field))
     }
 }
@@ -191,7 +191,7 @@ impl Operation for UpdateCustomField {
         cx.keeps("/type", &call.body.kind, field.kind);
         call.body.label.apply(&mut field.label);
         if field != stored.record {
-            cx.change(Write::PutField(field.clone(), Expect::Revision(stored.revision)));
+            cx.change(Write::put(field.clone(), Expect::Revision(stored.revision)));
         }
         Ok(CustomFieldView::of(field))
     }
@@ -216,7 +216,7 @@ impl Operation for DeleteCustomField {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let CustomFieldPath { workspace_id, id } = call.path;
         cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        cx.change(Write::DeleteField(workspace_id, id));
+        cx.change(Write::Delete(DocumentKey::Field(workspace_id, id)));
         Ok(NoContent)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, JobWrite, Write};
 use messaging_core::domain::contact::IdentifierKind;
 use messaging_core::domain::import::columns::{Mapping, Target};
 use messaging_core::domain::import::report::{PIECE_ROWS, Report};
@@ -221,8 +221,8 @@ impl Operation for CreateImport {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let import = call.body.into_import(cx.new_id(), workspace, cx.now)?;
         let job = ExpireImport::of(&import).enqueue(cx.new_id(), import.expires_at());
-        cx.change(Write::PutImport(Box::new(import.clone()), Expect::Absent));
-        cx.change(Write::Enqueue(job));
+        cx.change(Write::put(Box::new(import.clone()), Expect::Absent));
+        cx.change(Write::Job(JobWrite::Enqueue(job)));
         Ok(ImportView::shown(cx, import))
     }
 }

@@ -169,7 +169,7 @@ impl Operation for CreateApiKey {
             expires_at,
             revoked_at: None,
         };
-        cx.change(Write::PutApiKey(key.clone(), Expect::Absent));
+        cx.change(Write::put(key.clone(), Expect::Absent));
         Ok(ApiKeyView { key: Some(text.into()), ..ApiKeyView::of(key, None) })
     }
 }
@@ -205,7 +205,7 @@ impl Operation for DeleteApiKey {
         // time of the first revocation stays.
         if stored.record.revoked_at.is_none() {
             let key = ApiKey { revoked_at: Some(cx.now), ..stored.record };
-            cx.change(Write::PutApiKey(key, Expect::Revision(stored.revision)));
+            cx.change(Write::put(key, Expect::Revision(stored.revision)));
         }
         Ok(NoContent)
     }

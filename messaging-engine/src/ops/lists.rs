@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::{MAX_BULK, MAX_NAME};
@@ -112,7 +112,7 @@ impl Operation for CreateList {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        cx.change(Write::PutList(list.clone(), Expect::Absent));
+        cx.change(Write::put(list.clone(), Expect::Absent));
         Ok(ListView::of(list))
     }
 }
@@ -185,7 +185,7 @@ impl Operation for UpdateList {
         if let Some(name) = call.body.name.value().filter(|name| *name != list.name) {
             list.name = name;
             list.updated_at = cx.now;
-            cx.change(Write::PutList(list.clone(), Expect::Revision(stored.revision)));
+            cx.change(Write::put(list.clone(), Expect::Revision(stored.revision)));
         }
         Ok(ListView::of(list))
     }
@@ -211,7 +211,7 @@ impl Operation for DeleteList {
         let ListPath { workspace_id, id } = call.path;
         cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
         uses::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
-        cx.change(Write::DeleteList(workspace_id, id));
+        cx.change(Write::Delete(DocumentKey::List(workspace_id, id)));
         Ok(NoContent)
     }
 }

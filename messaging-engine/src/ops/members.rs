@@ -5,7 +5,7 @@
 //! otherwise an admin could take the workspace over; anybody else gets `role_forbidden`.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus, User};
 use messaging_core::domain::user_email::UserEmail;
 use messaging_core::ids::{UserId, WorkspaceId};
@@ -122,7 +122,7 @@ impl Operation for CreateMember {
         } else {
             let email = email.as_str().to_owned();
             let user = User { created_by: Some(workspace.id), ..User::new(cx.new_id(), email, cx.now) };
-            cx.change(Write::PutUser(user.clone(), Expect::Absent));
+            cx.change(Write::put(user.clone(), Expect::Absent));
             user
         };
         if cx.store().member(workspace.id, user.id).await?.is_some() {
@@ -136,7 +136,7 @@ impl Operation for CreateMember {
             },
             ..Member::active(workspace.id, user.id, role, cx.now)
         };
-        cx.change(Write::PutMember(member.clone(), Expect::Absent));
+        cx.change(Write::put(member.clone(), Expect::Absent));
         Ok(MemberView::of(&member, user))
     }
 }
@@ -197,7 +197,7 @@ impl Operation for UpdateMember {
             if stored.record.is_active_owner() {
                 keep_an_owner(cx, workspace_id).await?;
             }
-            cx.change(Write::PutMember(member.clone(), Expect::Revision(stored.revision)));
+            cx.change(Write::put(member.clone(), Expect::Revision(stored.revision)));
         }
         Ok(MemberView::of(&member, user))
     }
@@ -240,9 +240,9 @@ pub(super) async fn end_membership(cx: &mut Context<'_>, stored: Stored<Member>)
         keep_an_owner(cx, workspace).await?;
     } else {
         // The write itself expects nothing: this one notices a promotion to owner meanwhile.
-        cx.change(Write::PutMember(stored.record, Expect::Revision(stored.revision)));
+        cx.change(Write::put(stored.record, Expect::Revision(stored.revision)));
     }
-    cx.change(Write::DeleteMember(workspace, user));
+    cx.change(Write::Delete(DocumentKey::Member(workspace, user)));
     Ok(())
 }
 
@@ -269,6 +269,6 @@ async fn keep_an_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(
     if cx.store().owner_count(workspace).await? <= 1 {
         return Err(Error::InUse { by: vec![workspace.to_string()] });
     }
-    cx.change(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+    cx.change(Write::put(stored.record, Expect::Revision(stored.revision)));
     Ok(())
 }

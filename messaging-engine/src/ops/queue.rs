@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::lane::Lane;
@@ -250,7 +250,7 @@ impl Operation for CancelQueue {
 
 fn work_on(cx: &mut Context<'_>, scope: QueueScope, action: QueueAction) {
     let job = WorkOnQueue::new(scope, action, cx.now).enqueue(cx.new_id(), cx.now);
-    cx.change(Write::Enqueue(job));
+    cx.change(Write::Job(JobWrite::Enqueue(job)));
 }
 
 /// `POST /system/queue/suspend`

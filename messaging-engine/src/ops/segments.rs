@@ -8,7 +8,7 @@ mod preview;
 use std::borrow::Cow;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::MAX_NAME;
@@ -198,7 +198,7 @@ impl Operation for CreateSegment {
         cx.changes.extend(judged.guards());
         cx.change(Write::PutSegment(Box::new(segment.clone()), Expect::Absent));
         let job = RecalculateSegment::of(&segment).enqueue(cx.new_id(), cx.now);
-        cx.change(Write::Enqueue(job));
+        cx.change(Write::Job(JobWrite::Enqueue(job)));
         Ok(SegmentView::of(segment))
     }
 }

@@ -5,7 +5,7 @@
 pub mod report;
 pub mod verification;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::dns_record::UNNAMED;
 use messaging_core::domain::domain_name::{self, Unsuitable};
@@ -141,8 +141,8 @@ impl Operation for CreateSendingDomain {
         let mut domain = SendingDomain::new(cx.new_id(), workspace, &name, cx.now);
         domain.tracking_subdomain = tracking_subdomain;
         domain.dkim = cx.app.seal_dkim_keys(&keys, domain.id, cx.now);
-        cx.change(Write::PutDomain(domain.clone(), Expect::Absent));
-        cx.change(Write::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now)));
+        cx.change(Write::put(domain.clone(), Expect::Absent));
+        cx.change(Write::Job(JobWrite::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now))));
         Ok(SendingDomainReport::of(&domain, &here))
     }
 }
@@ -163,7 +163,7 @@ async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), 
         return Err(refuse("/domain", FieldCode::NotAllowed, message).into());
     }
     // Of several that are added at the same moment all but one run again and count anew.
-    cx.change(Write::PutWorkspace(stored.record, Expect::Revision(stored.revision)));
+    cx.change(Write::put(stored.record, Expect::Revision(stored.revision)));
     Ok(())
 }
 
@@ -247,7 +247,7 @@ impl Operation for UpdateSendingDomain {
             domain.tracking = Check::default();
         }
         if domain != record {
-            cx.change(Write::PutDomain(domain.clone(), Expect::Revision(revision)));
+            cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         }
         Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
@@ -275,7 +275,7 @@ impl Operation for DeleteSendingDomain {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let domain = find(cx, call.path).await?.record;
         uses::refuse_used(cx, domain.workspace_id, Reference::Domain(domain.id), Vec::new()).await?;
-        cx.change(Write::DeleteDomain(domain.workspace_id, domain.id));
+        cx.change(Write::Delete(DocumentKey::Domain(domain.workspace_id, domain.id)));
         Ok(NoContent)
     }
 }

@@ -9,7 +9,7 @@ pub mod tickets;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::Write;
+use messaging_core::changes::{AccountWrite, Write};
 use messaging_core::domain::account::{Member, MemberStatus, Session, User, Workspace};
 use messaging_core::domain::address::normalize_email;
 use messaging_core::domain::api_key::random_text;
@@ -144,7 +144,7 @@ impl Operation for Login {
         let LoginInput { email, password, cookie } = call.body;
         let email = normalize_email(&email);
         let (attempt, user) = check_password(cx, &email, password).await?;
-        cx.change(Write::ForgetSignIns(attempt));
+        cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         Ok(open_session(cx, user.record, cookie))
     }
 }
@@ -171,7 +171,7 @@ fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
     let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
     let expires_at = cx.now + LIFETIME;
     let user_agent = cx.user_agent.map(|text| text.chars().take(MAX_USER_AGENT).collect());
-    cx.change(Write::PutSession(Session {
+    cx.change(Write::Account(AccountWrite::PutSession(Session {
         id: cx.new_id(),
         token_digest: Digest::of(&token),
         user_id: user.id,
@@ -180,7 +180,7 @@ fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
         expires_at,
         ip: cx.client,
         user_agent,
-    }));
+    })));
     let token = Secret::from(token);
     let token = if cookie {
         cx.session_cookie = Some(SessionCookie::Keep(token, LIFETIME));
@@ -209,7 +209,7 @@ impl Operation for Logout {
 
     async fn run(cx: &mut Context<'_>, _: Call<Self>) -> Result<NoContent, Error> {
         let session = signed_in(cx.caller)?;
-        cx.change(Write::DeleteSession(session.token_digest));
+        cx.change(Write::Account(AccountWrite::DeleteSession(session.token_digest)));
         cx.session_cookie = Some(SessionCookie::Forget);
         Ok(NoContent)
     }

@@ -199,7 +199,7 @@ async fn create(
         created_at: cx.now,
         updated_at: cx.now,
     };
-    cx.change(Write::PutTemplate(Box::new(template.clone()), Expect::Absent));
+    cx.change(Write::put(Box::new(template.clone()), Expect::Absent));
     Ok(TemplateView::of(template))
 }
 
@@ -369,7 +369,7 @@ impl Operation for UpdateTemplate {
             updated_at: cx.now,
             ..current
         };
-        cx.change(Write::PutTemplate(Box::new(next.clone()), Expect::Revision(stored.revision)));
+        cx.change(Write::put(Box::new(next.clone()), Expect::Revision(stored.revision)));
         Ok(TemplateView::of(next))
     }
 }

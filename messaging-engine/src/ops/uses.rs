@@ -1,6 +1,6 @@
 //! What cannot be removed because something else needs it (contract section 12.5, "In use").
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{Condition, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::ids::WorkspaceId;
 
@@ -26,6 +26,6 @@ pub(super) async fn refuse_used(
     if !by.is_empty() {
         return Err(Error::InUse { by });
     }
-    cx.change(Write::ExpectUnused(workspace, what));
+    cx.change(Write::Expect(Condition::Unused(workspace, what)));
     Ok(())
 }

@@ -5,7 +5,7 @@
 pub mod deliveries;
 pub mod events;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::limits::MAX_URL;
 use messaging_core::domain::secret::Secret;
 use messaging_core::domain::signature;
@@ -224,7 +224,7 @@ impl Operation for CreateWebhook {
             updated_at: cx.now,
         };
         webhook.secret = cx.app.vault().seal(&webhook.secret_place(), secret.expose(), cx.app.entropy());
-        cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Absent));
+        cx.change(Write::put(Box::new(webhook.clone()), Expect::Absent));
         Ok(WebhookView { secret: Some(secret), ..WebhookView::of(webhook) })
     }
 }
@@ -268,7 +268,7 @@ impl Operation for DeleteWebhook {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         find(cx, call.path).await?;
-        cx.change(Write::DeleteWebhook(call.path.workspace_id, call.path.id));
+        cx.change(Write::Delete(DocumentKey::Webhook(call.path.workspace_id, call.path.id)));
         Ok(NoContent)
     }
 }
@@ -323,7 +323,7 @@ impl Operation for UpdateWebhook {
         }
         if webhook != before {
             webhook.updated_at = cx.now;
-            cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Revision(revision)));
+            cx.change(Write::put(Box::new(webhook.clone()), Expect::Revision(revision)));
         }
         Ok(WebhookView::of(webhook))
     }
@@ -352,7 +352,7 @@ impl Operation for PauseWebhook {
         }
         webhook.status = WebhookStatus::Paused;
         webhook.updated_at = cx.now;
-        cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Revision(revision)));
+        cx.change(Write::put(Box::new(webhook.clone()), Expect::Revision(revision)));
         Ok(WebhookAction { webhook: WebhookView::of(webhook), result: WebhookResult::Paused })
     }
 }
@@ -383,7 +383,7 @@ impl Operation for ResumeWebhook {
         if let Some(job) = cx.app.start_draining(&mut webhook) {
             cx.change(job);
         }
-        cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Revision(revision)));
+        cx.change(Write::put(Box::new(webhook.clone()), Expect::Revision(revision)));
         Ok(WebhookAction { webhook: WebhookView::of(webhook), result: WebhookResult::Resumed })
     }
 }
@@ -410,7 +410,7 @@ impl Operation for RotateWebhookSecret {
         let secret = signature::new_secret(cx.app.entropy());
         let sealed = cx.app.vault().seal(&webhook.secret_place(), secret.expose(), cx.app.entropy());
         webhook.rotate(sealed, cx.now);
-        cx.change(Write::PutWebhook(Box::new(webhook.clone()), Expect::Revision(revision)));
+        cx.change(Write::put(Box::new(webhook.clone()), Expect::Revision(revision)));
         Ok(WebhookView { secret: Some(secret), ..WebhookView::of(webhook) })
     }
 }

@@ -131,8 +131,8 @@ impl Operation for CreateWorkspace {
             created_at: cx.now,
         };
         let owner = Member::active(workspace.id, session.user.id, Role::Owner, cx.now);
-        cx.change(Write::PutWorkspace(workspace.clone(), Expect::Absent));
-        cx.change(Write::PutMember(owner, Expect::Absent));
+        cx.change(Write::put(workspace.clone(), Expect::Absent));
+        cx.change(Write::put(owner, Expect::Absent));
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }
 }
@@ -231,7 +231,7 @@ impl Operation for UpdateWorkspace {
             cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
         }
         if workspace != stored.record {
-            cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
+            cx.change(Write::put(workspace.clone(), Expect::Revision(stored.revision)));
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }
@@ -313,7 +313,7 @@ impl Operation for RestoreWorkspace {
             if !end.is_revocable(cx.now) {
                 return Err(Error::NotFound);
             }
-            cx.change(Write::PutWorkspace(workspace.clone(), Expect::Revision(stored.revision)));
+            cx.change(Write::put(workspace.clone(), Expect::Revision(stored.revision)));
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_core::DomainError;
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
@@ -176,7 +176,7 @@ impl App {
         }
         for job in jobs {
             let job = DeliverMessage { released_at: job.released_at.or(send_at), ..job.living(channel, ttl) };
-            writes.push(Write::Enqueue(job.enqueue(self.new_id(now), goes_out_at)));
+            writes.push(Write::Job(JobWrite::Enqueue(job.enqueue(self.new_id(now), goes_out_at))));
         }
         writes.extend(watch);
         Ok(AcceptedWrites { message_id, writes, files })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Expect, PutAutomation, Write};
+use messaging_core::changes::{Expect, JobWrite, PutAutomation, Write};
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
@@ -62,27 +62,27 @@ impl App {
         let mut writes = Vec::new();
         for job in RunAutomation::of(workspace_id, automation_id) {
             // A job that this adds is due already.
-            writes.push(Write::WakeLane(job.lane(), now));
-            writes.push(Write::EnqueueOnce(job.enqueue(self.new_id(now), now)));
+            writes.push(Write::Job(JobWrite::WakeLane(job.lane(), now)));
+            writes.push(Write::Job(JobWrite::EnqueueOnce(job.enqueue(self.new_id(now), now))));
         }
         match &plan.trigger.kind {
             TriggerKind::SegmentEnter { segment_id, include_existing: true } if was == AutomationStatus::Draft => {
                 let activated_at = automation.activated_at.unwrap_or(now);
                 let (segment_id, after) = (*segment_id, None);
                 let job = EnterExisting { workspace_id, automation_id, segment_id, activated_at, after };
-                writes.push(Write::Enqueue(job.enqueue(self.new_id(now), now)));
+                writes.push(Write::Job(JobWrite::Enqueue(job.enqueue(self.new_id(now), now))));
             }
             TriggerKind::Date(_) => {
                 let (since, known_to) = ((automation.version, automation.activated_at), now);
                 let job = FollowDates { workspace_id, automation_id, since, known_to, look: None };
-                writes.push(Write::WakeLane(job.lane(), now));
-                writes.push(Write::EnqueueOnce(job.enqueue(self.new_id(now), now)));
+                writes.push(Write::Job(JobWrite::WakeLane(job.lane(), now)));
+                writes.push(Write::Job(JobWrite::EnqueueOnce(job.enqueue(self.new_id(now), now))));
             }
             _ => {}
         }
         if was == AutomationStatus::Paused {
             // Whoever was on the way in goes on.
-            writes.push(Write::WakeLane(EnterExisting::lane_of(workspace_id, automation_id), now));
+            writes.push(Write::Job(JobWrite::WakeLane(EnterExisting::lane_of(workspace_id, automation_id), now)));
         }
         writes
     }

@@ -1,6 +1,6 @@
 //! What operations on campaigns and the work on them have in common.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason};
 use messaging_core::domain::channel::Channel;
@@ -26,7 +26,8 @@ impl App {
         let at = campaign.starts_at().map_or(now, |at| at.max(now));
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
         // A job that this adds is not woken: it waits for its time.
-        let mut writes = vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::EnqueueOnce(job)];
+        let mut writes =
+            vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::Job(JobWrite::EnqueueOnce(job))];
         writes.extend(Self::forget_addresses(campaign));
         writes
     }
@@ -49,7 +50,7 @@ impl App {
 
     /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.
     pub(crate) fn wake_campaign(workspace: WorkspaceId, campaign: CampaignId, now: Timestamp) -> Write {
-        Write::WakeLane(RunCampaign::lane_of(workspace, campaign), now)
+        Write::Job(JobWrite::WakeLane(RunCampaign::lane_of(workspace, campaign), now))
     }
 
     /// The present templates of a campaign's variants and their senders, in the order of the variants; or why the

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Write, moves};
+use messaging_core::changes::{JobWrite, Write, moves};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content;
@@ -50,7 +50,7 @@ impl App {
         let until = next.after_seconds.map(|seconds| goes_out_at + Duration::from_secs(seconds.into()));
         let watch = SendFallback { workspace_id: message.workspace_id, message_id: message.id, until };
         let due_at = until.unwrap_or(goes_out_at + LOOK_AGAIN_AFTER);
-        Some(Write::Enqueue(watch.enqueue(self.new_id(message.created_at), due_at)))
+        Some(Write::Job(JobWrite::Enqueue(watch.enqueue(self.new_id(message.created_at), due_at))))
     }
 
     /// The writes that keep a message which failed before anything was tried.

@@ -1,6 +1,6 @@
 //! Committing, and what follows from a commit in this process.
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, Condition, Document, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, Priority, StoreError, Topic, Topics};
@@ -37,19 +37,20 @@ impl App {
         let is_work = |write: &Write| {
             matches!(
                 write,
-                Write::Enqueue(_)
-                    | Write::EnqueueOnce(_)
-                    | Write::WakeLane(..)
-                    | Write::MakeDue(..)
-                    | Write::RescheduleJob(..)
-                    | Write::PutJobBack(..)
+                Write::Job(JobWrite::Enqueue(_))
+                    | Write::Job(JobWrite::EnqueueOnce(_))
+                    | Write::Job(JobWrite::WakeLane(..))
+                    | Write::Job(JobWrite::MakeDue(..))
+                    | Write::Job(JobWrite::Reschedule(..))
+                    | Write::Job(JobWrite::PutBack(..))
             )
         };
         let accounts = AccountPauses::concerned(&changes);
         let adds_work = changes.writes().iter().any(is_work);
-        let relied_on_webhooks = changes.writes().iter().any(|write| matches!(write, Write::ExpectWebhook(..)));
+        let relied_on_webhooks =
+            changes.writes().iter().any(|write| matches!(write, Write::Expect(Condition::Webhook(..))));
         let relied_on_domains = changes.writes().iter().any(|write| match write {
-            Write::PutCampaign(campaign, _) => !campaign.sending_domains.is_empty(),
+            Write::Put(Document::Campaign(campaign), _) => !campaign.sending_domains.is_empty(),
             Write::PutAutomation(put, _) => put.holds.iter().any(|held| matches!(held, Reference::Domain(_))),
             _ => false,
         });

@@ -1,11 +1,11 @@
 //! Who enters an automation: what operations and jobs have in common.
 //!
 //! Contract sections 13.3 and 13.4, "Entry". The rules are core's; here the facts are read for all of a page at once. An
-//! entry is proved by what is known of the entries of its contact (`Write::PutEntry`): of two who let the same contact in
+//! entry is proved by what is known of the entries of its contact (`AutomationWrite::PutEntry`): of two who let the same contact in
 //! at the same moment one is a conflict, and decides again. Entries under different keys do not meet there; so that they
-//! are not too many in a day, the commit expects how many there may be (`Write::ExpectEntries`).
+//! are not too many in a day, the commit expects how many there may be (`Condition::Entries`).
 
-use messaging_core::changes::{Expect, ExpectEntries, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Condition, Expect, ExpectEntries, PutRun, Write};
 use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
@@ -73,7 +73,7 @@ impl Refused {
         match self {
             Self::Listed(put, true) => {
                 let reason = put.run.exit_reason.clone();
-                vec![fewer_entries(&put.run, reason, 1), Write::PutRun(put)]
+                vec![fewer_entries(&put.run, reason, 1), Write::Automation(AutomationWrite::PutRun(put))]
             }
             Self::Listed(_, false) | Self::ReEntry => Vec::new(),
         }
@@ -129,7 +129,7 @@ impl App {
                         Entry { workspace_id: workspace, automation_id: id, contact_id, key, entered_at: at, open };
                     let expect = known.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
                     let run = entrance.run(depth);
-                    let mut proof = vec![Write::PutEntry(Box::new(entry), expect)];
+                    let mut proof = vec![Write::Automation(AutomationWrite::PutEntry(Box::new(entry), expect))];
                     if run.key.is_some() {
                         proof.push(fewer_entries(&run, None, MAX_ENTRIES_A_DAY));
                     }
@@ -206,7 +206,7 @@ impl App {
             Verdict::Enters(run, mut writes) => {
                 let put =
                     PutRun { run: (*run).clone(), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
-                writes.push(Write::PutRun(Box::new(put)));
+                writes.push(Write::Automation(AutomationWrite::PutRun(Box::new(put))));
                 ByHand::Listed(run, writes)
             }
         }))
@@ -215,14 +215,14 @@ impl App {
 
 /// Expects that the contact of a run has entered, or was refused for a reason, fewer times within the day before.
 fn fewer_entries(run: &Run, refused: Option<String>, fewer_than: u32) -> Write {
-    Write::ExpectEntries(Box::new(ExpectEntries {
+    Write::Expect(Condition::Entries(Box::new(ExpectEntries {
         workspace_id: run.workspace_id,
         automation_id: run.automation_id,
         contact_id: run.contact_id,
         since: run.entered_at - DAY,
         refused,
         fewer_than,
-    }))
+    })))
 }
 
 /// What becomes of a call to let a contact in.

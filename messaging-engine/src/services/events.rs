@@ -3,7 +3,9 @@
 //! Everything that appends events goes through [`App::append_events`], so that no event can miss its
 //! webhooks: their deliveries are committed together with it.
 
-use messaging_core::changes::{EventSubject, LogEvent, MessageObservation, Observation, Write};
+use messaging_core::changes::{
+    Condition, EventSubject, JobWrite, LogEvent, MessageObservation, Observation, WebhookWrite, Write,
+};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::domain::webhook::delivery::{Delivery, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
@@ -81,19 +83,19 @@ impl App {
             return None;
         }
         let now = self.now();
-        Some(Write::Enqueue(DrainWebhook::of(webhook).enqueue(self.new_id(now), now)))
+        Some(Write::Job(JobWrite::Enqueue(DrainWebhook::of(webhook).enqueue(self.new_id(now), now))))
     }
 
     /// The writes that store a delivery, with the job that carries it out; held while its webhook is paused.
     pub(crate) fn start_delivery(&self, status: WebhookStatus, delivery: Delivery) -> Vec<Write> {
         // A test is attempted whatever the state of its webhook.
         if status == WebhookStatus::Paused && !delivery.is_test() {
-            let expected = Write::ExpectWebhook(delivery.workspace_id, delivery.webhook_id, status);
-            return vec![expected, Write::InsertDelivery(Box::new(delivery.hold()))];
+            let expected = Write::Expect(Condition::Webhook(delivery.workspace_id, delivery.webhook_id, status));
+            return vec![expected, Write::Webhook(WebhookWrite::InsertDelivery(Box::new(delivery.hold())))];
         }
         let now = delivery.created_at;
         let job = DeliverWebhook::of(&delivery).job(self.new_id(now), now);
-        vec![Write::InsertDelivery(Box::new(delivery)), Write::Enqueue(job)]
+        vec![Write::Webhook(WebhookWrite::InsertDelivery(Box::new(delivery))), Write::Job(JobWrite::Enqueue(job))]
     }
 }
 

@@ -10,7 +10,7 @@ mod text;
 use std::sync::Arc;
 
 use messaging_core::DomainError;
-use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, Observation, Write};
+use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, JobWrite, Observation, Write};
 use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
 use messaging_core::domain::contact::input::ContactInput;
 use messaging_core::domain::import::columns::Header;
@@ -114,12 +114,12 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// What every commit holds on to.
     fn hold(&self) -> Option<Write> {
-        self.claim.cloned().map(Write::HoldJob)
+        self.claim.cloned().map(|handle| Write::Job(JobWrite::Hold(handle)))
     }
 
     /// Ends the import as failed: it cannot be read on.
     async fn end(&self, failed: Import, aside: Option<Write>) -> Result<bool, CommitError> {
-        let put = Write::PutImport(Box::new(failed), Expect::Revision(self.revision));
+        let put = Write::put(Box::new(failed), Expect::Revision(self.revision));
         let writes = [put, ended(&self.import, "failed")].into_iter().chain(aside).chain(self.hold());
         self.app.commit_in_background(writes.collect()).await?;
         Ok(false)
@@ -138,7 +138,7 @@ impl Reading<'_> {
         let (first, slice) = (self.import.clone(), Slice::of(&page, guess.reads()));
         let mut next = Some(decide(self.app, &mut self.text, &header, first, None, slice).await?);
         while let Some(Decided { mut changes, import, known, found_any, rows }) = next.take() {
-            changes.push(Write::PutImport(Box::new(import.clone()), Expect::Revision(self.revision)));
+            changes.push(Write::put(Box::new(import.clone()), Expect::Revision(self.revision)));
             if import.reading().is_none() {
                 changes.push(ended(&import, "completed"));
             }
@@ -203,7 +203,7 @@ impl Reading<'_> {
         let began = Observation::ImportBegan(self.import.workspace_id, self.import.id, total);
         let ended = (total == 0).then(|| ended(&self.import, "completed"));
         let counted = Import { total_rows: Some(total), state, ..self.import.clone() };
-        let put = Write::PutImport(Box::new(counted), Expect::Revision(self.revision));
+        let put = Write::put(Box::new(counted), Expect::Revision(self.revision));
         let told = [put, Write::Observe(Box::new(began))].into_iter().chain(ended);
         self.app.commit_in_background(told.chain(self.hold()).collect()).await?;
         Ok(total > 0)

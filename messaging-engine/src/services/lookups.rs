@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AccountWrite, Changes, Write};
 use messaging_core::domain::account::{Member, Workspace};
 use messaging_core::domain::api_key::KeyText;
 use messaging_core::domain::campaign::Campaign;
@@ -48,7 +48,7 @@ impl App {
         let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
         match key {
             Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
-                self.note_use(key.id.to_bytes(), Write::TouchApiKey(key.id, self.now()));
+                self.note_use(key.id.to_bytes(), Write::Account(AccountWrite::TouchApiKey(key.id, self.now())));
                 Ok(Caller::Key(key))
             }
             _ => Err(Error::InvalidCredentials),
@@ -74,7 +74,7 @@ impl App {
         let session = self.lookups().sessions.get(digest.as_bytes(), now, load).await?;
         let session = session.filter(|session| now < session.expires_at);
         if let Some(session) = &session {
-            self.note_use(session.id.to_bytes(), Write::TouchSession(digest, now));
+            self.note_use(session.id.to_bytes(), Write::Account(AccountWrite::TouchSession(digest, now)));
         }
         Ok(session)
     }

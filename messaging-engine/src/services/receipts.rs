@@ -4,7 +4,7 @@
 //! nobody knows is kept as a job, which looks again for some minutes.
 
 use futures_util::future::try_join_all;
-use messaging_core::changes::{Changes, Write, moves};
+use messaging_core::changes::{Changes, JobWrite, Write, moves};
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::receipt::{self, Receipt, Receipted};
 use messaging_core::ids::{MessageId, WorkspaceId};
@@ -37,7 +37,10 @@ impl App {
         let job = SettleReceipt { about: about.clone(), receipt: receipt.clone(), looks: 0 };
         self.until_committed(|| async {
             let now = self.now();
-            Ok((Changes::from_iter([Write::Enqueue(job.enqueue(self.new_id(now), now + job.wait()))]), ()))
+            Ok((
+                Changes::from_iter([Write::Job(JobWrite::Enqueue(job.enqueue(self.new_id(now), now + job.wait())))]),
+                (),
+            ))
         })
         .await
     }

@@ -3,7 +3,7 @@
 //! Contract section 22. How far runs have come on the other server since the copy was taken nobody knows here, so each
 //! automation waits for a person; a page at a time, and whoever is interrupted goes on with those that are left.
 
-use messaging_core::changes::{Changes, Expect, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::{Automation, SHARDS};
 use messaging_core::domain::fence::Fence;
@@ -120,7 +120,12 @@ impl App {
         let ended = |stored: Stored<Run>| {
             let (run, steps) = stored.record.exit("restored", self.now()).ok()?;
             let expect = Expect::Revision(stored.revision);
-            Some(Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() })))
+            Some(Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+                run,
+                expect,
+                steps,
+                messages: Vec::new(),
+            }))))
         };
         match self.commit_in_background(runs.into_iter().filter_map(ended).collect()).await {
             // Somebody has ended or merged one meanwhile: those that are left are found again.

@@ -58,7 +58,7 @@ impl App {
             let Some(stored) = self.store().campaign(campaign.workspace_id, id).await? else { return Ok(()) };
             let Some(changed) = change(&stored.record) else { return Ok(()) };
             let mut changes = Changes::from_iter(self.campaign_changed(&changed, self.now()));
-            changes.push(Write::PutCampaign(Box::new(changed), Expect::Revision(stored.revision)));
+            changes.push(Write::put(Box::new(changed), Expect::Revision(stored.revision)));
             match self.commit_in_background(changes).await {
                 // Somebody has changed it meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}

@@ -1,7 +1,7 @@
 //! What segments need of the application: the graph of all of them, turns at their members, and noticing the
 //! changes that concern them.
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::Filter;
@@ -59,7 +59,7 @@ impl App {
             Segment { status: SegmentStatus::Recalculating, calculation: record.calculation.wrapping_add(1), ..record };
         let job = RecalculateSegment::of(&segment).enqueue(self.new_id(now), now);
         let put = Write::PutSegment(Box::new(segment.clone()), Expect::Revision(revision));
-        (segment, [put, Write::Enqueue(job)])
+        (segment, [put, Write::Job(JobWrite::Enqueue(job))])
     }
 
     /// The writes that have the members of several segments calculated anew; those that are gone are left out.
@@ -103,7 +103,7 @@ impl App {
             }
             let now = self.now();
             let job = FollowChanges::announced(workspace).enqueue(self.new_id(now), now);
-            changes.push(Write::EnqueueOnce(job));
+            changes.push(Write::Job(JobWrite::EnqueueOnce(job)));
         }
     }
 }
@@ -135,9 +135,9 @@ fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
                 | ReadMask::SUPPRESSIONS;
             Some((workspace, if is_new { ReadMask::ALL } else { changed }))
         }
-        Write::JoinList(workspace, ..) | Write::LeaveList(workspace, ..) | Write::DeleteList(workspace, _) => {
-            Some((*workspace, ReadMask::LISTS))
-        }
+        Write::JoinList(workspace, ..)
+        | Write::LeaveList(workspace, ..)
+        | Write::Delete(DocumentKey::List(workspace, _)) => Some((*workspace, ReadMask::LISTS)),
         Write::PutSuppression(suppression, _) => {
             let is_traced = matches!(suppression.channel, Channel::Telegram | Channel::Push | Channel::Viber);
             let traced = if is_traced { ReadMask::TRACED_SUPPRESSIONS } else { ReadMask::NONE };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AccountWrite, Changes, Write};
 use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
 use messaging_core::ports::store::CommitError;
 
@@ -21,7 +21,7 @@ impl App {
 
     /// Counts the attempt as failed before its password is looked at.
     pub(crate) async fn count_sign_in(&self, attempt: SignInAttempt) -> Result<(), Error> {
-        match self.commit(Changes::from_iter([Write::CountSignIn(attempt)])).await {
+        match self.commit(Changes::from_iter([Write::Account(AccountWrite::CountSignIn(attempt))])).await {
             Ok(()) => Ok(()),
             // Others were counted meanwhile.
             Err(CommitError::Conflict) => {

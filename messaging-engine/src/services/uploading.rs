@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use bytes::{Bytes, BytesMut};
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::caller_network::CallerNetwork;
 use messaging_core::domain::import::Import;
 use messaging_core::error::Chain;
@@ -132,8 +132,8 @@ impl Uploading {
                     let Stored { record, revision } = read(app, workspace_id, import_id).await?;
                     let import = record.uploaded(upload_id, now)?;
                     let job = ImportContacts::of(&import).enqueue(app.new_id(now), now);
-                    let put = Write::PutImport(Box::new(import.clone()), Expect::Revision(revision));
-                    Ok((Changes::from_iter([put, Write::Enqueue(job)]), import))
+                    let put = Write::put(Box::new(import.clone()), Expect::Revision(revision));
+                    Ok((Changes::from_iter([put, Write::Job(JobWrite::Enqueue(job))]), import))
                 }
             })
             .await;

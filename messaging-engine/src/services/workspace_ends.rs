@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Expect, JobWrite, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{StoreError, Stored};
@@ -44,7 +44,7 @@ impl App {
     /// The writes that set an end to a workspace, with the job that removes it then.
     pub(crate) fn set_end(&self, stored: &Stored<Workspace>, deletes_at: Timestamp) -> Vec<Write> {
         let workspace = Workspace { end: Some(WorkspaceEnd::at(deletes_at)), ..stored.record.clone() };
-        let put = Write::PutWorkspace(workspace, Expect::Revision(stored.revision));
+        let put = Write::put(workspace, Expect::Revision(stored.revision));
         [put].into_iter().chain(self.see_to_the_end(stored.record.id, deletes_at)).collect()
     }
 
@@ -55,7 +55,7 @@ impl App {
         let job = DeleteWorkspace { workspace_id: workspace }.enqueue(self.new_id(now), deletes_at);
         let lane = job.lane.clone();
         // There may be a job of an earlier request: it looks now when it is due.
-        [Write::EnqueueOnce(job), Write::WakeLane(lane, now)]
+        [Write::Job(JobWrite::EnqueueOnce(job)), Write::Job(JobWrite::WakeLane(lane, now))]
     }
 
     /// The writes that see to it that all workspaces under deletion have the job that removes them.
@@ -63,6 +63,6 @@ impl App {
         let now = self.now();
         let ending = self.store().ending_workspaces().await?;
         let job = |workspace_id| DeleteWorkspace { workspace_id }.enqueue(self.new_id(now), now);
-        Ok(ending.into_iter().map(|workspace| Write::EnqueueOnce(job(workspace))).collect())
+        Ok(ending.into_iter().map(|workspace| Write::Job(JobWrite::EnqueueOnce(job(workspace)))).collect())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use messaging_core::changes::{RunKey, Write};
+use messaging_core::changes::{Condition, RunKey, Write};
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::simulation::{DELIVERED_AFTER, MessageMove};
@@ -179,7 +179,11 @@ impl<'a> Course<'a> {
         let Some(automation) = &self.automation else { return Ok(()) };
         let entering = self.app.enter_by_hand(automation, contact, Map::new(), self.clock.now()).await?;
         let Some(ByHand::Listed(_, mut writes)) = entering else { return Ok(()) };
-        writes.push(Write::ExpectAutomation(automation.workspace_id, automation.id, AutomationStatus::Active));
+        writes.push(Write::Expect(Condition::Automation(
+            automation.workspace_id,
+            automation.id,
+            AutomationStatus::Active,
+        )));
         Ok(self.app.commit(writes.into_iter().collect()).await.map_err(CommitError::into_store_error)?)
     }
 

@@ -162,9 +162,9 @@ impl Stage {
             end: None,
             created_at: now,
         };
-        let mut writes = vec![Write::PutWorkspace(workspace, Expect::Absent)];
+        let mut writes = vec![Write::put(workspace, Expect::Absent)];
         for channel in Channel::ALL {
-            writes.push(Write::PutChannel(world::channel_settings(workspace_id, channel), Expect::Absent));
+            writes.push(Write::put(world::channel_settings(workspace_id, channel), Expect::Absent));
         }
         let mut domains = BTreeSet::from([DOMAIN.to_owned()]);
         for sender in senders(&self.design.graph, &rehearsal.templates) {
@@ -173,7 +173,7 @@ impl Stage {
         for name in domains {
             let domain = SendingDomain::new(made_id(&name), workspace_id, &name, now);
             let domain = SendingDomain { status: DomainStatus::Verified, verified_at: Some(now), ..domain };
-            writes.push(Write::PutDomain(domain, Expect::Absent));
+            writes.push(Write::put(domain, Expect::Absent));
         }
         let mut lists: BTreeSet<_> = lists_of_contacts(&rehearsal.contacts);
         let mut segments = BTreeSet::new();
@@ -187,7 +187,7 @@ impl Stage {
         for id in lists {
             let name = id.to_string();
             let list = ContactList { id, workspace_id, name, contact_count: 0, created_at: now, updated_at: now };
-            writes.push(Write::PutList(list, Expect::Absent));
+            writes.push(Write::put(list, Expect::Absent));
         }
         segments.extend(rehearsal.segments.iter().filter_map(|(id, _)| id.parse::<SegmentId>().ok()));
         for id in segments {
@@ -257,7 +257,7 @@ impl Stage {
         let made = answer["id"].as_str().and_then(|id| id.parse().ok()).ok_or(Error::NotFound)?;
         let mut template = self.app.store().template(self.workspace, made).await?.ok_or(Error::NotFound)?.record;
         template.id = id;
-        let changes = Changes::from_iter([Write::PutTemplate(Box::new(template), Expect::Absent)]);
+        let changes = Changes::from_iter([Write::put(Box::new(template), Expect::Absent)]);
         Ok(self.app.commit(changes).await.map_err(CommitError::into_store_error)?)
     }
 

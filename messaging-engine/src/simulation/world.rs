@@ -102,14 +102,14 @@ pub(super) async fn copy(from: &App, to: &App, simulation: &Simulation) -> Resul
 /// The workspace, its fields, senders and channels.
 async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> {
     let found = from.workspace(workspace).await?.ok_or(Error::NotFound)?;
-    let mut writes = vec![Write::PutWorkspace((*found).clone(), Expect::Absent)];
+    let mut writes = vec![Write::put((*found).clone(), Expect::Absent)];
     let page = PageRequest { after: None, limit: MAX_FIELDS };
     let fields = from.store().custom_fields(workspace, page).await?.items;
-    writes.extend(fields.into_iter().map(|field| Write::PutField(field, Expect::Absent)));
+    writes.extend(fields.into_iter().map(|field| Write::put(field, Expect::Absent)));
     for domain in from.sending_domains(workspace).await?.iter() {
         // Nothing is signed, because nothing leaves.
         let domain = SendingDomain { dkim: Vec::new(), ..domain.clone() };
-        writes.push(Write::PutDomain(domain, Expect::Absent));
+        writes.push(Write::put(domain, Expect::Absent));
     }
     for channel in Channel::ALL {
         if from.has_transport(workspace, channel).await? {
@@ -119,7 +119,7 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
                 ViberService::Business => PROVIDER,
             };
             let settings = ChannelSettings { provider: provider.to_owned(), ..channel_settings(workspace, channel) };
-            writes.push(Write::PutChannel(settings, Expect::Absent));
+            writes.push(Write::put(settings, Expect::Absent));
         }
     }
     Ok(writes)
@@ -143,7 +143,7 @@ async fn named_things(from: &App, simulation: &Simulation, reading: &Reading) ->
             Reference::Segment(id) => segments.push(*id),
             Reference::Template(id) if templates.insert(*id) => {
                 if let Some(stored) = store.template(workspace, *id).await? {
-                    writes.push(Write::PutTemplate(Box::new(stored.record), Expect::Absent));
+                    writes.push(Write::put(Box::new(stored.record), Expect::Absent));
                 }
             }
             _ => {}
@@ -174,7 +174,7 @@ async fn named_things(from: &App, simulation: &Simulation, reading: &Reading) ->
     lists.sort_unstable();
     for id in lists {
         if let Some(stored) = store.list(workspace, id).await? {
-            writes.push(Write::PutList(stored.record, Expect::Absent));
+            writes.push(Write::put(stored.record, Expect::Absent));
         }
     }
     let mut known: Vec<_> = known.into_values().collect();
@@ -272,7 +272,7 @@ async fn past(from: &App, simulation: &Simulation, participant: &Participant) ->
     }
     for channel in Channel::ALL {
         if let Some(sends) = store.contact_sends(workspace, contact, channel).await? {
-            writes.push(Write::PutContactSends(sends.record, Expect::Absent));
+            writes.push(Write::put(sends.record, Expect::Absent));
         }
     }
     Ok(writes)

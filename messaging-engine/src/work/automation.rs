@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, Condition, Write};
 use messaging_core::domain::automation::parse::Plan;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::ids::{AutomationId, WorkspaceId};
@@ -52,7 +52,7 @@ struct Turn {
 impl Turn {
     /// What every commit of work on it expects: nobody enters or goes on in one that was paused a moment ago.
     fn expected(&self) -> Write {
-        Write::ExpectAutomation(self.automation.workspace_id, self.automation.id, AutomationStatus::Active)
+        Write::Expect(Condition::Automation(self.automation.workspace_id, self.automation.id, AutomationStatus::Active))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use messaging_core::changes::{Changes, Expect, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::graph::{Call, NodeKind};
 use messaging_core::domain::automation::run::{CallEnd, Held, Run};
 use messaging_core::domain::contact::Contact;
@@ -97,7 +97,7 @@ impl CallNode {
             let run = Run { held: Some(Held::Called(end.clone())), due_at: Some(now), ..record };
             let expect = Expect::Revision(revision);
             let (steps, messages) = (Vec::new(), Vec::new());
-            vec![Write::PutRun(Box::new(PutRun { run, expect, steps, messages }))]
+            vec![Write::Automation(AutomationWrite::PutRun(Box::new(PutRun { run, expect, steps, messages })))]
         };
         self.settle(cx, told).await
     }

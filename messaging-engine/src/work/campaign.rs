@@ -15,7 +15,7 @@ mod withdraw;
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, WaitingKey, Write};
+use messaging_core::changes::{Changes, Condition, Expect, WaitingKey, Write};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, MAX_AHEAD};
 use messaging_core::domain::campaign::schedule::has_stalled;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason, PauseReason};
@@ -101,7 +101,7 @@ impl Job for RunCampaign {
                 Step::At(at) => (at, at),
                 Step::WhenWoken => (now + REST, now + FOR_EVER),
                 Step::End => {
-                    let expected = Write::ExpectCampaign(self.workspace_id, self.campaign_id, status);
+                    let expected = Write::Expect(Condition::Campaign(self.workspace_id, self.campaign_id, status));
                     return Ok(cx.finish(Changes::from_iter([expected])).await?);
                 }
             };
@@ -190,7 +190,7 @@ impl RunCampaign {
 
 /// Commits a campaign.
 async fn put(cx: &JobContext, campaign: &Campaign, revision: u32) -> Result<(), JobError> {
-    let put = Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision));
+    let put = Write::put(Box::new(campaign.clone()), Expect::Revision(revision));
     Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign)).collect()).await?)
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use messaging_core::changes::{Changes, UpdateDelivery, Write, moves};
+use messaging_core::changes::{Changes, JobWrite, UpdateDelivery, WebhookWrite, Write, moves};
 use messaging_core::domain::fence::{Fence, FenceState};
 use messaging_core::domain::message::{EventKind, MessageStatus};
 use messaging_core::domain::webhook::delivery::DeliveryStatus;
@@ -145,9 +145,9 @@ impl App {
             {
                 let read = (found.status, found.attempts);
                 let update = UpdateDelivery { delivery: found.give_up(), read };
-                changes.push(Write::UpdateDelivery(Box::new(update)));
+                changes.push(Write::Webhook(WebhookWrite::UpdateDelivery(Box::new(update))));
             }
-            changes.push(Write::RemoveJob(job.place.clone()));
+            changes.push(Write::Job(JobWrite::Remove(job.place.clone())));
         }
         Ok(changes)
     }

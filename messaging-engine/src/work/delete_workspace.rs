@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -43,7 +43,7 @@ impl Job for DeleteWorkspace {
         };
         let Some(end) = stored.record.end else {
             // Unless it is deleted again meanwhile: whoever does that finds this job and adds none.
-            let unchanged = Write::PutWorkspace(stored.record, Expect::Revision(stored.revision));
+            let unchanged = Write::put(stored.record, Expect::Revision(stored.revision));
             return Ok(cx.finish(Changes::from_iter([unchanged])).await?);
         };
         let Some(since) = end.removing_since else {
@@ -76,7 +76,7 @@ impl Job for DeleteWorkspace {
 /// The write that begins the removal: from then on the workspace cannot be restored.
 fn begin(stored: Stored<Workspace>, end: WorkspaceEnd, app: &App) -> Write {
     let end = WorkspaceEnd { removing_since: Some(app.now()), ..end };
-    Write::PutWorkspace(Workspace { end: Some(end), ..stored.record }, Expect::Revision(stored.revision))
+    Write::put(Workspace { end: Some(end), ..stored.record }, Expect::Revision(stored.revision))
 }
 
 /// Result of one pass over the tables and files of a workspace.
@@ -197,6 +197,6 @@ impl App {
         let jobs = self.store().jobs_of(&[DeleteWorkspace::KIND], MAX_JOBS).await?;
         let lane = DeleteWorkspace { workspace_id: workspace }.lane();
         let own = jobs.into_iter().filter(|job| job.place.lane == lane);
-        Ok(own.map(|job| Write::RemoveJob(job.place)).collect())
+        Ok(own.map(|job| Write::Job(JobWrite::Remove(job.place))).collect())
     }
 }

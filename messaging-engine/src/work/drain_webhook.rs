@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
 use messaging_core::domain::webhook::{HELD, Webhook, WebhookStatus};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -77,7 +77,7 @@ impl Job for DrainWebhook {
 /// Nothing is left, or nothing may be sent.
 async fn stop(cx: &JobContext, stored: Stored<Webhook>) -> Result<(), CommitError> {
     let webhook = Webhook { draining: false, ..stored.record };
-    let put = Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision));
+    let put = Write::put(Box::new(webhook), Expect::Revision(stored.revision));
     cx.finish(Changes::from_iter([put])).await
 }
 
@@ -95,7 +95,7 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
         changes.extend(aside.clone());
         if let Some(due_at) = attempted.delivery.next_attempt_at {
             let job = DeliverWebhook::of(&attempted.delivery).job(app.new_id(app.now()), due_at);
-            changes.push(Write::Enqueue(job));
+            changes.push(Write::Job(JobWrite::Enqueue(job)));
         }
         match insist(app, || app.commit_in_background(changes.clone())).await {
             Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}

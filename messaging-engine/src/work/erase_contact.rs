@@ -12,7 +12,7 @@ mod messages;
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, DocumentKey, Write};
 use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
@@ -105,7 +105,7 @@ impl EraseContact {
             return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
         }
         if store.has_left_runs(self.workspace_id, self.contact_id).await? {
-            let deletion = Write::DeleteRuns(self.workspace_id, self.contact_id, EVENTS);
+            let deletion = Write::Automation(AutomationWrite::DeleteRuns(self.workspace_id, self.contact_id, EVENTS));
             return Ok(Step::NextAt(cx.app.now(), Changes::from_iter([deletion])));
         }
         match self.progress {
@@ -165,7 +165,8 @@ impl EraseContact {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let page = PageRequest { after, limit: URLS };
         let slice = cx.app.store().urls_naming(self.workspace_id, &names, page).await?;
-        let changes: Vec<_> = slice.items.iter().map(|key| Write::DeleteUrl(self.workspace_id, *key)).collect();
+        let changes: Vec<_> =
+            slice.items.iter().map(|key| Write::Delete(DocumentKey::Url(self.workspace_id, *key))).collect();
         let now = cx.app.now();
         if let Some(next) = slice.next {
             self.progress = Progress::Linked(Some(next));

@@ -4,7 +4,7 @@
 //! unless it waits already. That first job does nothing but end and leave another that does the work: it ends
 //! before the notes are read, so that a change is either seen by that work or adds a job of its own.
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
 use messaging_core::error::Chain;
 use messaging_core::ids::{SegmentId, WorkspaceId};
@@ -31,7 +31,7 @@ impl Job for FollowChanges {
             let now = app.now();
             let work = Self { stage: Stage::Working, ..self };
             let job = work.enqueue(app.new_id(now), now);
-            return Ok(cx.finish(Changes::from_iter([Write::Enqueue(job)])).await?);
+            return Ok(cx.finish(Changes::from_iter([Write::Job(JobWrite::Enqueue(job))])).await?);
         }
         for _ in 0..MAX_ROUNDS {
             // The segments are read within the turn: after it, a changed filter is calculated.

@@ -44,7 +44,7 @@ impl Job for ExpireImport {
             }
             if let Some(expired) = stored.record.expire(now) {
                 let ended = ended(&expired, "expired");
-                let put = Write::PutImport(Box::new(expired), Expect::Revision(stored.revision));
+                let put = Write::put(Box::new(expired), Expect::Revision(stored.revision));
                 match cx.commit(Changes::from_iter([put, ended])).await {
                     // The file came in the last moment.
                     Err(CommitError::Conflict) => return cx.again_at(app.now(), &self, Changes::default()).await,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use messaging_core::changes::{Changes, JobHandle, PutBack, Reschedule, Write};
+use messaging_core::changes::{Changes, JobHandle, JobWrite, PutBack, Reschedule, Write};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
 use messaging_core::time::Timestamp;
@@ -84,7 +84,7 @@ impl JobContext {
     /// of other background work are.
     pub(crate) async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::SaveJob(self.handle.clone(), payload.into()));
+        changes.push(Write::Job(JobWrite::Save(self.handle.clone(), payload.into())));
         Ok(self.app.commit_attempt(changes).await?)
     }
 
@@ -136,7 +136,7 @@ impl JobContext {
 
     /// Fails unless the claim of this run is held: asked right before something leaves the process. Costs no sync.
     pub(super) async fn hold(&self) -> Result<(), CommitError> {
-        self.app.commit(Changes::from_iter([Write::HoldJob(self.handle.clone())])).await
+        self.app.commit(Changes::from_iter([Write::Job(JobWrite::Hold(self.handle.clone()))])).await
     }
 
     /// Commits changes in between: the run goes on, and only while its claim is held.
@@ -144,7 +144,7 @@ impl JobContext {
         if changes.is_empty() {
             return Ok(());
         }
-        changes.push(Write::HoldJob(self.handle.clone()));
+        changes.push(Write::Job(JobWrite::Hold(self.handle.clone())));
         self.app.commit_in_background(changes).await
     }
 
@@ -153,7 +153,7 @@ impl JobContext {
     /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was
     /// lost, what is refused for good, and a store that is closed or broken are the only other ends.
     pub(crate) async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
-        changes.push(Write::FinishJob(self.handle.clone()));
+        changes.push(Write::Job(JobWrite::Finish(self.handle.clone())));
         self.settle(changes).await?;
         self.leave_chat();
         Ok(())
@@ -167,10 +167,10 @@ impl JobContext {
         mut changes: Changes,
     ) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::RescheduleJob(
+        changes.push(Write::Job(JobWrite::Reschedule(
             self.handle.clone(),
             Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() },
-        ));
+        )));
         self.put_off_in_chat(due_at);
         Ok(self.settle(changes).await?)
     }
@@ -185,7 +185,7 @@ impl JobContext {
     /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.
     pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
         let at = self.app.now();
-        let write = Write::PutJobBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure });
+        let write = Write::Job(JobWrite::PutBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure }));
         self.put_off_in_chat(at + wait);
         self.settle(Changes::from_iter([write])).await
     }

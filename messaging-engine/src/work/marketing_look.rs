@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, ContactSends, Expect, WaitingKey, Write, moves, track_of};
+use messaging_core::changes::{Changes, Condition, ContactSends, Expect, WaitingKey, Write, moves, track_of};
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::campaign::schedule::STALE;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
@@ -177,7 +177,7 @@ impl Permit {
         let mut times = remembered(&sends.times, now);
         times.push(now);
         times.sort_unstable();
-        Some(Write::PutContactSends(ContactSends { times, ..sends.clone() }, *expect))
+        Some(Write::put(ContactSends { times, ..sends.clone() }, *expect))
     }
 
     /// The attempt has begun: another transaction of it takes nothing more.
@@ -204,7 +204,7 @@ pub(super) async fn turn_away(
         cx.app.campaign_pace().put_back(campaign);
     }
     let waits = message.status == MessageStatus::Queued;
-    let unchanged = Write::ExpectMessage(message.workspace_id, message.id, message.revision);
+    let unchanged = Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision));
     let mut changes = match refusal {
         Refusal::Unknown => return Ok(cx.put_back(UNKNOWN_FOR, false).await?),
         Refusal::Suppress(cause) => settle(cx, message, job, Some(cause), now).await?,
@@ -328,5 +328,5 @@ async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> 
     let is_it = |time: &Timestamp| *time >= reserved && *time < reserved + Duration::from_secs(1);
     let Some(place) = record.times.iter().position(is_it) else { return Ok(Changes::default()) };
     record.times.remove(place);
-    Ok(Changes::from_iter([Write::PutContactSends(record, Expect::Revision(revision))]))
+    Ok(Changes::from_iter([Write::put(record, Expect::Revision(revision))]))
 }

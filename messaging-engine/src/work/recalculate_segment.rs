@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::SegmentGraph;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
@@ -105,7 +105,7 @@ impl RecalculateSegment {
                 let announced = FollowChanges::announced(self.workspace_id).enqueue(app.new_id(now), now);
                 let later = FollowChanges::later(self.workspace_id).enqueue(app.new_id(now), now + LATER);
                 for job in [announced, later] {
-                    changes.push(Write::EnqueueOnce(job));
+                    changes.push(Write::Job(JobWrite::EnqueueOnce(job)));
                 }
             } else {
                 // Its members changed all at once; no contact did.

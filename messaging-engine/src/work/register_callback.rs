@@ -74,7 +74,7 @@ impl Job for RegisterCallback {
             let mut changes = Changes::default();
             if found != known {
                 let record = ChannelSettings { registration: Some(found), ..record };
-                changes.push(Write::PutChannel(record, Expect::Revision(revision)));
+                changes.push(Write::put(record, Expect::Revision(revision)));
             }
             match cx.again_at(app.now() + wait, &job, changes).await {
                 Err(JobError::Commit(CommitError::Conflict)) => {}

@@ -2,7 +2,7 @@
 //!
 //! New deliveries are added to the webhook's backlog page by page, oldest first; they are sent in this order.
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, WebhookWrite, Write};
 use messaging_core::domain::webhook::WebhookStatus;
 use messaging_core::ports::store::{CommitError, ReplayRange};
 
@@ -33,14 +33,14 @@ impl Job for ReplayWebhook {
                 if webhook.status == WebhookStatus::Paused {
                     replay = replay.hold();
                 }
-                changes.push(Write::MarkReplayed(self.workspace_id, original.id));
-                changes.push(Write::InsertDelivery(Box::new(replay)));
+                changes.push(Write::Webhook(WebhookWrite::MarkReplayed(self.workspace_id, original.id)));
+                changes.push(Write::Webhook(WebhookWrite::InsertDelivery(Box::new(replay))));
             }
             // Put in any case: of a pause at the same time one finds the other's change.
             if webhook.status == WebhookStatus::Active {
                 changes.extend(app.start_draining(&mut webhook));
             }
-            changes.push(Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)));
+            changes.push(Write::put(Box::new(webhook), Expect::Revision(stored.revision)));
             let further = Self { after: last, ..self };
             match cx.again_at(now, &further, changes).await {
                 Err(JobError::Commit(CommitError::Conflict)) => {}

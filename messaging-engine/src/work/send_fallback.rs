@@ -3,7 +3,7 @@
 //! Contract section 4.1, `fallback`. What follows is a message of its own with the rest of the chain; it and the end of
 //! this job are one commit, so a crash sends none twice and loses none.
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, Condition, Write};
 use messaging_core::domain::content;
 use messaging_core::domain::fallback::{self, Next};
 use messaging_core::domain::message::{Message, MessageStatus};
@@ -42,7 +42,7 @@ impl Job for SendFallback {
                 };
                 let mut changes = Changes::from_iter(app.accept_fallback(&message, next).await?);
                 // Whoever settles or cancels the message meanwhile has it decided again.
-                changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+                changes.push(Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision)));
                 match cx.finish(changes).await {
                     Err(CommitError::Conflict) => cx.again_at(app.now(), &self, Changes::default()).await,
                     outcome => Ok(outcome?),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
 use messaging_core::ports::settle_blobs;
@@ -63,7 +63,7 @@ pub(super) fn enqueue_all(app: &App) -> Changes {
     let jobs = Sweep::ALL.map(|sweep| {
         due_at = due_at + APART;
         let due_at = due_at + sweep.interval(app.settings().sweep_every);
-        Write::EnqueueOnce(Upkeep::of(sweep).enqueue(app.new_id(now), due_at))
+        Write::Job(JobWrite::EnqueueOnce(Upkeep::of(sweep).enqueue(app.new_id(now), due_at)))
     });
     jobs.into_iter().collect()
 }

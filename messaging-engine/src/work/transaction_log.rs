@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Write, moves};
+use messaging_core::changes::{Changes, Condition, Write, moves};
 use messaging_core::domain::content;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::suppression::SuppressionReason;
@@ -183,7 +183,7 @@ impl TransactionLog {
                 changes.extend(moves(message, &message.moved(MessageStatus::Sending, now), None, now));
             } else {
                 // It may have been cancelled since it was read, or somebody who is copied was erased.
-                changes.push(Write::ExpectMessage(message.workspace_id, message.id, message.revision));
+                changes.push(Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision)));
             }
             if let Some(permit) = &mut state.permit {
                 if let Err(refusal) = permit.take_turn(app, now) {

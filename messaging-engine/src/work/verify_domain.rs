@@ -41,7 +41,7 @@ impl Job for VerifyDomain {
             let (now, status) = (app.now(), before.status);
             let after = apply(before, findings.clone(), now);
             let (next, became) = (next_look(&after, now), after.status);
-            let changes = Changes::from_iter([Write::PutDomain(after, Expect::Revision(revision))]);
+            let changes = Changes::from_iter([Write::put(after, Expect::Revision(revision))]);
             match cx.again_at(next, &self, changes).await {
                 Ok(()) => {
                     note(self.domain_id, status, became);

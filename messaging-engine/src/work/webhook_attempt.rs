@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Method;
 use http::header::HeaderMap;
-use messaging_core::changes::{Expect, Observation, UpdateDelivery, Write};
+use messaging_core::changes::{Condition, Expect, Observation, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::contact::erasure::ErasedAddresses;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::signature::{SigningKey, signed_headers};
@@ -200,23 +200,26 @@ impl Attempted {
     pub(super) async fn writes(&self, app: &App) -> Result<Vec<Write>, StoreError> {
         let (workspace, webhook) = (self.delivery.workspace_id, self.delivery.webhook_id);
         let update = UpdateDelivery { delivery: self.delivery.clone(), read: self.read };
-        let mut writes: Vec<_> =
-            self.decided_on.map(|status| Write::ExpectWebhook(workspace, webhook, status)).into_iter().collect();
-        writes.push(Write::UpdateDelivery(Box::new(update)));
+        let mut writes: Vec<_> = self
+            .decided_on
+            .map(|status| Write::Expect(Condition::Webhook(workspace, webhook, status)))
+            .into_iter()
+            .collect();
+        writes.push(Write::Webhook(WebhookWrite::UpdateDelivery(Box::new(update))));
         if let Some(is_taken) = self.is_taken {
             writes.push(Write::Observe(Box::new(Observation::WebhookCall(is_taken))));
         }
         match self.consequence {
             None => {}
             // Without looking whether there are failures: a DELETE by key costs less than finding out.
-            Some(Consequence::Works) => writes.push(Write::EndWebhookFailures(workspace, webhook)),
+            Some(Consequence::Works) => writes.push(Write::Webhook(WebhookWrite::EndFailures(workspace, webhook))),
             Some(Consequence::Fails) => {
                 let now = app.now();
                 let since = app.store().failing_since(workspace, webhook).await?;
                 if since.is_some_and(|since| now.since(since) >= PATIENCE) {
                     writes.extend(disable(app, &self.delivery).await?);
                 } else {
-                    writes.push(Write::NoteWebhookFailure(workspace, webhook, now));
+                    writes.push(Write::Webhook(WebhookWrite::NoteFailure(workspace, webhook, now)));
                 }
             }
             Some(Consequence::Gone) => writes.extend(disable(app, &self.delivery).await?),
@@ -254,8 +257,8 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
     webhook.updated_at = app.now();
     Ok(vec![
         Write::Observe(Box::new(Observation::WebhookDisabled(workspace, id))),
-        Write::PutWebhook(Box::new(webhook), Expect::Revision(stored.revision)),
-        Write::EndWebhookFailures(workspace, id),
+        Write::put(Box::new(webhook), Expect::Revision(stored.revision)),
+        Write::Webhook(WebhookWrite::EndFailures(workspace, id)),
     ])
 }
 

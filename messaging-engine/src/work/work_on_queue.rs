@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use messaging_core::changes::{Changes, JobPlace, Write};
+use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, DatedJob, StoreError};
@@ -62,7 +62,7 @@ impl WorkOnQueue {
         let waits = |read: &DatedJob| read.job.place.due_at > now && read.dated_at <= self.asked_at;
         let found = self.deliveries(page).filter(|(read, delivery)| delivery.attempt > 1 && waits(read));
         let places: Vec<_> = found.map(|(read, _)| read.job.place.clone()).collect();
-        (!places.is_empty()).then_some(Write::MakeDue(places, now)).into_iter().collect()
+        (!places.is_empty()).then_some(Write::Job(JobWrite::MakeDue(places, now))).into_iter().collect()
     }
 
     /// The messages of a page, each once.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AccountWrite, Changes, Write};
 use messaging_core::domain::account::Session;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::login_attempts::SignInAttempt;
@@ -136,7 +136,10 @@ async fn a_network_has_a_hundred_failures_an_hour() {
     bed.user("ann@example.com").await;
     let attempt = |n: usize| SignInAttempt::new(&format!("user-{n}@example.com"), Some(V6.parse().unwrap()), START);
     for n in 0..99 {
-        bed.store.commit(Changes::from_iter([Write::CountSignIn(attempt(n))]), Priority::Foreground).await.unwrap();
+        bed.store
+            .commit(Changes::from_iter([Write::Account(AccountWrite::CountSignIn(attempt(n)))]), Priority::Foreground)
+            .await
+            .unwrap();
     }
     // A success counts for nothing, and forgives nobody else's failures.
     assert_eq!(login(&bed, "ann@example.com", PASSWORD, V6).await.summary(), "200");
@@ -158,7 +161,10 @@ async fn guesses_at_one_email_from_everywhere_have_to_wait() {
     let from = |n: usize| format!("198.51.100.{n}");
     for n in 0..50 {
         let attempt = SignInAttempt::new("ann@example.com", Some(from(n).parse().unwrap()), START);
-        bed.store.commit(Changes::from_iter([Write::CountSignIn(attempt)]), Priority::Foreground).await.unwrap();
+        bed.store
+            .commit(Changes::from_iter([Write::Account(AccountWrite::CountSignIn(attempt))]), Priority::Foreground)
+            .await
+            .unwrap();
     }
     // The right password waits too, here and in every other process, and an open session goes on.
     let right = json!({"email": "ann@example.com", "password": PASSWORD});
@@ -246,7 +252,10 @@ async fn a_sign_in_that_meets_a_new_password_opens_nothing() {
         ip: None,
         user_agent: None,
     };
-    bed.store.commit(Changes::from_iter([Write::PutSession(session)]), Priority::Foreground).await.unwrap();
+    bed.store
+        .commit(Changes::from_iter([Write::Account(AccountWrite::PutSession(session))]), Priority::Foreground)
+        .await
+        .unwrap();
     assert_eq!(bed.app.authenticate("ms_late").await.unwrap_err().code(), "invalid_credentials");
 }
 

@@ -89,7 +89,7 @@ impl Shop {
         let stored = self.store.campaign(self.workspace, id).await.unwrap().unwrap();
         let mut campaign = stored.record;
         change(&mut campaign);
-        let put = Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(stored.revision));
+        let put = Write::put(Box::new(campaign.clone()), Expect::Revision(stored.revision));
         self.commit(Changes::from_iter([put])).await;
         campaign
     }

@@ -175,7 +175,7 @@ async fn merged_contacts_were_sent_what_either_was() {
     let sent = async |contact: ContactId, times: &[Timestamp]| {
         let (workspace_id, channel) = (product.workspace, Channel::Email);
         let sends = ContactSends { workspace_id, contact_id: contact, channel, times: times.to_vec() };
-        product.commit(Changes::from_iter([Write::PutContactSends(sends, Expect::Absent)])).await;
+        product.commit(Changes::from_iter([Write::put(sends, Expect::Absent)])).await;
     };
     sent(ids[0], &[before(30), before(10)]).await;
     sent(ids[1], &[before(8 * 24 * 3600), before(20)]).await;

@@ -214,7 +214,7 @@ async fn a_domain_that_lost_its_verification_fails_what_is_queued() {
     let mut domain = product.store.domains(product.workspace, page).await.unwrap().items.remove(0);
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Failed;
-    product.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+    product.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
     // Another process changed it: what this one remembers expires.
     product.pass(Duration::from_secs(2)).await;
     assert_eq!(product.story(id).await, "failed: Queued Failed");

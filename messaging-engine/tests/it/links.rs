@@ -52,7 +52,7 @@ async fn a_domain_without_tracking_sends_what_was_given() {
     let mut domain = stored.record;
     (domain.open_tracking, domain.click_tracking) = (false, false);
     let expect = messaging_core::changes::Expect::Revision(stored.revision);
-    product.commit(Changes::from_iter([Write::PutDomain(domain, expect)])).await;
+    product.commit(Changes::from_iter([Write::put(domain, expect)])).await;
     product.pass(std::time::Duration::from_secs(2)).await;
     send_page(&product).await;
     assert_eq!(sent(&product).await.html.as_deref(), Some(PAGE));

@@ -179,12 +179,12 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
     for _ in 0..STRANGERS {
         let theirs: WorkspaceId = bed.app.new_id(now);
         let (name, timezone) = ("Stranger".to_owned(), "UTC".to_owned());
-        writes.push(Write::PutWorkspace(
+        writes.push(Write::put(
             Workspace { id: theirs, name, timezone, opt_out_keywords: Vec::new(), end: None, created_at: now },
             Expect::Absent,
         ));
         let member = Member { status: MemberStatus::Invited, ..Member::active(theirs, user, Role::Viewer, now) };
-        writes.push(Write::PutMember(member, Expect::Absent));
+        writes.push(Write::put(member, Expect::Absent));
     }
     bed.store.commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
 

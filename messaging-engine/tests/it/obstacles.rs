@@ -226,13 +226,13 @@ async fn every_cure_of_a_message_can_be_followed() {
     let mut domain = product.store.domains(product.workspace, page).await.unwrap().items.remove(0);
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Failed;
-    product.commit(Changes::from_iter([Write::PutDomain(domain.clone(), Expect::Revision(revision))])).await;
+    product.commit(Changes::from_iter([Write::put(domain.clone(), Expect::Revision(revision))])).await;
     // What this process remembers of the domain expires.
     product.pass(2 * SECOND).await;
     assert_eq!(product.follow(&product.explained(unverified).await).await, "listSendingDomains");
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Verified;
-    product.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+    product.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
     product.pass(2 * SECOND).await;
 
     let without = product.send_to(ANN).await;

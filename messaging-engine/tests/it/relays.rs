@@ -47,7 +47,7 @@ impl Field {
         };
         let revision =
             self.product.store.channel(self.product.workspace, Channel::Email).await.unwrap().unwrap().revision;
-        let write = Write::PutChannel(settings, Expect::Revision(revision));
+        let write = Write::put(settings, Expect::Revision(revision));
         self.product.commit(Changes::from_iter([write])).await;
         // What the process remembers of the settings expires.
         self.product.clock.advance(Duration::from_secs(2));

@@ -87,7 +87,7 @@ impl Product {
             bytes[15] = number;
             let domain = SendingDomain::new(self.app.new_id(now), WorkspaceId::from_bytes(bytes), name, now);
             let status = if verified_at.is_some() { DomainStatus::Verified } else { DomainStatus::Pending };
-            Write::PutDomain(SendingDomain { status, verified_at, ..domain }, Expect::Absent)
+            Write::put(SendingDomain { status, verified_at, ..domain }, Expect::Absent)
         };
         let count = u8::try_from(count).unwrap();
         self.commit((0..count).map(claim).collect()).await;

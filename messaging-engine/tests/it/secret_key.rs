@@ -67,7 +67,7 @@ async fn exchange_keys(product: &Product) {
             let place = DkimKey::place(domain.id, &key.selector);
             key.sealed = other.seal(&place, "not a key of this server", &SystemEntropy::default());
         }
-        let write = Write::PutDomain(domain, Expect::Revision(stored.revision));
+        let write = Write::put(domain, Expect::Revision(stored.revision));
         product.store.commit(Changes::from_iter([write]), Priority::Foreground).await.unwrap();
     }
     // What is cached is looked up anew after a second.

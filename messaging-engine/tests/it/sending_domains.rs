@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::dkim::{Algorithm, generate};
 use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::ids::{Id as _, WorkspaceId};
@@ -147,7 +147,7 @@ impl Domains {
         let job = messaging_engine::jobs::verify_domain::VerifyDomain::of(&domain);
         let now = self.bed.app.now();
         let job = job.first(self.bed.app.new_id(now), &domain, now);
-        let writes = [Write::PutDomain(domain, Expect::Absent), Write::Enqueue(job)];
+        let writes = [Write::put(domain, Expect::Absent), Write::Job(JobWrite::Enqueue(job))];
         self.bed.store.commit(Changes::from_iter(writes), Priority::Foreground).await.unwrap();
         id
     }
@@ -406,7 +406,7 @@ async fn a_workspace_has_no_more_domains_than_are_looked_at() {
     let now = domains.bed.app.now();
     let put = |number: usize| {
         let name = format!("d{number}.test");
-        Write::PutDomain(SendingDomain::new(domains.bed.app.new_id(now), domains.workspace, &name, now), Expect::Absent)
+        Write::put(SendingDomain::new(domains.bed.app.new_id(now), domains.workspace, &name, now), Expect::Absent)
     };
     let many: Changes = (0..999).map(put).collect();
     domains.bed.store.commit(many, Priority::Foreground).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use messaging_conformance::sample::{campaign, contact};
-use messaging_core::changes::{Changes, ContactSends, Expect, Write};
+use messaging_core::changes::{Changes, ContactSends, DocumentKey, Expect, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::channel::Channel;
 use messaging_engine::work::sweep::sweep;
@@ -49,9 +49,9 @@ async fn rows_of_removed_campaigns_and_old_sends_go() {
     };
     let writes = [
         Write::put_contact(contact.clone(), Expect::Absent),
-        Write::PutContactSends(sends, Expect::Absent),
-        Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent),
-        Write::DeleteCampaign(product.workspace, campaign.id),
+        Write::put(sends, Expect::Absent),
+        Write::put(Box::new(campaign.clone()), Expect::Absent),
+        Write::Delete(DocumentKey::Campaign(product.workspace, campaign.id)),
     ];
     product.commit(Changes::from_iter(writes)).await;
     let sends = async || product.store.contact_sends(product.workspace, contact.id, Channel::Email).await.unwrap();
@@ -59,7 +59,7 @@ async fn rows_of_removed_campaigns_and_old_sends_go() {
     sweep(&product.app).await.unwrap();
     assert!(sends().await.is_some());
     // The id is free again once nothing of the campaign is left.
-    product.commit(Changes::from_iter([Write::PutCampaign(Box::new(campaign), Expect::Absent)])).await;
+    product.commit(Changes::from_iter([Write::put(Box::new(campaign), Expect::Absent)])).await;
     product.clock.advance(2 * DAY);
     sweep(&product.app).await.unwrap();
     assert_eq!(sends().await, None);

@@ -306,7 +306,7 @@ async fn unverify(product: &Product) {
     let mut domain = product.store.domains(product.workspace, page).await.unwrap().items.remove(0);
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Failed;
-    product.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+    product.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ async fn what_another_program_changes_is_heard_of() {
     assert_eq!(name().await, "Acme");
     let stored = command.workspace(product.workspace).await.unwrap().unwrap();
     let renamed = Workspace { name: "Other".to_owned(), ..stored.record };
-    let put = Write::PutWorkspace(renamed, Expect::Revision(stored.revision));
+    let put = Write::put(renamed, Expect::Revision(stored.revision));
     command.commit(Changes::from_iter([put]), Priority::Foreground).await.unwrap();
     let heard = async {
         while name().await != "Other" {
@@ -150,7 +150,7 @@ async fn what_another_program_changes_is_heard_of() {
     assert_eq!(beside.workspace(product.workspace).await.unwrap().unwrap().name, "Other");
     let stored = product.store.workspace(product.workspace).await.unwrap().unwrap();
     let again = Workspace { name: "Third".to_owned(), ..stored.record };
-    let put = Write::PutWorkspace(again, Expect::Revision(stored.revision));
+    let put = Write::put(again, Expect::Revision(stored.revision));
     product.commit(Changes::from_iter([put])).await;
     let heard = async {
         while beside.workspace(product.workspace).await.unwrap().unwrap().name != "Third" {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::changes::{Changes, JobPlace, Write};
+use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::domain::unsubscribe::UnsubscribeMethod::OneClick;
 use messaging_core::ids::WorkspaceId;
@@ -219,7 +219,7 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
 /// Takes the job away that is to remove the workspace, as a fault would.
 async fn lose_the_job(bed: &Bed) {
     for job in jobs(bed).await {
-        bed.store.commit(Changes::from_iter([Write::RemoveJob(job)]), Priority::Foreground).await.unwrap();
+        bed.store.commit(Changes::from_iter([Write::Job(JobWrite::Remove(job))]), Priority::Foreground).await.unwrap();
     }
 }
 
@@ -236,7 +236,7 @@ async fn a_job_that_found_the_workspace_restored_does_not_end_when_it_is_deleted
     bed.clock.advance(WEEK);
     let store = MortalStore::pausing_at(
         bed.store.clone(),
-        |write| matches!(write, Write::FinishJob(handle) if handle.lane.as_str().contains("workspace-deletion:")),
+        |write| matches!(write, Write::Job(JobWrite::Finish(handle)) if handle.lane.as_str().contains("workspace-deletion:")),
     );
     let app = bed.another_process_on(store.clone());
     let working = tokio::spawn(async move { app.run_until_idle().await });

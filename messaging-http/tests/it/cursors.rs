@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_conformance::listings::World;
-use messaging_core::changes::{Expect, NewJob, Write};
+use messaging_core::changes::{AccountWrite, Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::account::{Member, MemberStatus, Session, User};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::digest::Digest;
@@ -40,19 +40,19 @@ impl Tenant {
             let mut campaign = world.campaign.clone();
             campaign.id = server.app.new_id(now);
             (campaign.status, campaign.started_at) = (CampaignStatus::Sent, Some(now));
-            Write::PutCampaign(Box::new(campaign), Expect::Absent)
+            Write::put(Box::new(campaign), Expect::Absent)
         };
         let elsewhere = [server.other_workspace().await, server.other_workspace().await];
         let invitations = elsewhere.map(|workspace| {
             let active = Member::active(workspace, world.user, Role::Editor, now);
-            Write::PutMember(Member { status: MemberStatus::Invited, ..active }, Expect::Absent)
+            Write::put(Member { status: MemberStatus::Invited, ..active }, Expect::Absent)
         });
         server.commit(invitations).await;
         // Nobody else's invitation made the account, so it sees those of all.
         let Stored { record, revision } = store.user(world.user).await.unwrap().unwrap();
         // An operator sees the queue as well.
         let free = User { created_by: None, operator: true, ..record };
-        server.commit([Write::PutUser(free, Expect::Revision(revision))]).await;
+        server.commit([Write::put(free, Expect::Revision(revision))]).await;
         let job = |domain: &str| NewJob {
             id: server.app.new_id(now),
             kind: "deliver_message",
@@ -60,10 +60,10 @@ impl Tenant {
             due_at: now + Duration::from_hours(1),
             payload: r#"{"attempt":1}"#.into(),
         };
-        server.commit(["a.example", "b.example"].map(|domain| Write::Enqueue(job(domain)))).await;
+        server.commit(["a.example", "b.example"].map(|domain| Write::Job(JobWrite::Enqueue(job(domain))))).await;
         let token = format!("ms_{}", world.user);
         let session = |token: &str| {
-            Write::PutSession(Session {
+            Write::Account(AccountWrite::PutSession(Session {
                 id: server.app.new_id(now),
                 token_digest: Digest::of(token),
                 user_id: world.user,
@@ -72,7 +72,7 @@ impl Tenant {
                 password_version: 3,
                 ip: None,
                 user_agent: None,
-            })
+            }))
         };
         server
             .commit([

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{AccountWrite, Changes, Document, Expect, Write};
 use messaging_core::domain::account::{Member, Session, User, Workspace};
 use messaging_core::domain::api_key::{self, ApiKey};
 use messaging_core::domain::channel::Channel;
@@ -129,7 +129,7 @@ impl TestServer {
             end: None,
             created_at: self.app.now(),
         };
-        Write::PutWorkspace(workspace, Expect::Absent)
+        Write::put(workspace, Expect::Absent)
     }
 
     /// Another workspace.
@@ -167,7 +167,7 @@ impl TestServer {
             revoked_at: None,
         };
         change(&mut key);
-        (format!("{prefix}.{secret}"), Write::PutApiKey(key, Expect::Absent))
+        (format!("{prefix}.{secret}"), Write::put(key, Expect::Absent))
     }
 
     /// The token of a new session of a new person with this role in the test's workspace.
@@ -192,10 +192,10 @@ impl TestServer {
             ip: None,
             user_agent: None,
         };
-        let mut writes = vec![Write::PutUser(user, Expect::Absent), Write::PutSession(session)];
+        let mut writes = vec![Write::put(user, Expect::Absent), Write::Account(AccountWrite::PutSession(session))];
         if let Some(role) = role {
             let member = Member::active(self.workspace, user_id, role, now);
-            writes.push(Write::PutMember(member, Expect::Absent));
+            writes.push(Write::put(member, Expect::Absent));
         }
         (token, writes)
     }
@@ -204,7 +204,7 @@ impl TestServer {
     pub(crate) fn new_operator(&self, role: Option<Role>) -> (String, Vec<Write>) {
         let (token, mut writes) = self.new_session(role);
         for write in &mut writes {
-            if let Write::PutUser(user, _) = write {
+            if let Write::Put(Document::User(user), _) = write {
                 user.operator = true;
             }
         }

@@ -16,7 +16,7 @@ pub(crate) async fn sending_server() -> TestServer {
         verified_at: Some(now),
         ..SendingDomain::new(server.app.new_id(now), server.workspace, "acme.com", now)
     };
-    server.commit([Write::PutDomain(domain, Expect::Absent)]).await;
+    server.commit([Write::put(domain, Expect::Absent)]).await;
     let administrator = server.key(&[Scope::All]).await;
     let path = format!("/v1/workspaces/{}/channels/email", server.workspace);
     let settings = r#"{"provider":"smtp","config":{"host":"relay.test","port":25}}"#;

@@ -79,7 +79,7 @@ async fn an_unverified_sender_learns_what_comes_next() {
     let now = server.app.now();
     let pending = SendingDomain::new(server.app.new_id(now), server.workspace, "pending.example", now);
     let id = pending.id;
-    server.commit([Write::PutDomain(pending, Expect::Absent)]).await;
+    server.commit([Write::put(pending, Expect::Absent)]).await;
     let domains = format!("/workspaces/{}/sending-domains", server.workspace);
     let verify = format!("{domains}/{id}/verify");
     for (from, domain, operation, path) in [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Document, Expect, Write};
 use messaging_core::ports::transport::Content;
 use messaging_core::scope::{Role, Scope};
 use messaging_transport::smtp_server::SmtpServerOptions;
@@ -166,14 +166,14 @@ async fn only_keys_that_may_send_send() {
 async fn a_key_that_is_revoked_sends_nothing_more_on_an_open_connection() {
     let server = sending_server().await;
     let (text, write) = server.new_key(&[Scope::MessagesSend], |_| {});
-    let Write::PutApiKey(key, _) = &write else { panic!("a key") };
+    let Write::Put(Document::ApiKey(key), _) = &write else { panic!("a key") };
     let mut revoked = key.clone();
     server.commit([write]).await;
     let mut program = Program::of(&server, &text).await;
     accepted(&program.submit(&["ann@example.com"], MAIL).await);
     revoked.revoked_at = Some(server.app.now());
     let stored = server.app.store().api_key(server.workspace, revoked.id).await.unwrap().unwrap();
-    server.commit([Write::PutApiKey(revoked, Expect::Revision(stored.revision))]).await;
+    server.commit([Write::put(revoked, Expect::Revision(stored.revision))]).await;
     // What is remembered of a key lasts a second.
     server.clock.advance(Duration::from_secs(2));
     let reply = program.submit(&["ann@example.com"], MAIL).await;

@@ -1,6 +1,6 @@
 //! What a commit brings: the locks it needs, its writes, each with the aggregate that it belongs to, and its counts.
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Condition, JobWrite, Write};
 
 use super::fault::Fault;
 use super::lists::Join;
@@ -44,42 +44,24 @@ async fn apply_each(transaction: &mut Transaction, writes: &[Write]) -> Result<(
 /// Applies a write: queues its statements, or asks where it has to look first.
 async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), Fault> {
     match write {
+        Write::Put(document, expect) => tables::put(transaction, document, *expect)?,
+        Write::Delete(key) => tables::delete(transaction, key)?,
+        Write::Account(write) => tables::change_account(transaction, write)?,
+        Write::Webhook(write) => tables::change_webhook(transaction, write)?,
         Write::PutKeyCheck(check) => tables::installation::put_key_check(transaction, check)?,
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(transaction, switch),
         Write::PutInstallationName(name, before) => {
             tables::installation::put_name(transaction, name, before.as_deref())?;
         }
         Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
-        Write::PutUser(user, expect) => tables::accounts::put_user(transaction, user, *expect)?,
-        Write::PutSession(session) => tables::accounts::put_session(transaction, session)?,
-        Write::DeleteSession(token) => tables::accounts::delete_session(transaction, token)?,
-        Write::TouchSession(token, at) => tables::accounts::touch_session(transaction, token, *at)?,
-        Write::PutTicket(ticket) => tables::accounts::put_ticket(transaction, ticket)?,
-        Write::TakeTicket(digest) => tables::accounts::take_ticket(transaction, digest)?,
         Write::Quarantine(quarantined) => tables::quarantine::put(transaction, quarantined)?,
         Write::ForgetQuarantined(id) => tables::quarantine::forget(transaction, *id)?,
-        Write::CountSignIn(attempt) => tables::sign_ins::count(transaction, attempt)?,
-        Write::ForgetSignIns(attempt) => tables::sign_ins::forget_email(transaction, attempt)?,
-        Write::PutWorkspace(workspace, expect) => tables::accounts::put_workspace(transaction, workspace, *expect)?,
         Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
-        Write::DeleteUser(user, revision) => tables::accounts::delete_user(transaction, *user, *revision)?,
-        Write::PutMember(member, expect) => tables::accounts::put_member(transaction, member, *expect)?,
-        Write::DeleteMember(workspace, user) => tables::accounts::delete_member(transaction, *workspace, *user)?,
-        Write::PutApiKey(key, expect) => tables::keys::put(transaction, key, *expect)?,
-        Write::TouchApiKey(id, at) => tables::keys::touch(transaction, *id, *at)?,
-        Write::PutDomain(domain, expect) => tables::sending_domains::put(transaction, domain, *expect)?,
-        Write::DeleteDomain(workspace, id) => tables::sending_domains::delete(transaction, *workspace, *id)?,
-        Write::PutChannel(settings, expect) => tables::channels::put(transaction, settings, *expect)?,
-        Write::DeleteChannel(workspace, channel) => tables::channels::delete(transaction, *workspace, *channel)?,
         Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(transaction, streak)?,
         Write::EndSoftBounces(workspace, channel, address) => {
             tables::soft_bounces::end(transaction, *workspace, *channel, address)?;
         }
-        Write::PutField(field, expect) => tables::custom_fields::put(transaction, field, *expect)?,
-        Write::DeleteField(workspace, id) => tables::custom_fields::delete(transaction, *workspace, *id)?,
-        Write::PutImport(import, expect) => tables::imports::put(transaction, import, *expect)?,
         Write::AppendRowErrors(errors) => tables::imports::append_errors(transaction, errors)?,
-        Write::PutTemplate(template, expect) => tables::templates::put(transaction, template, *expect)?,
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
@@ -99,8 +81,6 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(transaction, *workspace, *contact, *limit).await?;
         }
-        Write::PutList(list, expect) => tables::lists::put(transaction, list, *expect)?,
-        Write::DeleteList(workspace, id) => tables::lists::delete(transaction, *workspace, *id)?,
         Write::JoinList(workspace, list, contact, at) => {
             lists::join(transaction, &[Join { workspace: *workspace, list: *list, contact: *contact, at: *at }])
                 .await?;
@@ -117,15 +97,11 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         }
         Write::PutCapture(capture) => sandbox::put(transaction, capture),
         Write::PutUrl(workspace, url) => tables::urls::put(transaction, *workspace, url)?,
-        Write::DeleteUrl(workspace, key) => tables::urls::delete(transaction, *workspace, *key)?,
-        Write::PutCampaign(campaign, expect) => tables::campaigns::put(transaction, campaign, *expect)?,
-        Write::DeleteCampaign(workspace, id) => tables::campaigns::delete(transaction, *workspace, *id)?,
-        Write::ExpectCampaign(workspace, id, status) => {
+        Write::Expect(Condition::Campaign(workspace, id, status)) => {
             tables::campaigns::expect(transaction, *workspace, *id, *status)?;
         }
-        Write::ExpectUnused(workspace, what) => tables::holds::expect_unused(transaction, *workspace, *what)?,
-        Write::PutCampaignProgress(progress, expect) => {
-            tables::campaigns::put_progress(transaction, progress, *expect)?;
+        Write::Expect(Condition::Unused(workspace, what)) => {
+            tables::holds::expect_unused(transaction, *workspace, *what)?
         }
         Write::InsertWaiting(workspace, campaign, waiting) => {
             campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
@@ -136,7 +112,6 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutWaiting(workspace, campaign, key) => {
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
-        Write::PutContactSends(sends, expect) => tables::campaigns::put_contact_sends(transaction, sends, *expect)?,
         Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
         Write::DeleteSuppression(workspace, id, at) => {
             suppressions::delete(transaction, *workspace, *id, *at).await?;
@@ -148,55 +123,56 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
         Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
         Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
-        Write::ExpectMessage(workspace, id, revision) => messages::expect(transaction, *workspace, *id, *revision),
+        Write::Expect(Condition::Message(workspace, id, revision)) => {
+            messages::expect(transaction, *workspace, *id, *revision)
+        }
         Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
         Write::LogEvent(event) => events::log(transaction, event),
         Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,
-        Write::PutWebhook(webhook, expect) => tables::webhooks::put(transaction, webhook, *expect)?,
-        Write::DeleteWebhook(workspace, id) => tables::webhooks::delete(transaction, *workspace, *id)?,
-        Write::NoteWebhookFailure(workspace, id, at) => {
-            tables::webhooks::note_failure(transaction, *workspace, *id, *at)?;
+        Write::Expect(Condition::Webhook(workspace, id, status)) => {
+            tables::webhooks::expect(transaction, *workspace, *id, *status)?
         }
-        Write::EndWebhookFailures(workspace, id) => tables::webhooks::end_failures(transaction, *workspace, *id)?,
-        Write::ExpectWebhook(workspace, id, status) => tables::webhooks::expect(transaction, *workspace, *id, *status)?,
-        Write::InsertDelivery(delivery) => tables::webhooks::insert_delivery(transaction, delivery)?,
-        Write::UpdateDelivery(update) => tables::webhooks::update_delivery(transaction, update)?,
-        Write::MarkReplayed(workspace, id) => tables::webhooks::mark_replayed(transaction, *workspace, *id)?,
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
-        Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
-        Write::PutRun(put) => automations::put_run(transaction, put).await?,
-        Write::PutEntry(entry, expect) => automations::put_entry(transaction, entry, *expect),
-        Write::ExpectEntries(expected) => automations::expect_entries(transaction, expected)?,
-        Write::TakeNotes(take) => automations::take_notes(transaction, take),
-        Write::CountNodes(workspace, id, counts) => {
+        Write::Expect(Condition::Automation(workspace, id, status)) => {
+            automations::expect(transaction, *workspace, *id, *status)
+        }
+        Write::Automation(AutomationWrite::PutRun(put)) => automations::put_run(transaction, put).await?,
+        Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
+            automations::put_entry(transaction, entry, *expect)
+        }
+        Write::Expect(Condition::Entries(expected)) => automations::expect_entries(transaction, expected)?,
+        Write::Automation(AutomationWrite::TakeNotes(take)) => automations::take_notes(transaction, take),
+        Write::Automation(AutomationWrite::CountNodes(workspace, id, counts)) => {
             automations::count_nodes(transaction, (*workspace, *id), counts).await?;
         }
-        Write::PutDateFires(put) => automations::put_date_fires(transaction, put).await?,
-        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(transaction, *workspace, *id, fire),
-        Write::MoveRuns(change) => automations::move_runs(transaction, change).await?,
-        Write::DeleteRuns(workspace, contact, limit) => {
+        Write::Automation(AutomationWrite::PutDateFires(put)) => automations::put_date_fires(transaction, put).await?,
+        Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)) => {
+            automations::take_date_fire(transaction, *workspace, *id, fire)
+        }
+        Write::Automation(AutomationWrite::MoveRuns(change)) => automations::move_runs(transaction, change).await?,
+        Write::Automation(AutomationWrite::DeleteRuns(workspace, contact, limit)) => {
             automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
         }
-        Write::CausedAt(depth) => transaction.depth = *depth,
+        Write::Automation(AutomationWrite::CausedAt(depth)) => transaction.depth = *depth,
         Write::KeepBlob(blob) => blobs::name(transaction, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,
-        Write::Enqueue(job) => jobs::enqueue(transaction, job),
-        Write::EnqueueOnce(job) => jobs::enqueue_once(transaction, job),
-        Write::MakeDue(jobs, at) => waking::make_due(transaction, jobs, *at),
+        Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(transaction, job),
+        Write::Job(JobWrite::EnqueueOnce(job)) => jobs::enqueue_once(transaction, job),
+        Write::Job(JobWrite::MakeDue(jobs, at)) => waking::make_due(transaction, jobs, *at),
         Write::Suspend(suspension) => tables::operator_queue::suspend(transaction, suspension)?,
         Write::LiftSuspension(scope) => tables::operator_queue::lift(transaction, scope)?,
-        Write::WakeLane(lane, at) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
-        Write::FinishJob(handle) => jobs::finish(transaction, handle)?,
-        Write::RemoveJob(place) => jobs::remove(transaction, place)?,
-        Write::RescheduleJob(handle, to) => jobs::reschedule(transaction, handle, to)?,
-        Write::PutJobBack(handle, to) => jobs::put_back(transaction, handle, *to)?,
-        Write::SaveJob(handle, payload) => jobs::save(transaction, handle, payload)?,
-        Write::HoldJob(handle) => jobs::require_lease(transaction, handle)?,
+        Write::Job(JobWrite::WakeLane(lane, at)) => waking::wake_lane(transaction, lane, *at).await.map(drop)?,
+        Write::Job(JobWrite::Finish(handle)) => jobs::finish(transaction, handle)?,
+        Write::Job(JobWrite::Remove(place)) => jobs::remove(transaction, place)?,
+        Write::Job(JobWrite::Reschedule(handle, to)) => jobs::reschedule(transaction, handle, to)?,
+        Write::Job(JobWrite::PutBack(handle, to)) => jobs::put_back(transaction, handle, *to)?,
+        Write::Job(JobWrite::Save(handle, payload)) => jobs::save(transaction, handle, payload)?,
+        Write::Job(JobWrite::Hold(handle)) => jobs::require_lease(transaction, handle)?,
     }
     Ok(())
 }

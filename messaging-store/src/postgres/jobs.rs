@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::changes::{Changes, JobHandle, JobPlace, NewJob, PutBack, Reschedule, Write};
+use messaging_core::changes::{Changes, JobHandle, JobPlace, JobWrite, NewJob, PutBack, Reschedule, Write};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
@@ -35,9 +35,9 @@ pub(super) fn lock_lanes(transaction: &mut Transaction, all: &[&Changes]) {
     let mut locks: BTreeMap<i64, bool> = BTreeMap::new();
     for write in all.iter().flat_map(|changes| changes.writes()) {
         let (lane, alone) = match write {
-            Write::FinishJob(handle) if transaction.uses.is_once(handle) => (&handle.lane, true),
-            Write::EnqueueOnce(job) => (&job.lane, false),
-            Write::WakeLane(lane, _) => (lane, false),
+            Write::Job(JobWrite::Finish(handle)) if transaction.uses.is_once(handle) => (&handle.lane, true),
+            Write::Job(JobWrite::EnqueueOnce(job)) => (&job.lane, false),
+            Write::Job(JobWrite::WakeLane(lane, _)) => (lane, false),
             _ => continue,
         };
         *locks.entry(lock_of(lane)).or_default() |= alone;

@@ -10,7 +10,7 @@ mod hearing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Condition, Write};
 use messaging_core::domain::automation::note::RunInterest;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
@@ -38,16 +38,16 @@ fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {
     Some(match write {
         Write::PutAutomation(put, _) => (put.automation.workspace_id, true),
         Write::DeleteAutomation(workspace, _) => (*workspace, true),
-        Write::ExpectAutomation(workspace, ..)
-        | Write::CountNodes(workspace, ..)
-        | Write::TakeDateFire(workspace, ..)
-        | Write::DeleteRuns(workspace, ..) => (*workspace, false),
-        Write::PutRun(put) => (put.run.workspace_id, false),
-        Write::PutEntry(entry, _) => (entry.workspace_id, false),
-        Write::ExpectEntries(expected) => (expected.workspace_id, false),
-        Write::TakeNotes(take) => (take.workspace_id, false),
-        Write::PutDateFires(put) => (put.workspace_id, false),
-        Write::MoveRuns(change) => (change.workspace_id, false),
+        Write::Expect(Condition::Automation(workspace, ..))
+        | Write::Automation(AutomationWrite::CountNodes(workspace, ..))
+        | Write::Automation(AutomationWrite::TakeDateFire(workspace, ..))
+        | Write::Automation(AutomationWrite::DeleteRuns(workspace, ..)) => (*workspace, false),
+        Write::Automation(AutomationWrite::PutRun(put)) => (put.run.workspace_id, false),
+        Write::Automation(AutomationWrite::PutEntry(entry, _)) => (entry.workspace_id, false),
+        Write::Expect(Condition::Entries(expected)) => (expected.workspace_id, false),
+        Write::Automation(AutomationWrite::TakeNotes(take)) => (take.workspace_id, false),
+        Write::Automation(AutomationWrite::PutDateFires(put)) => (put.workspace_id, false),
+        Write::Automation(AutomationWrite::MoveRuns(change)) => (change.workspace_id, false),
         _ => return None,
     })
 }

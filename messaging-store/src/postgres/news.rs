@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use futures_util::future::poll_fn;
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::ports::store::{News, Topic, Topics};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
@@ -57,7 +57,10 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
     let mut topics = Topics::NONE;
     for write in changes.writes() {
         match write {
-            Write::Enqueue(_) | Write::EnqueueOnce(_) | Write::WakeLane(..) | Write::MakeDue(..) => {
+            Write::Job(JobWrite::Enqueue(_))
+            | Write::Job(JobWrite::EnqueueOnce(_))
+            | Write::Job(JobWrite::WakeLane(..))
+            | Write::Job(JobWrite::MakeDue(..)) => {
                 topics.insert(Topic::Work);
             }
             Write::LogEvent(_) | Write::AppendEvent(_) => topics.insert(Topic::Events),

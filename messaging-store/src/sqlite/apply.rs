@@ -1,6 +1,6 @@
 //! One write: which aggregate it belongs to.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{AutomationWrite, Condition, JobWrite, Write};
 use rusqlite::Connection;
 
 use super::counters::{self, CounterDeltas};
@@ -25,31 +25,17 @@ pub(super) fn apply(
     let mut direct = connection;
     let on: &mut dyn Statements = &mut direct;
     match write {
+        Write::Put(document, expect) => tables::put(on, document, *expect),
+        Write::Delete(key) => tables::delete(on, key),
+        Write::Account(write) => tables::change_account(on, write),
+        Write::Webhook(write) => tables::change_webhook(on, write),
         Write::PutKeyCheck(check) => tables::installation::put_key_check(on, check),
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => tables::installation::put_name(on, name, before.as_deref()),
         Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
-        Write::PutUser(user, expect) => tables::accounts::put_user(on, user, *expect),
-        Write::PutSession(session) => tables::accounts::put_session(on, session),
-        Write::DeleteSession(token) => tables::accounts::delete_session(on, token),
-        Write::TouchSession(token, at) => tables::accounts::touch_session(on, token, *at),
-        Write::PutTicket(ticket) => tables::accounts::put_ticket(on, ticket),
-        Write::TakeTicket(digest) => tables::accounts::take_ticket(on, digest),
         Write::Quarantine(quarantined) => tables::quarantine::put(on, quarantined),
         Write::ForgetQuarantined(id) => tables::quarantine::forget(on, *id),
-        Write::CountSignIn(attempt) => tables::sign_ins::count(on, attempt),
-        Write::ForgetSignIns(attempt) => tables::sign_ins::forget_email(on, attempt),
-        Write::PutWorkspace(workspace, expect) => tables::accounts::put_workspace(on, workspace, *expect),
         Write::EndWorkspace(workspace) => workspace_end::end(connection, *workspace),
-        Write::DeleteUser(user, revision) => tables::accounts::delete_user(on, *user, *revision),
-        Write::PutMember(member, expect) => tables::accounts::put_member(on, member, *expect),
-        Write::DeleteMember(workspace, user) => tables::accounts::delete_member(on, *workspace, *user),
-        Write::PutApiKey(key, expect) => tables::keys::put(on, key, *expect),
-        Write::TouchApiKey(id, at) => tables::keys::touch(on, *id, *at),
-        Write::PutDomain(domain, expect) => tables::sending_domains::put(on, domain, *expect),
-        Write::DeleteDomain(workspace, id) => tables::sending_domains::delete(on, *workspace, *id),
-        Write::PutChannel(settings, expect) => tables::channels::put(on, settings, *expect),
-        Write::DeleteChannel(workspace, channel) => tables::channels::delete(on, *workspace, *channel),
         Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
         Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(on, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
@@ -67,8 +53,6 @@ pub(super) fn apply(
         Write::DeleteProductEvents(workspace, contact, limit) => {
             product_events::delete(connection, deltas, *workspace, *contact, *limit)
         }
-        Write::PutList(list, expect) => tables::lists::put(on, list, *expect),
-        Write::DeleteList(workspace, id) => tables::lists::delete(on, *workspace, *id),
         Write::JoinList(workspace, list, contact, at) => {
             lists::join(connection, interests, *workspace, (*list, *contact), *at)
         }
@@ -77,11 +61,7 @@ pub(super) fn apply(
         }
         Write::PutSegment(segment, expect) => segments::put(connection, &mut interests.read_masks, segment, *expect),
         Write::DeleteSegment(workspace, id) => segments::delete(connection, &mut interests.read_masks, *workspace, *id),
-        Write::PutField(field, expect) => tables::custom_fields::put(on, field, *expect),
-        Write::DeleteField(workspace, id) => tables::custom_fields::delete(on, *workspace, *id),
-        Write::PutImport(import, expect) => tables::imports::put(on, import, *expect),
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
-        Write::PutTemplate(template, expect) => tables::templates::put(on, template, *expect),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
         Write::InsertMessage(message, content) => messages::insert(connection, message, content),
         Write::MoveMessage(movement) => tables::messages::change_status(on, movement),
@@ -100,19 +80,19 @@ pub(super) fn apply(
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(on, *workspace, *channel, *key, *at)
         }
-        Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
+        Write::Expect(Condition::Message(workspace, id, revision)) => {
+            messages::expect(connection, *workspace, *id, *revision)
+        }
         Write::AppendEvent(event) => messages::append_event(connection, interests, event),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(on, attempt),
         Write::PutCapture(capture) => sandbox::put(connection, capture),
         Write::PutUrl(workspace, url) => tables::urls::put(on, *workspace, url),
-        Write::DeleteUrl(workspace, key) => tables::urls::delete(on, *workspace, *key),
-        Write::PutCampaign(campaign, expect) => tables::campaigns::put(on, campaign, *expect),
-        Write::DeleteCampaign(workspace, id) => tables::campaigns::delete(on, *workspace, *id),
-        Write::ExpectCampaign(workspace, id, status) => tables::campaigns::expect(on, *workspace, *id, *status),
-        Write::ExpectUnused(workspace, what) => tables::holds::expect_unused(on, *workspace, *what),
-        Write::PutCampaignProgress(progress, expect) => tables::campaigns::put_progress(on, progress, *expect),
+        Write::Expect(Condition::Campaign(workspace, id, status)) => {
+            tables::campaigns::expect(on, *workspace, *id, *status)
+        }
+        Write::Expect(Condition::Unused(workspace, what)) => tables::holds::expect_unused(on, *workspace, *what),
         Write::InsertWaiting(workspace, campaign, waiting) => {
             campaigns::insert_waiting(connection, *workspace, *campaign, waiting)
         }
@@ -120,7 +100,6 @@ pub(super) fn apply(
             campaigns::take_waiting(connection, *workspace, *campaign, keys)
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
-        Write::PutContactSends(sends, expect) => tables::campaigns::put_contact_sends(on, sends, *expect),
         Write::PutAudience(row) => audiences::put(connection, row),
         Write::TakeAddresses(workspace, campaign, digests) => {
             audiences::take(connection, *workspace, *campaign, digests)
@@ -134,48 +113,55 @@ pub(super) fn apply(
         Write::DeleteAutomation(workspace, id) => {
             automations::delete(connection, &mut interests.listeners, *workspace, *id)
         }
-        Write::ExpectAutomation(workspace, id, status) => automations::expect(connection, *workspace, *id, *status),
-        Write::PutRun(put) => automations::put_run(connection, deltas, &mut interests.listeners, put),
-        Write::PutEntry(entry, expect) => automations::put_entry(connection, entry, *expect),
-        Write::ExpectEntries(expected) => automations::expect_entries(connection, expected),
-        Write::TakeNotes(take) => automations::take_notes(connection, take),
-        Write::CountNodes(workspace, id, counts) => {
+        Write::Expect(Condition::Automation(workspace, id, status)) => {
+            automations::expect(connection, *workspace, *id, *status)
+        }
+        Write::Automation(AutomationWrite::PutRun(put)) => {
+            automations::put_run(connection, deltas, &mut interests.listeners, put)
+        }
+        Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
+            automations::put_entry(connection, entry, *expect)
+        }
+        Write::Expect(Condition::Entries(expected)) => automations::expect_entries(connection, expected),
+        Write::Automation(AutomationWrite::TakeNotes(take)) => automations::take_notes(connection, take),
+        Write::Automation(AutomationWrite::CountNodes(workspace, id, counts)) => {
             automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)
         }
-        Write::PutDateFires(put) => automations::put_date_fires(connection, &mut interests.listeners, put),
-        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(connection, *workspace, *id, fire),
-        Write::MoveRuns(change) => automations::move_runs(connection, &mut interests.listeners, change),
-        Write::DeleteRuns(workspace, contact, limit) => {
+        Write::Automation(AutomationWrite::PutDateFires(put)) => {
+            automations::put_date_fires(connection, &mut interests.listeners, put)
+        }
+        Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)) => {
+            automations::take_date_fire(connection, *workspace, *id, fire)
+        }
+        Write::Automation(AutomationWrite::MoveRuns(change)) => {
+            automations::move_runs(connection, &mut interests.listeners, change)
+        }
+        Write::Automation(AutomationWrite::DeleteRuns(workspace, contact, limit)) => {
             automations::delete_runs(connection, deltas, *workspace, *contact, *limit)
         }
-        Write::CausedAt(depth) => {
+        Write::Automation(AutomationWrite::CausedAt(depth)) => {
             interests.caused_at(*depth);
             Ok(())
         }
-        Write::PutWebhook(webhook, expect) => tables::webhooks::put(on, webhook, *expect),
-        Write::DeleteWebhook(workspace, id) => tables::webhooks::delete(on, *workspace, *id),
-        Write::NoteWebhookFailure(workspace, id, at) => tables::webhooks::note_failure(on, *workspace, *id, *at),
-        Write::EndWebhookFailures(workspace, id) => tables::webhooks::end_failures(on, *workspace, *id),
-        Write::ExpectWebhook(workspace, id, status) => tables::webhooks::expect(on, *workspace, *id, *status),
-        Write::InsertDelivery(delivery) => tables::webhooks::insert_delivery(on, delivery),
-        Write::UpdateDelivery(update) => tables::webhooks::update_delivery(on, update),
-        Write::MarkReplayed(workspace, id) => tables::webhooks::mark_replayed(on, *workspace, *id),
+        Write::Expect(Condition::Webhook(workspace, id, status)) => {
+            tables::webhooks::expect(on, *workspace, *id, *status)
+        }
         Write::KeepBlob(blob) => blobs::name(connection, *blob),
         Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => Ok(()),
-        Write::Enqueue(job) => jobs::enqueue(connection, index, job),
-        Write::EnqueueOnce(job) => jobs::enqueue_once(connection, index, job),
-        Write::MakeDue(jobs, at) => waking::make_due(connection, index, jobs, *at),
+        Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(connection, index, job),
+        Write::Job(JobWrite::EnqueueOnce(job)) => jobs::enqueue_once(connection, index, job),
+        Write::Job(JobWrite::MakeDue(jobs, at)) => waking::make_due(connection, index, jobs, *at),
         Write::Suspend(suspension) => tables::operator_queue::suspend(on, suspension),
         Write::LiftSuspension(scope) => tables::operator_queue::lift(on, scope),
-        Write::WakeLane(lane, at) => waking::wake_lane(connection, index, lane, *at).map(drop),
-        Write::FinishJob(handle) => jobs::finish(connection, index, handle),
-        Write::RemoveJob(place) => jobs::remove(connection, index, place),
-        Write::RescheduleJob(handle, to) => jobs::reschedule(connection, index, handle, to),
-        Write::PutJobBack(handle, to) => jobs::put_back(connection, index, handle, *to),
-        Write::SaveJob(handle, payload) => jobs::save(connection, index, handle, payload),
-        Write::HoldJob(handle) => index.require_lease(handle),
+        Write::Job(JobWrite::WakeLane(lane, at)) => waking::wake_lane(connection, index, lane, *at).map(drop),
+        Write::Job(JobWrite::Finish(handle)) => jobs::finish(connection, index, handle),
+        Write::Job(JobWrite::Remove(place)) => jobs::remove(connection, index, place),
+        Write::Job(JobWrite::Reschedule(handle, to)) => jobs::reschedule(connection, index, handle, to),
+        Write::Job(JobWrite::PutBack(handle, to)) => jobs::put_back(connection, index, handle, *to),
+        Write::Job(JobWrite::Save(handle, payload)) => jobs::save(connection, index, handle, payload),
+        Write::Job(JobWrite::Hold(handle)) => index.require_lease(handle),
         Write::Remember(reply) => tables::replies::remember(on, reply),
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Document, DocumentKey, Write};
 use messaging_core::ports::store::{CommitBatch, CommitObserver};
 
 use super::apply::apply;
@@ -181,14 +181,14 @@ impl WriteBatch {
                     Write::InsertMessage(..)
                         | Write::PutContacts(..)
                         | Write::AppendProductEvents(..)
-                        | Write::PutList(..)
+                        | Write::Put(Document::List(_), _)
                         | Write::PutSegment(..)
-                        | Write::PutCampaign(..)
+                        | Write::Put(Document::Campaign(_), _)
                         | Write::InsertWaiting(..)
                         | Write::TakeWaiting(..)
                         | Write::PutAutomation(..)
-                        | Write::PutRun(..)
-                        | Write::MoveRuns(..)
+                        | Write::Automation(AutomationWrite::PutRun(..))
+                        | Write::Automation(AutomationWrite::MoveRuns(..))
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });
@@ -217,8 +217,8 @@ fn overwriting_for(write: &Write) -> Overwriting {
         Write::PutContacts(..)
             | Write::DeleteContact(..)
             | Write::DeleteProductEvents(..)
-            | Write::DeleteRuns(..)
-            | Write::DeleteUrl(..)
+            | Write::Automation(AutomationWrite::DeleteRuns(..))
+            | Write::Delete(DocumentKey::Url(..))
             | Write::RedactMessage(..)
             | Write::EraseCopy(..)
     );

@@ -139,7 +139,7 @@ async fn everything_comes_back_and_is_fenced() {
     let place = Place::new();
     let store = open(&place.data());
     let somebody = user();
-    put(&store, [Write::PutUser(somebody.clone(), Expect::Absent)]).await;
+    put(&store, [Write::put(somebody.clone(), Expect::Absent)]).await;
     let attached = attach(&store, b"one").await;
     let pending = MessageBlob { workspace_id: id(), message_id: id::<MessageId>(), id: id() };
     store.blobs().put_blob(pending, b"two".as_slice().into()).await.unwrap();
@@ -151,7 +151,7 @@ async fn everything_comes_back_and_is_fenced() {
     assert_eq!(beside, [] as [&str; 0], "no link is left");
     // What comes later is not in it, and what it is a copy of goes on.
     let later = user();
-    put(&store, [Write::PutUser(later.clone(), Expect::Absent)]).await;
+    put(&store, [Write::put(later.clone(), Expect::Absent)]).await;
     store.close().await;
     assert!(!is_fenced(&place.data()).await);
 

@@ -20,7 +20,7 @@ async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
     let store = SqliteStore::open(SqliteOptions::new(place.path().join("messaging.db"))).unwrap();
     let campaign = campaign(id());
     let (workspace, of) = (campaign.workspace_id, campaign.id);
-    put(&store, [Write::PutCampaign(Box::new(campaign), Expect::Absent)]).await;
+    put(&store, [Write::put(Box::new(campaign), Expect::Absent)]).await;
     let new = |status| {
         let message = Message { status, campaign_id: Some(of), variant: Some(0), ..bare_message(workspace) };
         NewWaiting { message, track: 0, due_at: at(0) }

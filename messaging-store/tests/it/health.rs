@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use messaging_conformance::sample::{at, bare_message, claim, enqueue, finish, id, insert, next_due};
 use messaging_conformance::{commit, put};
-use messaging_core::changes::{JobHandle, Write};
+use messaging_core::changes::{JobHandle, JobWrite, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::ports::store::{CommitError, Jobs as _, Messages as _, Store as _, StoreError, StoreHealth};
 use messaging_store::{SqliteOptions, SqliteStore};
@@ -77,7 +77,7 @@ async fn below_the_reserve_what_adds_is_refused_and_what_ends_is_not() {
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // What a job puts on record before something leaves, with what the record needs.
-    let record = |handle: &JobHandle| Write::SaveJob(handle.clone(), bytes::Bytes::from_static(b"{}"));
+    let record = |handle: &JobHandle| Write::Job(JobWrite::Save(handle.clone(), bytes::Bytes::from_static(b"{}")));
     let link = Write::PutUrl(message.workspace_id, "https://example.com".to_owned());
     put(&store, [record(&claimed[0].handle), link]).await;
     put(&store, finish(&claimed)).await;

@@ -11,7 +11,9 @@ use messaging_conformance::sample::{
     template, ticket, webhook, workspace,
 };
 use messaging_conformance::{Opened, commit, first, put};
-use messaging_core::changes::{CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves};
+use messaging_core::changes::{
+    AccountWrite, AutomationWrite, CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves,
+};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::channel::Channel;
@@ -87,7 +89,7 @@ impl Filled {
             [Write::PutKeyCheck("check".to_owned()), Write::PutInstallationName("mx.example".to_owned(), None)],
         )
         .await;
-        put(&store, [Write::PutWorkspace(workspace.clone(), Expect::Absent)]).await;
+        put(&store, [Write::put(workspace.clone(), Expect::Absent)]).await;
         let workspace = workspace.id;
         let (_, _, join) = joined(workspace, Role::Owner);
         put(&store, join).await;
@@ -106,19 +108,19 @@ impl Filled {
             [
                 Write::put_contact(ann.clone(), Expect::Absent),
                 Write::put_contact(bob.clone(), Expect::Absent),
-                Write::PutList(list.clone(), Expect::Absent),
+                Write::put(list.clone(), Expect::Absent),
                 Write::PutSegment(Box::new(segment), Expect::Absent),
-                Write::PutTemplate(Box::new(template), Expect::Absent),
-                Write::PutField(custom_field(workspace, "age"), Expect::Absent),
-                Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent),
-                Write::PutApiKey(key(workspace), Expect::Absent),
-                Write::PutDomain(domain(workspace, "acme.example"), Expect::Absent),
-                Write::PutChannel(settings(workspace, Channel::Email), Expect::Absent),
+                Write::put(Box::new(template), Expect::Absent),
+                Write::put(custom_field(workspace, "age"), Expect::Absent),
+                Write::put(Box::new(campaign.clone()), Expect::Absent),
+                Write::put(key(workspace), Expect::Absent),
+                Write::put(domain(workspace, "acme.example"), Expect::Absent),
+                Write::put(settings(workspace, Channel::Email), Expect::Absent),
                 Write::PutSuppression(suppression(workspace, Channel::Email, "no@example.org"), Expect::Absent),
-                Write::PutSession(session("token", at(1000))),
-                Write::PutTicket(ticket("ticket", at(1000))),
-                Write::PutWebhook(Box::new(webhook(workspace)), Expect::Absent),
-                Write::PutImport(Box::new(import(workspace)), Expect::Absent),
+                Write::Account(AccountWrite::PutSession(session("token", at(1000)))),
+                Write::Account(AccountWrite::PutTicket(ticket("ticket", at(1000)))),
+                Write::put(Box::new(webhook(workspace)), Expect::Absent),
+                Write::put(Box::new(import(workspace)), Expect::Absent),
                 Write::Remember(Box::new(reply("key", 0, 1000))),
                 Write::PutUrl(workspace, "https://a.example/".to_owned()),
                 Write::CountSoftBounce(Streak {
@@ -150,8 +152,14 @@ impl Filled {
         };
         let put_run =
             PutRun { run: run(&automation, &ann), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
-        put(&store, [Write::PutAutomation(Box::new(put_automation), Expect::Absent), Write::PutRun(Box::new(put_run))])
-            .await;
+        put(
+            &store,
+            [
+                Write::PutAutomation(Box::new(put_automation), Expect::Absent),
+                Write::Automation(AutomationWrite::PutRun(Box::new(put_run))),
+            ],
+        )
+        .await;
         let seen = Message { campaign_id: Some(campaign.id), variant: Some(0), ..bare_message(workspace) };
         put(&store, [insert(&seen), Write::CountMessages(Box::new(CountMessages::of_new(&seen).unwrap()))]).await;
         let sending = seen.moved(MessageStatus::Sending, at(1));
@@ -281,7 +289,7 @@ async fn what_was_moved_is_read_like_what_was_there() {
                 },
                 Expect::Absent,
             ),
-            Write::PutList(contact_list(workspace), Expect::Absent),
+            Write::put(contact_list(workspace), Expect::Absent),
             insert(&bare_message(workspace)),
         ],
     )
@@ -321,7 +329,7 @@ async fn both_sides_must_be_idle_and_the_target_empty() {
     let node = PostgresStore::open(target.options()).await.unwrap();
     let refused = moved(filled.directory.path(), &target).await.unwrap_err();
     assert!(refused.is_not_ready() && matches!(refused, MoveError::TargetInUse(_)), "{refused}");
-    put(&node, [Write::PutWorkspace(workspace(), Expect::Absent)]).await;
+    put(&node, [Write::put(workspace(), Expect::Absent)]).await;
     node.close().await;
     let refused = moved(filled.directory.path(), &target).await.unwrap_err();
     assert!(refused.is_not_ready() && matches!(refused, MoveError::NotEmpty("workspaces")), "{refused}");
@@ -351,7 +359,7 @@ async fn what_cannot_be_moved_leaves_the_target_empty_and_the_source_as_it_was()
     spoil("UPDATE lists SET name = 'ab'");
     moved(filled.directory.path(), &target).await.unwrap();
     let store = PostgresStore::open(target.options()).await.unwrap();
-    assert!(commit(&store, [Write::PutWorkspace(workspace(), Expect::Absent)]).await.is_ok());
+    assert!(commit(&store, [Write::put(workspace(), Expect::Absent)]).await.is_ok());
     store.close().await;
 }
 

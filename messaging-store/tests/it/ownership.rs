@@ -49,7 +49,7 @@ async fn a_server_that_was_passed_by_stops() {
     assert_eq!(first.health(), StoreHealth::Displaced);
     tokio::time::timeout(Duration::from_secs(10), health.wait_for(|health| health.is_final())).await.unwrap().unwrap();
     assert!(commit(&first, finish(&claimed)).await.is_err());
-    let refused = commit(&first, [Write::PutUser(user(), Expect::Absent)]);
+    let refused = commit(&first, [Write::put(user(), Expect::Absent)]);
     assert!(refused.await.is_err());
 
     let again = second.claim(claim(0)).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_commit_finds_out_as_well() {
     let first = open(&database).unwrap();
     fs::remove_file(place.path().join("messaging.db.lock")).unwrap();
     let _second = open(&database).unwrap();
-    let refused = commit(&first, [Write::PutUser(user(), Expect::Absent)]);
+    let refused = commit(&first, [Write::put(user(), Expect::Absent)]);
     assert!(refused.await.is_err());
     assert_eq!(first.health(), StoreHealth::Displaced);
 }

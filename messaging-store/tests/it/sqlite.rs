@@ -10,7 +10,7 @@ use messaging_conformance::sample::{
     reply, user,
 };
 use messaging_conformance::{all_pages, commit, first, lanes, put, refuse_claim};
-use messaging_core::changes::{Expect, NewJob, Write};
+use messaging_core::changes::{Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::ids::{BlobId, WorkspaceId};
@@ -134,7 +134,7 @@ async fn reopening_finds_everything() {
     let file = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: blob };
     store.blobs().put_blob(file, Bytes::from_static(b"bytes")).await.unwrap();
     let writes = [
-        Write::PutUser(user.clone(), Expect::Absent),
+        Write::put(user.clone(), Expect::Absent),
         insert(&message),
         Write::KeepBlob(file),
         enqueue("lane", 0),
@@ -180,7 +180,7 @@ async fn a_restart_finds_what_a_wrong_clock_dated() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     let wrong = NewJob { id: id_at(TEN_YEARS), ..job("lane", TEN_YEARS) };
-    put(&store, [Write::Enqueue(wrong), enqueue("lane", 700)]).await;
+    put(&store, [Write::Job(JobWrite::Enqueue(wrong)), enqueue("lane", 700)]).await;
     drop(store);
 
     let store = open(place.path());
@@ -268,7 +268,7 @@ async fn the_writer_survives_a_commit_that_the_database_refuses() {
         )
         .unwrap();
     let message = message(id());
-    let outcome = commit(&store, [insert(&message), Write::PutUser(user(), Expect::Absent)]).await;
+    let outcome = commit(&store, [insert(&message), Write::put(user(), Expect::Absent)]).await;
     assert!(matches!(outcome, Err(CommitError::Store(StoreError::Failed(_)))), "{outcome:?}");
     assert_eq!(store.message(message.workspace_id, message.id).await.unwrap(), None);
     put(&store, [insert(&message)]).await;
@@ -283,7 +283,7 @@ async fn the_command_line_reads_and_writes_beside_a_server() {
 
     let visitor = SqliteStore::open(beside(place.path())).unwrap();
     let user = user();
-    put(&visitor, [Write::PutUser(user.clone(), Expect::Absent), enqueue("lane", 1), enqueue("new", 2)]).await;
+    put(&visitor, [Write::put(user.clone(), Expect::Absent), enqueue("lane", 1), enqueue("new", 2)]).await;
     assert!(matches!(visitor.claim(claim(10)).await, Err(StoreError::Failed(_))));
     refuse_claim(&visitor, finish(&claimed)).await;
     visitor.close().await;
@@ -311,7 +311,7 @@ async fn a_server_hears_of_what_others_commit() {
     let mut since = *news.borrow_and_update();
     // What opening made it hear is over once its own commits are the last.
     for (store, is_other) in [(&visitor, true), (&server, false), (&visitor, true)] {
-        put(store, [Write::PutUser(user(), Expect::Absent)]).await;
+        put(store, [Write::put(user(), Expect::Absent)]).await;
         let heard = async {
             loop {
                 let now = *news.borrow_and_update();

@@ -7,7 +7,9 @@ use messaging_conformance::sample::{
     at, automation, bare_message, campaign, contact, contact_list, enqueue, event, id, insert, product_event, run,
     workspace,
 };
-use messaging_core::changes::{CountLink, CountMessages, Expect, NewWaiting, PutAutomation, PutRun, Write, moves};
+use messaging_core::changes::{
+    AutomationWrite, CountLink, CountMessages, Expect, JobWrite, NewWaiting, PutAutomation, PutRun, Write, moves,
+};
 use messaging_core::domain::automation::note::Interest;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
@@ -33,15 +35,15 @@ impl Counted {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteOptions::new(path(directory.path()))).unwrap();
         let workspace = workspace();
-        put(&store, [Write::PutWorkspace(workspace.clone(), Expect::Absent)]).await;
+        put(&store, [Write::put(workspace.clone(), Expect::Absent)]).await;
         let workspace = workspace.id;
         let (ann, list, campaign) = (contact(workspace), contact_list(workspace), campaign(workspace));
         put(
             &store,
             [
                 Write::put_contact(ann.clone(), Expect::Absent),
-                Write::PutList(list.clone(), Expect::Absent),
-                Write::PutCampaign(Box::new(campaign.clone()), Expect::Absent),
+                Write::put(list.clone(), Expect::Absent),
+                Write::put(Box::new(campaign.clone()), Expect::Absent),
             ],
         )
         .await;
@@ -62,8 +64,10 @@ impl Counted {
         };
         let put_run =
             PutRun { run: run(&automation, &ann), expect: Expect::Absent, steps: Vec::new(), messages: Vec::new() };
-        let automations =
-            [Write::PutAutomation(Box::new(put_automation), Expect::Absent), Write::PutRun(Box::new(put_run))];
+        let automations = [
+            Write::PutAutomation(Box::new(put_automation), Expect::Absent),
+            Write::Automation(AutomationWrite::PutRun(Box::new(put_run))),
+        ];
         put(&store, automations).await;
         let of_campaign = Message { campaign_id: Some(campaign.id), variant: Some(0), ..bare_message(workspace) };
         let (waiting, seen) = (Message { id: id(), ..of_campaign.clone() }, of_campaign);
@@ -193,10 +197,10 @@ async fn messages_without_a_job_and_jobs_without_a_message_are_found() {
     put(&counted.store, [insert(&lost)]).await;
     assert_eq!(text().await, [format!("{}: jobs that deliver it: 0 1", lost.id)]);
     let job = |message: MessageId| {
-        let Write::Enqueue(mut job) = enqueue("lane", 0) else { unreachable!("it adds a job") };
+        let Write::Job(JobWrite::Enqueue(mut job)) = enqueue("lane", 0) else { unreachable!("it adds a job") };
         job.kind = "test";
         job.payload = format!("{} {message}", counted.workspace).into();
-        Write::Enqueue(job)
+        Write::Job(JobWrite::Enqueue(job))
     };
     put(&counted.store, [job(lost.id), job(counted.seen.id)]).await;
     assert_eq!(text().await, [""; 0]);

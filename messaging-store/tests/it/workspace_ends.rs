@@ -8,7 +8,7 @@ use std::time::Duration;
 use messaging_conformance::cluster::Database;
 use messaging_conformance::put;
 use messaging_conformance::sample::{at, id, workspace};
-use messaging_core::changes::{Expect, NewJob, Write};
+use messaging_core::changes::{Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::account::{Workspace, WorkspaceEnd};
 use messaging_core::domain::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, WorkspaceId};
@@ -53,7 +53,13 @@ const PARENTS: &[&str] = &[
 
 fn lane(workspace: WorkspaceId, class: JobClass) -> Write {
     let lane = Lane::new(class, workspace, "sms").of_sender("cmp_1");
-    Write::Enqueue(NewJob { id: id(), kind: "deliver_message", lane, due_at: at(5), payload: "{}".into() })
+    Write::Job(JobWrite::Enqueue(NewJob {
+        id: id(),
+        kind: "deliver_message",
+        lane,
+        due_at: at(5),
+        payload: "{}".into(),
+    }))
 }
 
 /// Begins the removal of a workspace.
@@ -61,7 +67,7 @@ async fn begin(store: &dyn Store, workspace: WorkspaceId) {
     let stored = store.workspace(workspace).await.unwrap().unwrap();
     let end = WorkspaceEnd { deletes_at: at(9), removing_since: Some(at(9)) };
     let ending = Workspace { end: Some(end), ..stored.record };
-    put(store, [Write::PutWorkspace(ending, Expect::Revision(stored.revision))]).await;
+    put(store, [Write::put(ending, Expect::Revision(stored.revision))]).await;
 }
 
 /// Removes everything, files through their ports.
@@ -202,8 +208,8 @@ fn files(directory: &Path) -> BTreeSet<String> {
 async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
     let filled = Box::pin(Filled::new()).await;
     let (home, other) = (filled.workspace, workspace());
-    put(&filled.store, [Write::PutWorkspace(other.clone(), Expect::Absent)]).await;
-    put(&filled.store, [Write::PutList(messaging_conformance::sample::contact_list(other.id), Expect::Absent)]).await;
+    put(&filled.store, [Write::put(other.clone(), Expect::Absent)]).await;
+    put(&filled.store, [Write::put(messaging_conformance::sample::contact_list(other.id), Expect::Absent)]).await;
     for class in JobClass::ALL {
         put(&filled.store, [lane(home, class), lane(other.id, class)]).await;
     }
@@ -255,7 +261,7 @@ async fn of_a_removed_workspace_no_row_is_left_on_postgres() {
     let Some(target) = Database::create().await else { return };
     let filled = Box::pin(Filled::new()).await;
     let (home, other) = (filled.workspace, workspace());
-    put(&filled.store, [Write::PutWorkspace(other.clone(), Expect::Absent)]).await;
+    put(&filled.store, [Write::put(other.clone(), Expect::Absent)]).await;
     for class in JobClass::ALL {
         put(&filled.store, [lane(home, class), lane(other.id, class)]).await;
     }

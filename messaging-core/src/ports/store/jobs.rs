@@ -18,7 +18,7 @@ use crate::time::{Monotonic, Timestamp};
 ///
 /// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
 /// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything
-/// leaves the process the claim is confirmed by a commit: [`HoldJob`](crate::changes::Write::HoldJob) does no more.
+/// leaves the process the claim is confirmed by a commit: [`Hold`](crate::changes::JobWrite::Hold) does no more.
 ///
 /// Places go to flows in turn ([`FairTurns`](crate::domain::fair_turns::FairTurns)), and within a flow to the lane that
 /// waited longest. All jobs of a lane are claimed by one process at a time.
@@ -29,7 +29,7 @@ use crate::time::{Monotonic, Timestamp};
 ///
 /// ```
 /// use std::time::Duration;
-/// use messaging_core::changes::{Changes, Write};
+/// use messaging_core::changes::{Changes, JobWrite, Write};
 /// use messaging_core::ports::store::{Claim, CommitError, Priority};
 /// use messaging_core::ports::{Clock, Store};
 ///
@@ -41,7 +41,7 @@ use crate::time::{Monotonic, Timestamp};
 ///         let Some(job) = store.claim(claim).await?.pop() else { return Ok(()) };
 ///         println!("{}: {} bytes", job.kind, job.payload.len());
 ///         // Its end and what it changes are one commit, which fails when the claim was lost meanwhile.
-///         let done = Changes::from_iter([Write::FinishJob(job.handle)]);
+///         let done = Changes::from_iter([Write::Job(JobWrite::Finish(job.handle))]);
 ///         store.commit(done, Priority::Background).await?;
 ///     }
 /// }

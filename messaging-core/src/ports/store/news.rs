@@ -1,6 +1,6 @@
 //! What changed in the database, told to whoever remembers something of it.
 
-use crate::changes::{Changes, Expect, Write};
+use crate::changes::{AccountWrite, Changes, Document, DocumentKey, Expect, Write};
 
 /// Something that is remembered, or waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,23 +80,22 @@ impl Topics {
         let mut topics = Self::NONE;
         for write in changes.writes() {
             let topic = match write {
-                Write::PutUser(..)
-                | Write::DeleteUser(..)
-                | Write::DeleteSession(..)
-                | Write::PutMember(..)
-                | Write::DeleteMember(..)
-                | Write::PutApiKey(..) => Topic::Credentials,
-                Write::PutWorkspace(..) | Write::EndWorkspace(..) => Topic::Workspaces,
-                Write::PutDomain(..) | Write::DeleteDomain(..) => Topic::Domains,
-                Write::PutChannel(..) | Write::DeleteChannel(..) => Topic::Channels,
-                Write::PutField(..) | Write::DeleteField(..) => Topic::Fields,
+                Write::Put(Document::User(_) | Document::Member(_) | Document::ApiKey(_), _)
+                | Write::Delete(DocumentKey::Member(..))
+                | Write::Account(AccountWrite::DeleteUser(..) | AccountWrite::DeleteSession(..)) => Topic::Credentials,
+                Write::Put(Document::Workspace(_), _) | Write::EndWorkspace(..) => Topic::Workspaces,
+                Write::Put(Document::Domain(_), _) | Write::Delete(DocumentKey::Domain(..)) => Topic::Domains,
+                Write::Put(Document::Channel(_), _) | Write::Delete(DocumentKey::Channel(..)) => Topic::Channels,
+                Write::Put(Document::Field(_), _) | Write::Delete(DocumentKey::Field(..)) => Topic::Fields,
                 Write::PutSegment(..) | Write::DeleteSegment(..) => Topic::Segments,
-                Write::PutTemplate(..) | Write::DeleteTemplate(..) => Topic::Templates,
-                Write::PutWebhook(..) | Write::DeleteWebhook(..) | Write::FollowEvents(..) => Topic::Listeners,
+                Write::Put(Document::Template(_), _) | Write::DeleteTemplate(..) => Topic::Templates,
+                Write::Put(Document::Webhook(_), _)
+                | Write::Delete(DocumentKey::Webhook(..))
+                | Write::FollowEvents(..) => Topic::Listeners,
                 Write::PutContacts(puts) if puts.iter().any(|put| put.expect == Expect::Absent) => Topic::Contacts,
-                Write::PutCampaign(..) | Write::DeleteCampaign(..) => Topic::Campaigns,
+                Write::Put(Document::Campaign(_), _) | Write::Delete(DocumentKey::Campaign(..)) => Topic::Campaigns,
                 Write::PutAutomation(..) | Write::DeleteAutomation(..) => Topic::Automations,
-                Write::DeleteUrl(..) => Topic::Links,
+                Write::Delete(DocumentKey::Url(..)) => Topic::Links,
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,
                 Write::Suspend(..) | Write::LiftSuspension(..) => Topic::Queue,

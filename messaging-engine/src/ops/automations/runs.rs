@@ -3,7 +3,7 @@
 //! Contract sections 13, 13.3 and 13.4, "End" and "History".
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, PutRun, RunKey, Write};
+use messaging_core::changes::{AutomationWrite, Condition, Expect, PutRun, RunKey, Write};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::input::TriggerInput;
@@ -139,7 +139,11 @@ impl Operation for TriggerAutomation {
         match entering {
             Some(ByHand::Listed(run, writes)) => {
                 cx.changes.extend(writes);
-                cx.change(Write::ExpectAutomation(automation.workspace_id, automation.id, AutomationStatus::Active));
+                cx.change(Write::Expect(Condition::Automation(
+                    automation.workspace_id,
+                    automation.id,
+                    AutomationStatus::Active,
+                )));
                 Ok(RunView::of(*run, cx.redactor()))
             }
             Some(ByHand::NotAllowed) => {
@@ -300,7 +304,7 @@ impl Operation for ExitRun {
         let (run, steps) = run.exit("manual", cx.now)?;
         let expect = Expect::Revision(revision);
         let put = PutRun { run: run.clone(), expect, steps, messages: Vec::new() };
-        cx.change(Write::PutRun(Box::new(put)));
+        cx.change(Write::Automation(AutomationWrite::PutRun(Box::new(put))));
         Ok(RunView::of(run, cx.redactor()))
     }
 }

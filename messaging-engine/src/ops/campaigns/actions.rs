@@ -57,7 +57,7 @@ async fn moved(
     revision: u32,
     result: CampaignResult,
 ) -> Result<CampaignAction, Error> {
-    cx.change(Write::PutCampaign(Box::new(campaign.clone()), Expect::Revision(revision)));
+    cx.change(Write::put(Box::new(campaign.clone()), Expect::Revision(revision)));
     for write in cx.app.campaign_changed(&campaign, cx.now) {
         cx.change(write);
     }

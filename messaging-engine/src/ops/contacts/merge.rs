@@ -1,7 +1,9 @@
 //! Two contacts become one.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{ContactSends, Expect, MoveProductEvents, MoveRuns, PutRun, Write};
+use messaging_core::changes::{
+    AutomationWrite, ContactSends, Expect, JobWrite, MoveProductEvents, MoveRuns, PutRun, Write,
+};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
@@ -82,7 +84,7 @@ impl Operation for MergeContacts {
             limit: EVENTS_AT_A_TIME,
         }));
         exit_merged_runs(cx, workspace, [from, to]).await?;
-        cx.change(Write::MoveRuns(MoveRuns { workspace_id: workspace, from, to }));
+        cx.change(Write::Automation(AutomationWrite::MoveRuns(MoveRuns { workspace_id: workspace, from, to })));
         join_sends(cx, &duplicate, merged.id).await?;
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
@@ -91,7 +93,7 @@ impl Operation for MergeContacts {
             cx.change(Write::JoinList(workspace, *list, merged.id, cx.now));
         }
         let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
-        cx.change(Write::Enqueue(job));
+        cx.change(Write::Job(JobWrite::Enqueue(job)));
         view(cx, merged).await
     }
 }
@@ -115,7 +117,12 @@ async fn exit_merged_runs(cx: &mut Context<'_>, workspace: WorkspaceId, both: [C
             for stored in open.iter().filter(|stored| !goes_on(&stored.record)) {
                 let (run, steps) = stored.record.clone().exit("merged", cx.now)?;
                 let expect = Expect::Revision(stored.revision);
-                cx.change(Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() })));
+                cx.change(Write::Automation(AutomationWrite::PutRun(Box::new(PutRun {
+                    run,
+                    expect,
+                    steps,
+                    messages: Vec::new(),
+                }))));
             }
         }
         after = page.next;
@@ -131,14 +138,14 @@ async fn join_sends(cx: &mut Context<'_>, duplicate: &Contact, primary: ContactI
         let (sent, expect) = sends(cx, duplicate.workspace_id, duplicate.id, channel).await?;
         let times = sent.times.clone();
         // As for the duplicate itself: this notices what is sent to it meanwhile.
-        cx.change(Write::PutContactSends(sent, expect));
+        cx.change(Write::put(sent, expect));
         if times.is_empty() {
             continue;
         }
         let (mut kept, expect) = sends(cx, duplicate.workspace_id, primary, channel).await?;
         kept.times.extend(times);
         kept.times = remembered(&kept.times, cx.now);
-        cx.change(Write::PutContactSends(kept, expect));
+        cx.change(Write::put(kept, expect));
     }
     Ok(())
 }

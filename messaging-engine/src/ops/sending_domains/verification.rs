@@ -48,7 +48,7 @@ impl Operation for VerifySendingDomain {
             // have everything looked up once more.
             let Stored { record, revision } = find(cx, call.path).await?;
             let looked = verification::apply(record, findings, cx.app.now());
-            cx.change(Write::PutDomain(looked.clone(), Expect::Revision(revision)));
+            cx.change(Write::put(looked.clone(), Expect::Revision(revision)));
             stored.record = looked;
         }
         Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?))
@@ -112,7 +112,7 @@ impl Operation for RotateDkim {
         if is_exempt(&domain) {
             verification::publish(&mut domain, cx.now);
         }
-        cx.change(Write::PutDomain(domain.clone(), Expect::Revision(revision)));
+        cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
 }

@@ -6,7 +6,7 @@
 //! handed to the person themselves. That ends when the operator sets a password.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus, User};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::secret::Secret;
@@ -109,7 +109,7 @@ impl Operation for AcceptInvitation {
             if ticket.user_id != user.id || opened.workspace_id != workspace.id {
                 return Err(Error::LinkExpired);
             }
-            cx.change(Write::TakeTicket(digest));
+            cx.change(Write::Account(AccountWrite::TakeTicket(digest)));
             Some(opened.up_to)
         } else if user.created_by.is_some() {
             return Err(LINK_NEEDED);
@@ -117,7 +117,7 @@ impl Operation for AcceptInvitation {
             None
         };
         let member = Member { status: MemberStatus::Active, up_to, ..invited.record };
-        cx.change(Write::PutMember(member.clone(), Expect::Revision(invited.revision)));
+        cx.change(Write::put(member.clone(), Expect::Revision(invited.revision)));
         Ok(InvitationView::of(workspace, member))
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::account::{Session, User};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::password;
@@ -115,7 +115,7 @@ impl Operation for DeleteSession {
         if session.token_digest == caller.token_digest {
             cx.session_cookie = Some(SessionCookie::Forget);
         }
-        cx.change(Write::DeleteSession(session.token_digest));
+        cx.change(Write::Account(AccountWrite::DeleteSession(session.token_digest)));
         Ok(NoContent)
     }
 }
@@ -148,9 +148,9 @@ impl Operation for DeleteOtherSessions {
 /// Makes this session the only one of its user: the others were opened under an earlier version of the password.
 fn renew(cx: &mut Context<'_>, session: Session, user: User, revision: u32) {
     let user = User { password_version: user.password_version.wrapping_add(1), ..user };
-    cx.change(Write::DeleteSession(session.token_digest));
-    cx.change(Write::PutSession(Session { password_version: user.password_version, ..session }));
-    cx.change(Write::PutUser(user, Expect::Revision(revision)));
+    cx.change(Write::Account(AccountWrite::DeleteSession(session.token_digest)));
+    cx.change(Write::Account(AccountWrite::PutSession(Session { password_version: user.password_version, ..session })));
+    cx.change(Write::put(user, Expect::Revision(revision)));
 }
 
 /// A new password.
@@ -198,7 +198,7 @@ impl Operation for SetPassword {
             let current = current.filter(|text| !text.expose().is_empty());
             let current = current.ok_or_else(|| refuse("/current", FieldCode::Required, "the password until now"))?;
             let (attempt, _) = check_password(cx, &user.email, current).await?;
-            cx.change(Write::ForgetSignIns(attempt));
+            cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         }
         let turn = cx.app.password_turn(cx.client).await?;
         let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);

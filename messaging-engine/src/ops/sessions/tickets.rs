@@ -6,7 +6,7 @@
 //! nothing; a lost password is a matter of the operator.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus, Ticket, TicketInvitation, User};
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::password;
@@ -96,21 +96,21 @@ impl Operation for Redeem {
             }
             user.signed_in = true;
             let member = Member { status: MemberStatus::Active, up_to: Some(invitation.up_to), ..stored.record };
-            cx.change(Write::PutMember(member, Expect::Revision(stored.revision)));
+            cx.change(Write::put(member, Expect::Revision(stored.revision)));
         } else if user.password_version != ticket.password_version {
             return Err(Error::LinkExpired);
         } else if password.is_some() || user.password_hash.is_none() {
             // The operator vouches for the person; a password that somebody else may have set stays what it was.
             user = user.vouched_for();
         }
-        cx.change(Write::TakeTicket(digest));
+        cx.change(Write::Account(AccountWrite::TakeTicket(digest)));
         if let Some(password) = password {
             let turn = cx.app.password_turn(cx.client).await?;
             let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
             user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
         }
         if user != stored_user.record {
-            cx.change(Write::PutUser(user.clone(), Expect::Revision(stored_user.revision)));
+            cx.change(Write::put(user.clone(), Expect::Revision(stored_user.revision)));
         }
         Ok(open_session(cx, user, cookie))
     }
@@ -202,7 +202,7 @@ impl Operation for CreateTicket {
         let invitation = TicketInvitation { workspace_id, role: member.role, up_to };
         let (ticket, url) = cx.app.new_ticket(&user, Some(invitation), MEMBERS_LIFETIME, cx.now);
         let expires_at = ticket.expires_at;
-        cx.change(Write::PutTicket(ticket));
+        cx.change(Write::Account(AccountWrite::PutTicket(ticket)));
         Ok(TicketReport { url, expires_at })
     }
 }

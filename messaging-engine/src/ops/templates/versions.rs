@@ -126,7 +126,7 @@ impl Operation for RevertTemplate {
         let earlier = cx.store().template_version(workspace_id, id, version).await?.ok_or(Error::NotFound)?;
         let number = current.record.version.checked_add(1).ok_or_else(|| Error::internal("too many versions"))?;
         let next = Template { version: number, reverted_from: Some(version), updated_at: cx.now, ..earlier };
-        cx.change(Write::PutTemplate(Box::new(next.clone()), Expect::Revision(current.revision)));
+        cx.change(Write::put(Box::new(next.clone()), Expect::Revision(current.revision)));
         Ok(RevertedTemplate { template: TemplateView::of(next), result: Reverted::Reverted })
     }
 }

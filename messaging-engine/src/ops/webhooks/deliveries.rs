@@ -3,7 +3,7 @@
 //! Contract section 15. Replaying everything since some time and listing those of a message are extensions.
 
 use http::{Method, StatusCode};
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, WebhookWrite, Write};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
@@ -288,11 +288,11 @@ impl Operation for ReplayDelivery {
         let writes = cx.app.start_delivery(webhook.status, replay.clone());
         // What is stored may be held already.
         let shown = writes.iter().find_map(|write| match write {
-            Write::InsertDelivery(delivery) => Some((**delivery).clone()),
+            Write::Webhook(WebhookWrite::InsertDelivery(delivery)) => Some((**delivery).clone()),
             _ => None,
         });
         cx.changes.extend(writes);
-        cx.change(Write::MarkReplayed(workspace_id, original.id));
+        cx.change(Write::Webhook(WebhookWrite::MarkReplayed(workspace_id, original.id)));
         Ok(DeliveryView::of(shown.unwrap_or(replay), cx.redactor()))
     }
 }
@@ -366,7 +366,7 @@ impl Operation for ReplayWebhookEvents {
         let counted = cx.store().count_replayable(workspace_id, id, &range, MAX_REPLAYED).await?;
         let Some((count, until)) = counted else { return Ok(ReplayReport { replayed: 0 }) };
         let job = ReplayWebhook { workspace_id, webhook_id: id, replayed, after: range.after, until };
-        cx.change(Write::Enqueue(job.enqueue(cx.new_id(), cx.now)));
+        cx.change(Write::Job(JobWrite::Enqueue(job.enqueue(cx.new_id(), cx.now))));
         Ok(ReplayReport { replayed: count })
     }
 }

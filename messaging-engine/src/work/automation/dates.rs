@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{Changes, DateFire, PutDateFires, Write};
+use messaging_core::changes::{AutomationWrite, Changes, DateFire, PutDateFires, Write};
 use messaging_core::domain::automation::note::{Cause, Note};
 use messaging_core::domain::automation::time::date_at;
 use messaging_core::domain::automation::trigger::{DateTrigger, TriggerKind};
@@ -55,7 +55,7 @@ impl RunAutomation {
             {
                 candidates.push(Candidate::new(fire.contact_id, fire.due_at));
             }
-            changes.push(Write::TakeDateFire(workspace, id, fire));
+            changes.push(Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)));
         }
         changes.append(enter(&cx.app, turn, candidates).await?);
         cx.commit(changes).await?;
@@ -66,7 +66,8 @@ impl RunAutomation {
     async fn let_go_dates(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.automation_id);
         let due = cx.app.store().due_dates(workspace, id, self.shard, turn.now, size).await?;
-        let changes: Changes = due.into_iter().map(|fire| Write::TakeDateFire(workspace, id, fire)).collect();
+        let changes: Changes =
+            due.into_iter().map(|fire| Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire))).collect();
         let is_any = !changes.is_empty();
         cx.commit(changes).await?;
         Ok(is_any)
@@ -142,7 +143,7 @@ fn aside(cx: &JobContext, turn: &Turn, contact: &Contact, fires: &[DateFire], wh
 fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
     let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
     let put = PutDateFires { workspace_id, automation_id, fires };
-    (!put.fires.is_empty()).then(|| Write::PutDateFires(Box::new(put)))
+    (!put.fires.is_empty()).then(|| Write::Automation(AutomationWrite::PutDateFires(Box::new(put))))
 }
 
 impl Job for FollowDates {

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use messaging_core::changes::{Changes, Expect, TakeNotes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, TakeNotes, Write};
 use messaging_core::cursor::StoreCursor;
 use messaging_core::domain::automation::note::{Cause, Happened, Note};
 use messaging_core::domain::automation::run::Run;
@@ -58,12 +58,12 @@ impl RunAutomation {
         let mut all = Changes::from_iter([turn.expected()]);
         all.append(changes);
         if let Some(last) = done.checked_sub(1).and_then(|last| noted.get(last)) {
-            all.push(Write::TakeNotes(TakeNotes {
+            all.push(Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
                 workspace_id: self.workspace_id,
                 automation_id: self.automation_id,
                 shard: self.shard,
                 up_to: last.cursor,
-            }));
+            })));
         }
         cx.commit(all).await?;
         Ok(true)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use messaging_core::DomainError;
-use messaging_core::changes::{Expect, PutContact, Write};
+use messaging_core::changes::{AutomationWrite, Expect, PutContact, Write};
 use messaging_core::domain::automation::graph::ContactUpdate;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::contact::input::ContactInput;
@@ -102,7 +102,7 @@ impl Person {
         writes.extend(joins.into_iter().map(|list| Write::JoinList(workspace, list, id, now)));
         writes.extend(leaves.into_iter().map(|list| Write::LeaveList(workspace, list, id, now)));
         if !writes.is_empty() {
-            writes.insert(0, Write::CausedAt(depth));
+            writes.insert(0, Write::Automation(AutomationWrite::CausedAt(depth)));
         }
         writes
     }

@@ -1,6 +1,6 @@
 //! What is taken out of the way because the store refuses for good what follows from it, so that the others of its shard go on.
 
-use messaging_core::changes::{Changes, Expect, PutRun, TakeNotes, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::step::goes_before;
 use messaging_core::domain::quarantine::Again;
@@ -35,11 +35,16 @@ impl RunAutomation {
                 let enters = note.may_enter && happened.is_none() && fits();
                 let again = enters.then(|| entry(note.contact_id));
                 changes.push(aside("automation_note", note.contact_id, again));
-                changes.push(Write::TakeNotes(TakeNotes { workspace_id: workspace, automation_id: id, shard, up_to }));
+                changes.push(Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
+                    workspace_id: workspace,
+                    automation_id: id,
+                    shard,
+                    up_to,
+                })));
             }
         } else if let Some(fire) = store.due_dates(workspace, id, shard, turn.now, 1).await?.pop() {
             changes.push(aside("automation_date", fire.contact_id, Some(entry(fire.contact_id))));
-            changes.push(Write::TakeDateFire(workspace, id, fire));
+            changes.push(Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)));
         } else if let Some(run) = store.due_runs(workspace, id, shard, turn.now, 1).await?.pop() {
             changes.push(self::aside(&cx.app, &run.record, why));
             changes.push(failed(&run, turn.now, why));
@@ -61,5 +66,5 @@ pub(in crate::work) fn failed(stored: &Stored<Run>, now: Timestamp, why: &Commit
     let mut run = stored.record.clone();
     let steps = fail(&mut run, &why.to_string(), now);
     let expect = Expect::Revision(stored.revision);
-    Write::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() }))
+    Write::Automation(AutomationWrite::PutRun(Box::new(PutRun { run, expect, steps, messages: Vec::new() })))
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use jiff::tz::TimeZone;
-use messaging_core::changes::{Changes, CountNodes, Expect, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Changes, CountNodes, Expect, JobWrite, PutRun, Write};
 use messaging_core::domain::address::normalize;
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::graph::{ContactUpdate, NodeIndex, NodeKind, Send};
@@ -127,14 +127,14 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
             counts.add(&walked);
             let Walked { run, steps, messages, .. } = walked;
             let expect = page[place].expect;
-            puts.push(Write::PutRun(Box::new(PutRun { run, expect, steps, messages })));
+            puts.push(Write::Automation(AutomationWrite::PutRun(Box::new(PutRun { run, expect, steps, messages }))));
         }
     }
     for place in unreadable {
         let steps = fail(&mut runs[place], "the version of the automation cannot be read", now);
         let (run, expect) = (runs[place].clone(), page[place].expect);
         let put = PutRun { run, expect, steps, messages: Vec::new() };
-        puts.push(Write::PutRun(Box::new(put)));
+        puts.push(Write::Automation(AutomationWrite::PutRun(Box::new(put))));
     }
     let mut changes: Changes = shell.writes.into_iter().collect();
     changes.extend(puts);
@@ -256,7 +256,7 @@ impl Shell<'_> {
             NodeKind::RemoveFromList(list) => self.join(run, *list, false).await,
             NodeKind::Webhook(_) => {
                 let job = CallNode::of(run, &node.id);
-                self.writes.push(Write::Enqueue(job.enqueue(self.app.new_id(self.now), self.now)));
+                self.writes.push(Write::Job(JobWrite::Enqueue(job.enqueue(self.app.new_id(self.now), self.now))));
                 return Ok(Acted::Calling);
             }
             NodeKind::Wait(_)
@@ -369,6 +369,10 @@ impl Counts {
             return None;
         }
         let (entered, branches) = (entered.into_iter().collect(), branches.into_iter().collect());
-        Some(Write::CountNodes(workspace, automation, Box::new(CountNodes { entered, branches })))
+        Some(Write::Automation(AutomationWrite::CountNodes(
+            workspace,
+            automation,
+            Box::new(CountNodes { entered, branches }),
+        )))
     }
 }

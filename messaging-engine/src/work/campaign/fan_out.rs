@@ -1,7 +1,9 @@
 //! Making the messages of a campaign: a page of recipients, their messages and the place that was reached are one
 //! commit.
 
-use messaging_core::changes::{Changes, CountMessages, EventSubject, Expect, NewWaiting, WaitingKey, Write, track_of};
+use messaging_core::changes::{
+    Changes, Condition, CountMessages, EventSubject, Expect, NewWaiting, WaitingKey, Write, track_of,
+};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, number_at};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
@@ -52,8 +54,12 @@ impl RunCampaign {
             }
             let at = (wave.unwrap_or(*now), *now);
             let mut changes = self.messages(cx, campaign, &reached, &page, at, size.refused()).await?;
-            changes.push(Write::ExpectCampaign(self.workspace_id, self.campaign_id, CampaignStatus::Sending));
-            changes.push(Write::PutCampaignProgress(Box::new(reached), Expect::Revision(progress.revision)));
+            changes.push(Write::Expect(Condition::Campaign(
+                self.workspace_id,
+                self.campaign_id,
+                CampaignStatus::Sending,
+            )));
+            changes.push(Write::put(Box::new(reached), Expect::Revision(progress.revision)));
             match cx.commit(changes).await {
                 Ok(()) => return Ok(true),
                 // The one recipient gets a message that is withdrawn, and the others do not wait.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use messaging_core::changes::{AudienceRow, Changes, Expect, Write};
+use messaging_core::changes::{AudienceRow, Changes, Condition, Expect, Write};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, shares_addresses};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
@@ -71,7 +71,7 @@ impl RunCampaign {
         if is_last {
             changes.push(Write::ForgetAddresses(self.workspace_id, self.campaign_id));
             let frozen = campaign.frozen(reached.counts.recipients, reached.has_test(campaign), *now);
-            changes.extend(frozen.map(|frozen| Write::PutCampaign(Box::new(frozen), Expect::Revision(*revision))));
+            changes.extend(frozen.map(|frozen| Write::put(Box::new(frozen), Expect::Revision(*revision))));
         }
         self.reach(cx, under_way, reached, changes).await
     }
@@ -137,8 +137,12 @@ impl RunCampaign {
         reached: CampaignProgress,
         mut changes: Changes,
     ) -> Result<(), JobError> {
-        changes.push(Write::ExpectCampaign(self.workspace_id, self.campaign_id, under_way.campaign.record.status));
-        changes.push(Write::PutCampaignProgress(Box::new(reached), Expect::Revision(under_way.progress.revision)));
+        changes.push(Write::Expect(Condition::Campaign(
+            self.workspace_id,
+            self.campaign_id,
+            under_way.campaign.record.status,
+        )));
+        changes.push(Write::put(Box::new(reached), Expect::Revision(under_way.progress.revision)));
         Ok(cx.commit(changes).await?)
     }
 }

@@ -5,7 +5,7 @@
 //! Campaigns have lanes of their own, so what others have in delivery takes no room of this one, and the end of each of
 //! its messages wakes it.
 
-use messaging_core::changes::{Changes, WaitingKey, Write};
+use messaging_core::changes::{Changes, Condition, JobWrite, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::lane::Lane;
 use messaging_core::domain::message::{Message, MessageStatus};
@@ -156,7 +156,8 @@ impl RunCampaign {
         now: Timestamp,
     ) -> Result<usize, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
-        let mut changes = Changes::from_iter([Write::ExpectCampaign(workspace, id, CampaignStatus::Sending)]);
+        let mut changes =
+            Changes::from_iter([Write::Expect(Condition::Campaign(workspace, id, CampaignStatus::Sending))]);
         changes.push(Write::TakeWaiting(workspace, id, keys.to_vec()));
         let mut count = 0;
         for (_, message) in read_messages(cx, workspace, keys).await? {
@@ -165,7 +166,7 @@ impl RunCampaign {
                 changes.extend(withdrawal(cx, &message, now).await?);
             } else if is_to_be_sent(&message) {
                 let job = DeliverMessage::released(&message, now).enqueue(cx.app.new_id(now), now);
-                changes.push(Write::Enqueue(job));
+                changes.push(Write::Job(JobWrite::Enqueue(job)));
                 count += 1;
             }
         }

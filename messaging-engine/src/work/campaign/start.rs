@@ -42,8 +42,8 @@ impl RunCampaign {
         let begun = Campaign { sending_domains, ..begun };
         let progress = CampaignProgress::new(&begun, now, variants);
         let writes = [
-            Write::PutCampaign(Box::new(begun), Expect::Revision(stored.revision)),
-            Write::PutCampaignProgress(Box::new(progress), Expect::Absent),
+            Write::put(Box::new(begun), Expect::Revision(stored.revision)),
+            Write::put(Box::new(progress), Expect::Absent),
         ];
         cx.commit(Changes::from_iter(writes)).await?;
         Ok(Step::Again)

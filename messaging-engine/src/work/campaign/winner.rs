@@ -1,6 +1,6 @@
 //! The end of an A/B test, and its winner.
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Condition, Expect, Write};
 use messaging_core::domain::campaign::CampaignPhase;
 use messaging_core::domain::campaign::progress::Group;
 use messaging_core::domain::campaign::stats::trials;
@@ -42,8 +42,8 @@ impl RunCampaign {
             Some(CampaignPhase::Winner) if fan_out.group == Group::Test => {
                 let mut next = progress.record.clone();
                 next.begin_rest();
-                let put = Write::PutCampaignProgress(Box::new(next), Expect::Revision(progress.revision));
-                let expected = Write::ExpectCampaign(self.workspace_id, self.campaign_id, campaign.status);
+                let put = Write::put(Box::new(next), Expect::Revision(progress.revision));
+                let expected = Write::Expect(Condition::Campaign(self.workspace_id, self.campaign_id, campaign.status));
                 cx.commit(Changes::from_iter([expected, put])).await?;
             }
             _ => return Ok(None),

@@ -258,7 +258,7 @@ async fn a_send_without_a_verified_sender_fails_its_run_and_keeps_nobody_waiting
     let found = journeys.store.domain_by_name(journeys.workspace, "sandbox.test").await.unwrap().unwrap();
     let (mut domain, revision) = (found.record, found.revision);
     domain.status = DomainStatus::Failed;
-    journeys.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(revision))])).await;
+    journeys.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
     // What this process remembers of the domain expires.
     journeys.clock.advance(std::time::Duration::from_secs(2));
     // Of one page: a contact whose message cannot be made, and one who needs none.

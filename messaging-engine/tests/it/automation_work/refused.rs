@@ -1,6 +1,6 @@
 //! A contact whose outcome the store refuses for good is put aside, and keeps nobody else waiting.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{AutomationWrite, Write};
 use messaging_core::domain::automation::run::{Held, RunStatus};
 use messaging_core::domain::message::EventKind;
 use messaging_engine::{Caller, admin};
@@ -18,7 +18,9 @@ const OTHERS: usize = 20;
 fn is_poison(write: &Write) -> bool {
     match write {
         Write::InsertMessage(message, _) => message.to == POISON,
-        Write::PutRun(put) => put.run.status == RunStatus::Waiting && put.run.event.contains_key("poison"),
+        Write::Automation(AutomationWrite::PutRun(put)) => {
+            put.run.status == RunStatus::Waiting && put.run.event.contains_key("poison")
+        }
         _ => false,
     }
 }
@@ -145,7 +147,9 @@ async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
     let id = journeys.draft(trigger, ends(), json!({})).await;
     journeys.act(&id, "activate").await;
     let is_poison = |write: &Write| match write {
-        Write::PutDateFires(put) => put.fires.iter().any(|fire| fire.due_at.to_string().contains("T08:00")),
+        Write::Automation(AutomationWrite::PutDateFires(put)) => {
+            put.fires.iter().any(|fire| fire.due_at.to_string().contains("T08:00"))
+        }
         _ => false,
     };
     let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_poison));
@@ -171,7 +175,7 @@ async fn a_run_whose_call_the_store_refuses_fails() {
     let ann = journeys.contact("ann", json!({})).await;
     journeys.event("signup", "ann", json!({})).await;
     let is_end = |write: &Write| match write {
-        Write::PutRun(put) => matches!(put.run.held, Some(Held::Called(_))),
+        Write::Automation(AutomationWrite::PutRun(put)) => matches!(put.run.held, Some(Held::Called(_))),
         _ => false,
     };
     let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_end));

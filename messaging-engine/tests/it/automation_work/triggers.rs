@@ -1,6 +1,6 @@
 //! What enters a contact, and what does not.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_engine::services::Visitor;
 use serde_json::{Value, json};
 
@@ -240,7 +240,7 @@ async fn whoever_joins_a_segment_while_its_members_are_let_in_enters_once() {
         // Nobody works off the notes until the members have been looked through.
         let jobs = journeys.store.jobs_of(&["run_automation"], 100).await.unwrap();
         let jobs = jobs.into_iter().filter(|job| job.place.lane.to_string().contains(&id));
-        journeys.commit(jobs.map(|job| Write::RemoveJob(job.place)).collect()).await;
+        journeys.commit(jobs.map(|job| Write::Job(JobWrite::Remove(job.place))).collect()).await;
         journeys.pass(MINUTE).await;
         for action in ["pause", "activate"] {
             journeys.act(&id, action).await;

@@ -173,8 +173,8 @@ impl Mailing {
         }
         assert!(matches!(progress.freeze, Freeze::Drawing(0, _)));
         let frozen = begun.frozen(progress.counts.recipients, progress.has_test(&begun), now).unwrap();
-        changes.push(Write::PutCampaign(Box::new(frozen), Expect::Revision(stored.revision)));
-        changes.push(Write::PutCampaignProgress(Box::new(progress), Expect::Absent));
+        changes.push(Write::put(Box::new(frozen), Expect::Revision(stored.revision)));
+        changes.push(Write::put(Box::new(progress), Expect::Absent));
         self.commit(changes).await;
         id
     }

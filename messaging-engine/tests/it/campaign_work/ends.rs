@@ -184,7 +184,7 @@ async fn a_campaign_that_cannot_be_sent_fails_with_the_reason() {
     let mut domain = mailing.store.domains(mailing.workspace, page).await.unwrap().items.remove(0);
     let stored = mailing.store.domain(mailing.workspace, domain.id).await.unwrap().unwrap();
     domain.status = DomainStatus::Failed;
-    mailing.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))])).await;
+    mailing.commit(Changes::from_iter([Write::put(domain, Expect::Revision(stored.revision))])).await;
     mailing.pass(HOUR).await;
     let view = mailing.view(id).await;
     assert_eq!((&view["status"], &view["failure_reason"]), (&json!("failed"), &json!("sender_domain_not_verified")));
@@ -255,7 +255,7 @@ async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_i
     let mut domain = mailing.store.domains(mailing.workspace, page).await.unwrap().items.remove(0);
     let stored = mailing.store.domain(mailing.workspace, domain.id).await.unwrap().unwrap();
     domain.status = DomainStatus::Failed;
-    mailing.commit(Changes::from_iter([Write::PutDomain(domain, Expect::Revision(stored.revision))])).await;
+    mailing.commit(Changes::from_iter([Write::put(domain, Expect::Revision(stored.revision))])).await;
     mailing.act(copied, "pause", json!({})).await;
     mailing.pass(HOUR).await;
     assert_eq!((mailing.status(failed).await.as_str(), taken(failed).await), ("failed", vec![]));

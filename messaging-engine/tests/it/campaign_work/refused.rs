@@ -1,6 +1,6 @@
 //! A recipient whose message the store refuses for good is passed by, and keeps none of the others waiting.
 
-use messaging_core::changes::Write;
+use messaging_core::changes::{JobWrite, Write};
 use messaging_engine::{App, Caller};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn a_recipient_whose_message_is_refused_is_passed_by() {
 #[tokio::test]
 async fn a_message_whose_delivery_is_refused_is_withdrawn() {
     let is_poison = |write: &Write| match write {
-        Write::Enqueue(job) => job.lane.to_string().contains("poison"),
+        Write::Job(JobWrite::Enqueue(job)) => job.lane.to_string().contains("poison"),
         _ => false,
     };
     let (mailing, app, tally) = Mailing::send_refusing(is_poison).await;

@@ -196,7 +196,7 @@ async fn the_last_look_is_told_beforehand() {
         channel: Channel::Email,
         times: vec![START],
     };
-    shop.commit(Changes::from_iter([Write::PutContactSends(sends, Expect::Absent)])).await;
+    shop.commit(Changes::from_iter([Write::put(sends, Expect::Absent)])).await;
     let capped = explain(shop, &bob, &of).await;
     assert_eq!(told(&capped), "no: frequency_cap; transactional yes");
     assert_eq!(capped["reasons"][0]["cure"], "none is needed: it is looked at again at 2026-02-01T09:15:00.000Z");

@@ -196,7 +196,7 @@ async fn a_campaign_cannot_come_to_need_what_has_gone() {
     let read = shop.store.campaign(shop.workspace, id).await.unwrap().unwrap();
     assert_eq!(remove(&shop, &format!("/lists/{}", shop.list)).await.summary(), "204");
     let scheduled = Campaign { status: CampaignStatus::Scheduled, ..read.record };
-    let put = Write::PutCampaign(Box::new(scheduled), Expect::Revision(read.revision));
+    let put = Write::put(Box::new(scheduled), Expect::Revision(read.revision));
     let refused = shop.store.commit(Changes::from_iter([put]), Priority::Foreground).await;
     assert!(matches!(refused, Err(CommitError::Conflict)), "{refused:?}");
 }

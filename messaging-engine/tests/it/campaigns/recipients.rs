@@ -90,7 +90,7 @@ impl Frozen {
             waves: vec![Wave { due_at: START, recipients }],
             ..CampaignProgress::new(&campaign, START, Vec::new())
         };
-        let progress = Write::PutCampaignProgress(Box::new(progress), Expect::Absent);
+        let progress = Write::put(Box::new(progress), Expect::Absent);
         shop.commit(rows.chain([progress]).collect()).await;
         Self { shop, campaign, piece: found.piece, places }
     }
@@ -408,7 +408,7 @@ async fn what_was_fanned_out_is_passed_by() {
     let reached = frozen.places[&contacts[3]];
     let fan_out = FanOut { due_at: Some(START), piece: frozen.piece, place: reached, ..stored.record.fan_out.clone() };
     let progress = CampaignProgress { fan_out, ..stored.record };
-    let put = Write::PutCampaignProgress(Box::new(progress), Expect::Revision(stored.revision));
+    let put = Write::put(Box::new(progress), Expect::Revision(stored.revision));
     frozen.shop.commit(Changes::from_iter([put])).await;
     for limit in [1, 2, 200] {
         let lines = frozen.all("", limit).await;

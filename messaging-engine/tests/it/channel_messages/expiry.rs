@@ -50,7 +50,7 @@ impl Product {
         let stored = self.store.channel(self.workspace, Channel::Sms).await.unwrap().unwrap();
         let mut settings = stored.record;
         settings.config.insert("max_rate".to_owned(), json!(max_rate));
-        self.commit(Changes::from_iter([Write::PutChannel(settings, Expect::Revision(stored.revision))])).await;
+        self.commit(Changes::from_iter([Write::put(settings, Expect::Revision(stored.revision))])).await;
         // Another process changed it: what this one remembers expires.
         self.pass(2 * SECOND).await;
     }

@@ -1,6 +1,6 @@
 //! The file: how it is sent, and what is wrong with it as a whole.
 
-use messaging_core::changes::{Changes, Write};
+use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::ports::store::Priority;
 use messaging_engine::jobs::JobData as _;
 use messaging_engine::jobs::imports::ExpireImport;
@@ -50,7 +50,7 @@ async fn a_job_that_comes_before_its_time_leaves_a_link_as_it_is() {
     let id = announced["import_id"].as_str().unwrap().parse().unwrap();
     let import = store.import(desk.workspace, id).await.unwrap().unwrap().record;
     let early = ExpireImport::of(&import).enqueue(app.new_id(app.now()), app.now());
-    store.commit(Changes::from_iter([Write::Enqueue(early)]), Priority::Foreground).await.unwrap();
+    store.commit(Changes::from_iter([Write::Job(JobWrite::Enqueue(early))]), Priority::Foreground).await.unwrap();
     let mut uploading = app.receive_upload(&token(&announced), None).await.unwrap();
     // Long enough to be on the disk already.
     uploading.add(&text[..270_000]).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::segment::{Segment, StoredFilter};
 use messaging_core::ports::store::Priority;
 use messaging_engine::jobs::JobData as _;
@@ -77,7 +77,12 @@ async fn a_calculation_that_was_replaced_has_no_effect() {
     audience.bed.clock.advance(MINUTE);
     let now = audience.bed.app.now();
     let job = RecalculateSegment::of(&stored.record).enqueue(audience.bed.app.new_id(now), now);
-    audience.bed.store.commit(Changes::from_iter([Write::Enqueue(job)]), Priority::Foreground).await.unwrap();
+    audience
+        .bed
+        .store
+        .commit(Changes::from_iter([Write::Job(JobWrite::Enqueue(job))]), Priority::Foreground)
+        .await
+        .unwrap();
     audience.work().await;
     assert_eq!(audience.get(&format!("segments/{id}")).await.body, before.body);
     assert_eq!(audience.members(&id).await, "ready 0: ");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{Document, Expect, Write};
 use messaging_core::domain::account::Member;
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::scope::{Role, Scope};
@@ -67,7 +67,7 @@ pub(crate) async fn newcomer(server: &TestServer) -> String {
     let workspace = server.other_workspace().await;
     let (token, mut writes) = server.new_operator(Some(Role::Owner));
     for write in &mut writes {
-        if let Write::PutMember(Member { workspace_id, .. }, Expect::Absent) = write {
+        if let Write::Put(Document::Member(Member { workspace_id, .. }), Expect::Absent) = write {
             *workspace_id = workspace;
         }
     }

@@ -21,7 +21,7 @@ impl Person {
     pub(crate) async fn join(server: &TestServer, email: &str, role: Role) -> Self {
         let user = admin::create_user(&server.app, email, Some(PASSWORD.to_owned()), None).await.unwrap();
         let member = Member::active(server.workspace, user.id, role, server.app.now());
-        server.commit([Write::PutMember(member, Expect::Absent)]).await;
+        server.commit([Write::put(member, Expect::Absent)]).await;
         Self { email: email.to_owned() }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Expect, Write};
+use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::account::{Member, MemberStatus};
 use messaging_core::domain::digest::Digest;
 use messaging_core::ids::UserId;
@@ -86,7 +86,7 @@ async fn whoever_has_an_account_accepts_an_invitation_signed_in() {
     let other = server.other_workspace().await;
     let invited =
         Member { status: MemberStatus::Invited, ..Member::active(other, id_of(&ann), Role::Editor, server.app.now()) };
-    server.commit([Write::PutMember(invited, Expect::Absent)]).await;
+    server.commit([Write::put(invited, Expect::Absent)]).await;
     page.load("#/account").await;
     page.press("button", "Decline Test").await;
     page.until_it_says("Declined").await;
@@ -129,7 +129,7 @@ async fn a_session_that_ends_in_the_middle_of_work_takes_nothing_along() {
     {
         page.fill(label, text).await;
     }
-    server.commit([Write::DeleteSession(Digest::of(&token))]).await;
+    server.commit([Write::Account(AccountWrite::DeleteSession(Digest::of(&token)))]).await;
     page.focus("button", "Send").await;
     page.browser.type_keys(&super::webdriver::keys::ENTER.to_string()).await;
     page.until_it_says("Your session has ended").await;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use messaging_core::changes::{Changes, Expect, PutRun, Write};
+use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 use uuid::Uuid;
@@ -23,13 +23,13 @@ pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Cha
     let mut runs = Vec::new();
     for write in all.iter().flat_map(|changes| changes.writes()) {
         match write {
-            Write::PutRun(put) => {
+            Write::Automation(AutomationWrite::PutRun(put)) => {
                 let of = (put.run.workspace_id, put.run.automation_id);
                 let named = put.messages.iter().map(|(_, node)| node).chain(&put.run.node_id);
                 nodes.extend(named.map(|node| (of.0, of.1, &**node)));
                 runs.push(&**put);
             }
-            Write::CountNodes(workspace, automation, counts) => {
+            Write::Automation(AutomationWrite::CountNodes(workspace, automation, counts)) => {
                 let branches = counts.branches.iter().map(|((node, _), _)| node);
                 let named = counts.entered.iter().map(|(node, _)| node).chain(branches);
                 nodes.extend(named.map(|node| (*workspace, *automation, &**node)));

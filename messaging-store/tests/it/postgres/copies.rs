@@ -29,7 +29,7 @@ async fn resume(database: &Database) {
 async fn with_a_workspace() -> Option<Database> {
     let database = Database::create().await?;
     let store = PostgresStore::open(database.options()).await.unwrap();
-    put(&store, [Write::PutWorkspace(sample::workspace(), Expect::Absent)]).await;
+    put(&store, [Write::put(sample::workspace(), Expect::Absent)]).await;
     store.close().await;
     Some(database)
 }

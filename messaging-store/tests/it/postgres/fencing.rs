@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use messaging_conformance::sample::{at, claim, enqueue, finish, job, user};
 use messaging_conformance::{Twice, lanes, races};
-use messaging_core::changes::{Changes, Expect, JobHandle, NewJob, PutBack, Reschedule, Write};
+use messaging_core::changes::{Changes, Expect, JobHandle, JobWrite, NewJob, PutBack, Reschedule, Write};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
     Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, StoreError, Topic,
@@ -112,11 +112,13 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     let Some(database) = Database::create().await else { return };
     let store = open(&database, STILL).await;
     let kinds: [fn(JobHandle) -> Write; 5] = [
-        Write::FinishJob,
-        |handle| Write::RescheduleJob(handle, Reschedule { due_at: at(9), at: at(0), payload: Bytes::new() }),
-        |handle| Write::PutJobBack(handle, PutBack { due_at: at(9), at: at(0), is_failure: true }),
-        |handle| Write::SaveJob(handle, Bytes::new()),
-        Write::HoldJob,
+        |handle| Write::Job(JobWrite::Finish(handle)),
+        |handle| {
+            Write::Job(JobWrite::Reschedule(handle, Reschedule { due_at: at(9), at: at(0), payload: Bytes::new() }))
+        },
+        |handle| Write::Job(JobWrite::PutBack(handle, PutBack { due_at: at(9), at: at(0), is_failure: true })),
+        |handle| Write::Job(JobWrite::Save(handle, Bytes::new())),
+        |handle| Write::Job(JobWrite::Hold(handle)),
     ];
     commit(&store, [enqueue("lane", 0)]).await.unwrap();
     let stored = store.jobs_of(&["deliver_message"], 9).await.unwrap();
@@ -127,7 +129,7 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
             let (job, another) = (kind(handle), user());
             let mut writes = vec![job];
             if with_another {
-                writes.insert(0, Write::PutUser(another.clone(), Expect::Absent));
+                writes.insert(0, Write::put(another.clone(), Expect::Absent));
             }
             let outcome = commit(&store, writes).await;
             assert!(matches!(outcome, Err(CommitError::LeaseLost)), "{outcome:?}");
@@ -137,7 +139,7 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     }
     end_all_terms(&database).await;
     let request = user();
-    commit(&store, [Write::PutUser(request.clone(), Expect::Absent)]).await.unwrap();
+    commit(&store, [Write::put(request.clone(), Expect::Absent)]).await.unwrap();
     assert!(store.user(request.id).await.unwrap().is_some());
     assert_eq!(store.cluster().await.unwrap().unwrap().fenced, 11);
     store.close().await;
@@ -152,7 +154,7 @@ async fn others_hear_of_commits() {
     let before = *news.borrow();
     wait_for(async || {
         // The first ones perhaps before anybody listens.
-        commit(&first, [Write::PutUser(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
+        commit(&first, [Write::put(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
         let heard = news.borrow().since(&before);
         (heard.contains(Topic::Credentials) && heard.contains(Topic::Work)).then_some(())
     })
@@ -255,10 +257,10 @@ async fn whoever_hears_nothing_starts_nothing() {
     let second = open(&database, Heartbeats { dead_after: Duration::from_millis(1_500), ..QUICK }).await;
     wait_for(async || matches!(first.claim(claim(0)).await, Err(StoreError::Unavailable)).then_some(())).await;
     assert!(!first.health().takes_work());
-    let hold = Write::HoldJob(lost[0].handle.clone());
+    let hold = Write::Job(JobWrite::Hold(lost[0].handle.clone()));
     let outcome = commit(&first, [hold.clone()]).await;
     assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
-    let outcome = commit(&first, [Write::PutUser(user(), Expect::Absent), hold]).await;
+    let outcome = commit(&first, [Write::put(user(), Expect::Absent), hold]).await;
     assert!(matches!(outcome, Err(CommitError::Store(StoreError::Unavailable))), "{outcome:?}");
     let found = claimed(&second).await;
     assert_eq!(found[0].handle.id, lost[0].handle.id);
@@ -283,7 +285,7 @@ async fn backends_that_are_ended_lose_nothing() {
                 for _ in 0..60 {
                     let user = user();
                     let job: NewJob = job(&format!("{writer}"), 0);
-                    let writes = [Write::PutUser(user.clone(), Expect::Absent), Write::Enqueue(job)];
+                    let writes = [Write::put(user.clone(), Expect::Absent), Write::Job(JobWrite::Enqueue(job))];
                     outcomes.push((user.id, commit(&store, writes).await));
                 }
                 outcomes

@@ -28,7 +28,7 @@ async fn servers_are_replaced_one_by_one_and_can_go_back() {
     let started = PostgresStore::open(database.options()).await.unwrap();
     for store in [&running, &started] {
         let user = sample::user();
-        put(store, [Write::PutUser(user.clone(), Expect::Absent)]).await;
+        put(store, [Write::put(user.clone(), Expect::Absent)]).await;
         assert_eq!(store.user(user.id).await.unwrap().unwrap().record, user);
         store.close().await;
     }

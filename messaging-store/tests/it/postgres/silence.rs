@@ -21,7 +21,7 @@ async fn open(url: &str) -> Result<PostgresStore, OpenError> {
 }
 
 async fn put_user(store: &PostgresStore) -> Result<(), CommitError> {
-    let changes = Changes::from_iter([Write::PutUser(user(), Expect::Absent), enqueue("lane", 0)]);
+    let changes = Changes::from_iter([Write::put(user(), Expect::Absent), enqueue("lane", 0)]);
     store.commit(changes, Priority::Foreground).await
 }
 

@@ -1,0 +1,114 @@
+//! Documents: records that are put whole, read by their key, listed and removed.
+
+use crate::domain::account::{Member, User, Workspace};
+use crate::domain::api_key::ApiKey;
+use crate::domain::campaign::Campaign;
+use crate::domain::campaign::progress::CampaignProgress;
+use crate::domain::channel::Channel;
+use crate::domain::custom_field::CustomField;
+use crate::domain::import::Import;
+use crate::domain::link_token::UrlKey;
+use crate::domain::list::ContactList;
+use crate::domain::sending_domain::SendingDomain;
+use crate::domain::settings::ChannelSettings;
+use crate::domain::template::Template;
+use crate::domain::webhook::Webhook;
+use crate::ids::{CampaignId, DomainId, FieldId, ListId, UserId, WebhookId, WorkspaceId};
+
+use super::ContactSends;
+
+/// A record that is put whole.
+#[derive(Debug, Clone)]
+pub enum Document {
+    /// A user. The email is unique.
+    User(User),
+    /// A workspace. A conflict when it is to be created under the id of one that was deleted.
+    Workspace(Workspace),
+    /// A membership of a user in a workspace.
+    Member(Member),
+    /// An API key. The prefix is unique.
+    ApiKey(ApiKey),
+    /// A sending domain. The name is unique in its workspace.
+    Domain(SendingDomain),
+    /// The settings of a channel.
+    Channel(ChannelSettings),
+    /// A list of contacts; one that is there is renamed.
+    List(ContactList),
+    /// A custom field. The key is unique in the workspace.
+    Field(CustomField),
+    /// An import.
+    Import(Box<Import>),
+    /// A template. One that is there gets its next version, which is the current one from then on.
+    Template(Box<Template>),
+    /// A campaign. A conflict when it is to hold what it names from now on
+    /// ([`CampaignStatus::holds_references`](crate::domain::campaign::CampaignStatus::holds_references)) and some of that
+    /// is gone.
+    Campaign(Box<Campaign>),
+    /// The progress of a campaign.
+    CampaignProgress(Box<CampaignProgress>),
+    /// What is known of the marketing messages to a contact. A conflict when the contact is gone. No revision of a contact
+    /// and channel is met twice: a record without times stays until it is swept.
+    ContactSends(ContactSends),
+    /// A webhook.
+    Webhook(Box<Webhook>),
+}
+
+impl Document {
+    /// Whether putting it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    pub(super) const fn adds(&self) -> bool {
+        !matches!(self, Self::CampaignProgress(_) | Self::ContactSends(_))
+    }
+}
+
+/// The key of a document that is removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocumentKey {
+    /// The membership of a user.
+    Member(WorkspaceId, UserId),
+    /// A sending domain.
+    Domain(WorkspaceId, DomainId),
+    /// The settings of a channel.
+    Channel(WorkspaceId, Channel),
+    /// A list; its members are removed later.
+    List(WorkspaceId, ListId),
+    /// A custom field.
+    Field(WorkspaceId, FieldId),
+    /// A campaign with its progress, its audience and its counters; its messages stay.
+    Campaign(WorkspaceId, CampaignId),
+    /// A webhook; its deliveries cannot be reached any more.
+    Webhook(WorkspaceId, WebhookId),
+    /// The target of redirected links, which lead nowhere from then on.
+    Url(WorkspaceId, UrlKey),
+}
+
+macro_rules! documents {
+    ($($record:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$record> for Document {
+            fn from(record: $record) -> Self {
+                Self::$variant(record.into())
+            }
+        }
+    )*};
+}
+
+documents!(
+    User => User,
+    Workspace => Workspace,
+    Member => Member,
+    ApiKey => ApiKey,
+    SendingDomain => Domain,
+    ChannelSettings => Channel,
+    ContactList => List,
+    CustomField => Field,
+    Import => Import,
+    Template => Template,
+    Campaign => Campaign,
+    CampaignProgress => CampaignProgress,
+    ContactSends => ContactSends,
+    Webhook => Webhook,
+    Box<Import> => Import,
+    Box<Template> => Template,
+    Box<Campaign> => Campaign,
+    Box<CampaignProgress> => CampaignProgress,
+    Box<Webhook> => Webhook,
+);
