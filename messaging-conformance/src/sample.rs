@@ -12,6 +12,7 @@ use messaging_core::domain::automation::{Automation, AutomationStatus, Design as
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::custom_field::{CustomField, FieldType};
 use messaging_core::domain::digest::Digest;
@@ -529,7 +530,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 
 /// An import that waits for its file.
 pub fn import(workspace_id: WorkspaceId) -> Import {
-    let mapping = [("E-Mail".to_owned(), Some(Target::Email)), ("Notes".to_owned(), None)];
+    let mapping = [("E-Mail".to_owned(), Some(Target::Field(ContactField::Email))), ("Notes".to_owned(), None)];
     Import {
         id: id(),
         workspace_id,

@@ -1,5 +1,6 @@
 //! Items of listings as rows of CSV.
 
+use messaging_core::domain::contact::fields::CONTACT_FIELDS;
 use messaging_core::domain::custom_field::FieldType;
 use serde_json::{Map, Value};
 
@@ -18,13 +19,22 @@ const TAGS: &str = "tags";
 const TAGS_PLACE: &str = "/tags";
 
 /// Headers, and where their cells are in an item.
-const CONTACT: &[(&str, &str)] = &[
-    ("id", "/id"),
-    ("external_id", "/external_id"),
-    ("email", "/email"),
-    ("phone", "/phone"),
-    ("locale", "/locale"),
-    ("timezone", "/timezone"),
+const CONTACT: &[(&str, &str)] = &{
+    let mut columns = [("id", "/id"); 1 + CONTACT_FIELDS.len() + OF_CONTACTS.len()];
+    let mut at = 0;
+    while at < CONTACT_FIELDS.len() {
+        columns[1 + at] = (CONTACT_FIELDS[at].name(), CONTACT_FIELDS[at].pointer());
+        at += 1;
+    }
+    while at < CONTACT_FIELDS.len() + OF_CONTACTS.len() {
+        columns[1 + at] = OF_CONTACTS[at - CONTACT_FIELDS.len()];
+        at += 1;
+    }
+    columns
+};
+
+/// The columns of contacts after their texts.
+const OF_CONTACTS: [(&str, &str); 7] = [
     ("tags", TAGS_PLACE),
     ("list_ids", "/list_ids"),
     ("consent.marketing_email", "/consent/marketing_email"),

@@ -103,7 +103,7 @@ impl Rows<'_> {
         let nothing_said = contact.len();
         for column in &self.header.columns {
             let (name, value) = (String::from(column.target.clone()), cell(column.index));
-            let is_identifier = matches!(column.target, Field::Email | Field::Phone | Field::ExternalId);
+            let is_identifier = column.target.is_identifier();
             if is_identifier && self.is_looked_for_by(&name) && !value.is_empty() && !contact.contains_key(&name) {
                 contact.insert(name, value.into());
             }

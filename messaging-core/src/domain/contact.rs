@@ -1,11 +1,12 @@
 //! A contact: a person of a workspace, how to reach them, what is known about them.
 //!
-//! Contract sections 6.1 and 6.3. What changes a contact is beside it: [`input`] holds the rules of what
-//! is sent, [`attributes`] those of the free-form data, [`identity_resolver`] which contact a request means,
+//! Contract sections 6.1 and 6.3. What changes a contact is beside it: [`fields`] lists the texts that it has,
+//! [`input`] holds the rules of what is sent, [`attributes`] those of the free-form data, [`identity_resolver`] which contact a request means,
 //! [`merge`] how two become one, [`erasure`] what is left of a message afterwards.
 
 pub mod attributes;
 pub mod erasure;
+pub mod fields;
 pub mod identity_resolver;
 pub mod input;
 pub mod merge;

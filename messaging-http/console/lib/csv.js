@@ -1,5 +1,7 @@
 // Reading the first rows of a CSV file in the browser, by the rules that the server reads it with.
 
+import { CONTACT_FIELDS } from "./contact_fields.js";
+
 const SAMPLE_BYTES = 262144;
 const DELIMITERS = [",", ";", "\t"];
 
@@ -37,9 +39,8 @@ export function rowsOf(text, delimiter) {
 
 /** What columns can be: the names that the server knows in a header by itself. */
 export const TARGETS = [
-  ["email", "Email"], ["phone", "Phone"], ["external_id", "External id"], ["tags", "Tags"], ["list_ids", "Lists, by id"],
+  ...CONTACT_FIELDS, ["tags", "Tags"], ["list_ids", "Lists, by id"],
   ["consent.marketing_email", "Consent to email marketing"], ["consent.sms", "Consent to SMS marketing"],
-  ["locale", "Language"], ["timezone", "Time zone"],
 ];
 
 /** The delimiter that makes the most of the header: known names first, then columns. */

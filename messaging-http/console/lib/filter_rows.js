@@ -1,14 +1,12 @@
 // The controls of each kind of condition.
 import { allowed, call, workspace } from "./api.js";
+import { CONTACT_FIELDS } from "./contact_fields.js";
 import { CHANNELS } from "./contacts.js";
 import { Choice, DateInput, Duration, NumberInput, Test, Text, Texts } from "./filter_values.js";
 import { withKey } from "./filter.js";
 import { html, t, useEffect, useId, useState } from "./ui.js";
 
-const FIELDS = [
-  ["email", "Email"], ["phone", "Phone"], ["external_id", "External id"], ["locale", "Language"], ["timezone", "Time zone"],
-  ["created_at", "Added"], ["updated_at", "Changed"],
-];
+const FIELDS = [...CONTACT_FIELDS, ["created_at", "Added"], ["updated_at", "Changed"]];
 const EVENTS = [
   ["sent", "was sent"], ["delivered", "was delivered"], ["open", "was opened"], ["click", "was clicked"],
   ["bounce", "bounced"], ["complaint", "was reported as spam"], ["unsubscribe", "led to an unsubscribe"],

@@ -1,5 +1,6 @@
 // One contact: what is known, what it agreed to, what happened, and whether a message would reach it.
 import { allowed } from "../lib/api.js";
+import { CONTACT_FIELDS } from "../lib/contact_fields.js";
 import { addressOf, consentWord, nameOf, Tags, Written } from "../lib/contacts.js";
 import { shown } from "../lib/attributes.js";
 import { useHeading } from "../lib/focus.js";
@@ -65,13 +66,9 @@ function Profile({ contact }) {
   const attributes = Object.entries(contact.attributes);
   return html`
     <${Facts} pairs=${[
-      [t("Email"), written(contact.email)],
-      [t("Phone"), contact.phone],
-      [t("External id"), written(contact.external_id)],
+      ...CONTACT_FIELDS.map(([name, label]) => [t(label), written(contact[name])]),
       [t("Tags"), contact.tags.length > 0 && html`<${Tags} tags=${contact.tags} />`],
       [t("Lists"), contact.list_ids.length > 0 && html`<ul class="plain">${contact.list_ids.map((id) => html`<li key=${id}><a href=${href(`lists/${id}`)} dir="auto">${listName(id)}</a></li>`)}</ul>`],
-      [t("Language"), contact.locale],
-      [t("Time zone"), contact.timezone],
       [t("Added"), html`<${Time} at=${contact.created_at} />`],
       [t("Changed"), html`<${Time} at=${contact.updated_at} />`],
       [t("Id"), html`<span class="actions"><code>${contact.id}</code> <${Copy} text=${contact.id} /></span>`],

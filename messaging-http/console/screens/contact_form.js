@@ -1,13 +1,17 @@
 // The form of a contact: a new one, or changes of one that is there.
 import { allowed } from "../lib/api.js";
 import { AttributeFields, fromForm, kindsOf, toForm } from "../lib/attributes.js";
+import { CONTACT_FIELDS } from "../lib/contact_fields.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { FirstFocus } from "../lib/focus.js";
 import { html, Loading, t, useCall, useState } from "../lib/ui.js";
 
 const CONSENTS = [["unknown", "Not asked"], ["true", "Agreed"], ["false", "Refused"]];
 const consentOut = { unknown: null, true: true, false: false };
-const TEXTS = ["email", "phone", "external_id", "locale", "timezone"];
+const TEXTS = CONTACT_FIELDS.map(([name]) => name);
+const IDENTIFIERS = ["email", "phone", "external_id"];
+const REST = CONTACT_FIELDS.filter(([name]) => !IDENTIFIERS.includes(name));
+const HELPS = { locale: "As in en-US or de", timezone: "As in Europe/Berlin" };
 
 /** `contact` is the one that is changed, absent for a new one; `id` the operation. */
 export function ContactForm(props) {
@@ -43,10 +47,9 @@ function Drawn({ id, contact, fields, lists, onDone, submit, extra }) {
     </div>
     <${ListChoices} lists=${lists} />
     <${AttributeFields} kinds=${kinds} fields=${fields} onKind=${(key, kind) => setKinds({ ...kinds, [key]: kind })} />
-    <details open=${Boolean(contact?.locale || contact?.timezone) || undefined}><summary>${t("Language and time zone")}</summary>
-      <div class="row-of-fields">
-        <${Field} name="locale" label=${t("Language")} help=${t("As in en-US or de")} />
-        <${Field} name="timezone" label=${t("Time zone")} help=${t("As in Europe/Berlin")} list="zones" />
+    <details open=${REST.some(([name]) => contact?.[name]) || undefined}><summary>${t("Language and time zone")}</summary>
+      <div class="row-of-fields">${REST.map(([name, label]) => html`
+        <${Field} key=${name} name=${name} label=${t(label)} help=${HELPS[name] && t(HELPS[name])} list=${name === "timezone" ? "zones" : undefined} />`)}
       </div>
       <datalist id="zones">${(Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => html`<option value=${zone}></option>`)}</datalist>
     </details>

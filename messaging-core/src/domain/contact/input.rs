@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::fields::{CONTACT_FIELDS, ContactField};
 use super::{Contact, Identifier, attributes};
 use crate::domain::address;
 use crate::domain::channel::Channel;
@@ -15,7 +16,6 @@ use crate::domain::custom_field::FieldTypes;
 use crate::domain::limits::{MAX_BULK, MAX_CONTACT_TAGS, MAX_EXTERNAL_ID, MAX_TAG};
 use crate::input::Input;
 use crate::patch::Patch;
-use crate::time::zone;
 use crate::violation::{FieldCode, Violations};
 
 /// Characters of a locale.
@@ -75,11 +75,10 @@ pub struct ConsentInput {
 
 impl Input for ContactInput {
     fn check(&self, violations: &mut Violations) {
-        if let Some(email) = self.email.as_value() {
-            address::check_sent(Channel::Email, email, "/email", "not an email address", violations);
-        }
-        if let Some(phone) = self.phone.as_value() {
-            address::check_sent(Channel::Sms, phone, "/phone", "not a phone number in E.164", violations);
+        for field in CONTACT_FIELDS {
+            if let Some(text) = self.field(field).as_value() {
+                field.check(text, violations);
+            }
         }
         if let Some(sent) = self.attributes.as_value() {
             attributes::check(sent, violations);
@@ -92,22 +91,7 @@ impl Input for ContactInput {
                 violations.add(format!("/tags/{index}"), FieldCode::TooLong, "must have at most 64 characters");
             }
         }
-        if self.locale.as_value().is_some_and(|locale| !is_locale(locale)) {
-            violations.add("/locale", FieldCode::InvalidFormat, "is not a language tag");
-        }
-        if self.timezone.as_value().is_some_and(|timezone| zone(timezone).is_none()) {
-            violations.add("/timezone", FieldCode::InvalidFormat, "is not an IANA time zone name");
-        }
     }
-}
-
-/// `^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`
-pub(crate) fn is_locale(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let language = parts.next().unwrap_or_default();
-    (2..=3).contains(&language.len())
-        && language.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && parts.all(|part| (2..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 impl ContactInput {
@@ -122,10 +106,10 @@ impl ContactInput {
     /// Section 6.2: a contact is created or updated by at least one identifier. One that is broken counts
     /// as given: it has a fault of its own.
     pub(crate) fn require_identifier(&self, violations: &mut Violations) {
-        let is_given =
-            [&self.external_id, &self.email, &self.phone].iter().any(|identifier| identifier.as_value().is_some());
-        let is_broken = ["/external_id", "/email", "/phone"].iter().any(|pointer| violations.is_at(pointer));
-        if !is_given && !is_broken {
+        let mut identifiers = CONTACT_FIELDS.into_iter().filter(|field| field.identifier().is_some());
+        let is_there =
+            |field: ContactField| self.field(field).as_value().is_some() || violations.is_at(field.pointer());
+        if !identifiers.any(is_there) {
             let rule = "one of external_id, email, phone is required";
             violations.add("", FieldCode::Required, rule);
         }
@@ -133,20 +117,20 @@ impl ContactInput {
 
     /// What the contact is like with everything in place but the lists. Adds to the violations what can
     /// only be seen on the result, or against the declared types.
-    pub fn apply(self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
+    pub fn apply(mut self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
         let had_identifier = contact.has_identifier();
-        let identifiers = [("/external_id", &self.external_id), ("/email", &self.email), ("/phone", &self.phone)];
-        let cleared = identifiers.map(|(pointer, identifier)| (pointer, *identifier == Patch::Null));
-        self.external_id.apply(&mut contact.external_id);
-        match self.email {
-            Patch::Set(email) => contact.email = Some(address::normalize(Channel::Email, &email)),
-            Patch::Null => contact.email = None,
-            Patch::Absent => {}
+        let is_cleared = |field: &ContactField| field.identifier().is_some() && *self.field(*field) == Patch::Null;
+        let cleared: Vec<_> = CONTACT_FIELDS.into_iter().filter(is_cleared).collect();
+        for field in CONTACT_FIELDS {
+            match std::mem::take(self.field_mut(field)) {
+                Patch::Absent => {}
+                Patch::Null => *contact.field_mut(field) = None,
+                Patch::Set(text) => *contact.field_mut(field) = Some(field.normalize(text)),
+            }
         }
-        self.phone.apply(&mut contact.phone);
         if had_identifier && !contact.has_identifier() {
-            for (pointer, _) in cleared.into_iter().filter(|(_, is_cleared)| *is_cleared) {
-                violations.add(pointer, FieldCode::Required, "the last identifier cannot be cleared");
+            for field in cleared {
+                violations.add(field.pointer(), FieldCode::Required, "the last identifier cannot be cleared");
             }
         }
         match self.attributes {
@@ -161,12 +145,6 @@ impl ContactInput {
             Patch::Absent => {}
             Patch::Null => contact.tags.clear(),
             Patch::Set(tags) => contact.tags = each_once(tags),
-        }
-        self.locale.apply(&mut contact.locale);
-        match self.timezone {
-            Patch::Absent => {}
-            Patch::Null => contact.timezone = None,
-            Patch::Set(name) => contact.timezone = Some(zone(&name).map_or(name, |(_, spelled)| spelled)),
         }
         match self.consent {
             Patch::Absent => {}

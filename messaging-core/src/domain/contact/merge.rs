@@ -4,6 +4,7 @@
 //! silent: locale and time zone are taken like identifiers, attributes by key; a result that is over the
 //! limits of a contact is refused.
 
+use super::fields::CONTACT_FIELDS;
 use super::{Consent, Contact, attributes};
 use crate::domain::limits::MAX_CONTACT_TAGS;
 use crate::violation::{FieldCode, Violations};
@@ -11,16 +12,11 @@ use crate::violation::{FieldCode, Violations};
 /// What the primary is like with what it lacked, lists included.
 pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violations> {
     let mut merged = primary.clone();
-    let take = |mine: &mut Option<String>, theirs: &Option<String>| {
-        if mine.is_none() {
-            mine.clone_from(theirs);
+    for field in CONTACT_FIELDS {
+        if merged.field(field).is_none() {
+            merged.field_mut(field).clone_from(duplicate.field(field));
         }
-    };
-    take(&mut merged.external_id, &duplicate.external_id);
-    take(&mut merged.email, &duplicate.email);
-    take(&mut merged.phone, &duplicate.phone);
-    take(&mut merged.locale, &duplicate.locale);
-    take(&mut merged.timezone, &duplicate.timezone);
+    }
     for (key, value) in duplicate.attributes.iter() {
         if !merged.attributes.contains_key(key) {
             merged.attributes.edit().insert(key.clone(), value.clone());

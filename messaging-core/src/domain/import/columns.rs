@@ -13,6 +13,7 @@ use super::Unreadable;
 #[cfg(feature = "imports")]
 use super::table::{BYTE_ORDER_MARK, DELIMITERS, MAX_ROW_BYTES, first_row};
 use crate::domain::contact::attributes;
+use crate::domain::contact::fields::{CONTACT_FIELDS, ContactField};
 use crate::violation::escape;
 
 /// What `mapping` says: headers, and what their columns mean; null is to be skipped.
@@ -22,16 +23,8 @@ pub type Mapping = BTreeMap<String, Option<Target>>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Target {
-    /// The email address.
-    Email,
-    /// The phone number.
-    Phone,
-    /// The workspace's own name.
-    ExternalId,
-    /// The language tag.
-    Locale,
-    /// The time zone.
-    Timezone,
+    /// A text.
+    Field(ContactField),
     /// Tags.
     Tags,
     /// Lists.
@@ -44,36 +37,33 @@ pub enum Target {
     Attribute(String),
 }
 
-/// The targets with one name.
-const NAMES: [(&str, Target); 9] = [
-    ("email", Target::Email),
-    ("phone", Target::Phone),
-    ("external_id", Target::ExternalId),
-    ("locale", Target::Locale),
-    ("timezone", Target::Timezone),
+/// The targets that are neither texts nor attributes.
+const OTHERS: [(&str, Target); 4] = [
     ("tags", Target::Tags),
     ("list_ids", Target::ListIds),
     ("consent.marketing_email", Target::MarketingEmail),
     ("consent.sms", Target::Sms),
 ];
 
+/// The targets with one name.
+fn names() -> impl Iterator<Item = (&'static str, Target)> {
+    CONTACT_FIELDS.into_iter().map(|field| (field.name(), Target::Field(field))).chain(OTHERS)
+}
+
 /// What the name of an attribute begins with.
 const ATTRIBUTE: &str = "attributes.";
 
 /// The text names no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "must be email, phone, external_id, locale, timezone, tags, list_ids, consent.marketing_email, consent.sms, \
-     attributes.<key> or null"
-)]
+#[error("must be {}, attributes.<key> or null", names().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownTarget;
 
 impl Target {
     #[cfg(feature = "imports")]
     /// The target that a header means by itself, in any case. Keys of attributes keep theirs.
     fn of_header(header: &str) -> Option<Self> {
-        let known = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
-        known.map(|(_, target)| target.clone()).or_else(|| {
+        let known = names().find(|(name, _)| name.eq_ignore_ascii_case(header));
+        known.map(|(_, target)| target).or_else(|| {
             let (start, key) = header.split_at_checked(ATTRIBUTE.len())?;
             let is_attribute = start.eq_ignore_ascii_case(ATTRIBUTE) && attributes::is_key(key);
             is_attribute.then(|| Self::Attribute(key.to_owned()))
@@ -88,16 +78,16 @@ impl Target {
         }
     }
 
-    #[cfg(feature = "imports")]
-    const fn is_identifier(&self) -> bool {
-        matches!(self, Self::Email | Self::Phone | Self::ExternalId)
+    /// Whether contacts are named by it.
+    pub const fn is_identifier(&self) -> bool {
+        matches!(self, Self::Field(field) if field.identifier().is_some())
     }
 }
 
 impl TryFrom<String> for Target {
     type Error = UnknownTarget;
     fn try_from(text: String) -> Result<Self, UnknownTarget> {
-        let known = NAMES.iter().find(|(name, _)| *name == text).map(|(_, target)| target.clone());
+        let known = names().find(|(name, _)| *name == text).map(|(_, target)| target);
         let attribute = || text.strip_prefix(ATTRIBUTE).filter(|key| attributes::is_key(key));
         known.or_else(|| attribute().map(|key| Self::Attribute(key.to_owned()))).ok_or(UnknownTarget)
     }
@@ -107,10 +97,7 @@ impl From<Target> for String {
     fn from(target: Target) -> Self {
         match target {
             Target::Attribute(key) => format!("{ATTRIBUTE}{key}"),
-            other => {
-                let name = NAMES.iter().find(|(_, target)| *target == other).map(|(name, _)| *name);
-                name.unwrap_or_default().to_owned()
-            }
+            other => names().find(|(_, target)| *target == other).map(|(name, _)| name).unwrap_or_default().to_owned(),
         }
     }
 }

@@ -152,6 +152,7 @@ pub fn parse(report: &[u8], limit: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::contact::fields::ContactField;
     use crate::domain::import::columns::Mapping;
     use crate::violation::{FieldCode, Violations};
 
@@ -206,7 +207,7 @@ mod tests {
         let header = Header::read(
             b"=email,tags",
             true,
-            &Mapping::from([("=email".to_owned(), Some(super::super::columns::Target::Email))]),
+            &Mapping::from([("=email".to_owned(), Some(super::super::columns::Target::Field(ContactField::Email)))]),
         )
         .unwrap();
         let mut violations = Violations::new();

@@ -39,11 +39,7 @@ pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
             read
         };
         match &column.target {
-            Target::Email => set(&mut input.email, || text.to_owned()),
-            Target::Phone => set(&mut input.phone, || text.to_owned()),
-            Target::ExternalId => set(&mut input.external_id, || text.to_owned()),
-            Target::Locale => set(&mut input.locale, || text.to_owned()),
-            Target::Timezone => set(&mut input.timezone, || text.to_owned()),
+            Target::Field(field) => set(input.field_mut(*field), || text.to_owned()),
             Target::Tags => add(&mut input.tags, text),
             Target::ListIds => add(&mut input.list_ids, text),
             Target::MarketingEmail => agree(&mut consent.marketing_email, yes_or_no()),

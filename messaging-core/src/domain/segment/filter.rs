@@ -4,6 +4,7 @@
 //! and the operators that are complements of others are those others, negated.
 
 use crate::domain::channel::Channel;
+use crate::domain::contact::fields::ContactField;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
@@ -33,7 +34,7 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     /// About a field of the contact.
-    Field(ContactField, Test),
+    Field(FilterField, Test),
     /// About an attribute: the keys from the outside in.
     Attribute(Vec<String>, Test),
     /// About its tags; compared with case.
@@ -70,12 +71,8 @@ pub enum Leaf {
 /// The fields of a contact that a filter can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
-pub enum ContactField {
-    Email,
-    Phone,
-    ExternalId,
-    Locale,
-    Timezone,
+pub enum FilterField {
+    Text(ContactField),
     CreatedAt,
     UpdatedAt,
 }

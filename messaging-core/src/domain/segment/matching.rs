@@ -9,12 +9,13 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::filter::{
-    Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Positive,
+    Condition, ConsentKind, Count, EventLeaf, Filter, FilterField, Leaf, MessageEventKind, MessageLeaf, Positive,
     PropertyTest, Scalar, TagsNeeded, Test, When,
 };
 use super::values::{self, Dates, Moments, Present};
 use crate::domain::channel::Channel;
 use crate::domain::contact::Contact;
+use crate::domain::contact::fields::ContactField;
 use crate::ids::{AutomationId, CampaignId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
@@ -154,17 +155,13 @@ impl<'a> Found<'a> {
     }
 }
 
-fn field_value(field: ContactField, contact: &Contact) -> Found<'_> {
-    let text = match field {
-        ContactField::CreatedAt => return Found::Moment(contact.created_at),
-        ContactField::UpdatedAt => return Found::Moment(contact.updated_at),
-        ContactField::Email => return contact.email.as_deref().map_or(Found::Nothing, Found::Email),
-        ContactField::Phone => &contact.phone,
-        ContactField::ExternalId => &contact.external_id,
-        ContactField::Locale => &contact.locale,
-        ContactField::Timezone => &contact.timezone,
-    };
-    text.as_deref().map_or(Found::Nothing, Found::Text)
+fn field_value(field: FilterField, contact: &Contact) -> Found<'_> {
+    match field {
+        FilterField::CreatedAt => Found::Moment(contact.created_at),
+        FilterField::UpdatedAt => Found::Moment(contact.updated_at),
+        FilterField::Text(ContactField::Email) => contact.email.as_deref().map_or(Found::Nothing, Found::Email),
+        FilterField::Text(field) => contact.field(field).as_deref().map_or(Found::Nothing, Found::Text),
+    }
 }
 
 fn at_path<'a>(members: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {

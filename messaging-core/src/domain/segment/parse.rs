@@ -14,9 +14,10 @@ use serde_json::{Map, Value};
 use self::members::Members;
 use self::reader::{GROUPS, Reader};
 use self::value_conditions::takes_parts;
-use super::filter::{Condition, ConsentKind, ContactField, Filter, FromEvent, Leaf, Positive, TagsNeeded, ValueKind};
+use super::filter::{Condition, ConsentKind, Filter, FilterField, FromEvent, Leaf, Positive, TagsNeeded, ValueKind};
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
+use crate::domain::contact::fields::{CONTACT_FIELDS, ContactField};
 use crate::domain::limits::MAX_TAG;
 use crate::ids::Id;
 use crate::violation::{FieldCode, Violations};
@@ -166,12 +167,12 @@ impl Reader<'_> {
         self.no_members_but(members.object, members.pointer, &["type", "field", "op", "value", "value_from"]);
         let field = self.one_of(members, "field", FIELDS);
         let values = match field {
-            Some(ContactField::CreatedAt | ContactField::UpdatedAt) => ValueKind::Dates,
-            Some(ContactField::Email) => ValueKind::Emails,
+            Some(FilterField::CreatedAt | FilterField::UpdatedAt) => ValueKind::Dates,
+            Some(FilterField::Text(ContactField::Email)) => ValueKind::Emails,
             Some(_) => ValueKind::Texts,
             None => ValueKind::Any,
         };
-        let is_address = matches!(field, Some(ContactField::Email | ContactField::Phone));
+        let is_address = matches!(field, Some(FilterField::Text(ContactField::Email | ContactField::Phone)));
         self.needs_pii |= is_address && members.object.get("op").is_some_and(takes_parts);
         let test = self.test(members, values);
         Some(Leaf::Field(field?, test?))
@@ -300,15 +301,18 @@ const KNOWN_MEMBERS: &[&str] = &[
     "url_contains",
 ];
 
-const FIELDS: &[(&str, ContactField)] = &[
-    ("email", ContactField::Email),
-    ("phone", ContactField::Phone),
-    ("external_id", ContactField::ExternalId),
-    ("locale", ContactField::Locale),
-    ("timezone", ContactField::Timezone),
-    ("created_at", ContactField::CreatedAt),
-    ("updated_at", ContactField::UpdatedAt),
-];
+/// The texts of contacts, and their times.
+const FIELDS: &[(&str, FilterField)] = &{
+    let mut fields = [("", FilterField::CreatedAt); CONTACT_FIELDS.len() + 2];
+    let mut at = 0;
+    while at < CONTACT_FIELDS.len() {
+        fields[at] = (CONTACT_FIELDS[at].name(), FilterField::Text(CONTACT_FIELDS[at]));
+        at += 1;
+    }
+    fields[at] = ("created_at", FilterField::CreatedAt);
+    fields[at + 1] = ("updated_at", FilterField::UpdatedAt);
+    fields
+};
 
 const CHANNELS: [(&str, Channel); 6] = [
     ("email", Channel::Email),

@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
-use super::filter::{Condition, ContactField, DateTest, Filter, Leaf, Positive, Test, When, Within};
+use super::filter::{Condition, DateTest, Filter, FilterField, Leaf, Positive, Test, When, Within};
 
 /// What can change about a contact, as a small set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -119,8 +119,8 @@ impl Filter {
 fn of_leaf(leaf: &Leaf) -> Reads {
     let of = |mask| Reads { mask, ..Reads::default() };
     match leaf {
-        Leaf::Field(ContactField::CreatedAt, test) => of_test(test),
-        Leaf::Field(ContactField::UpdatedAt, test) => of(ReadMask::UPDATED_AT) | of_test(test),
+        Leaf::Field(FilterField::CreatedAt, test) => of_test(test),
+        Leaf::Field(FilterField::UpdatedAt, test) => of(ReadMask::UPDATED_AT) | of_test(test),
         Leaf::Field(_, test) => of(ReadMask::FIELDS) | of_test(test),
         Leaf::Attribute(_, test) => of(ReadMask::ATTRIBUTES) | of_test(test),
         Leaf::Tags { .. } => of(ReadMask::TAGS),

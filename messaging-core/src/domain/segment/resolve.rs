@@ -177,9 +177,9 @@ pub fn named(filter: &Filter) -> impl Iterator<Item = SegmentId> + '_ {
 
 /// A condition that holds for everyone.
 fn everyone() -> Condition {
-    use super::filter::{ContactField, Positive, Test};
+    use super::filter::{FilterField, Positive, Test};
     // Every contact has a time of its creation.
-    Condition::Leaf(Leaf::Field(ContactField::CreatedAt, Test { negated: false, positive: Positive::Exists }))
+    Condition::Leaf(Leaf::Field(FilterField::CreatedAt, Test { negated: false, positive: Positive::Exists }))
 }
 
 #[cfg(test)]

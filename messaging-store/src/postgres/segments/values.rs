@@ -6,7 +6,8 @@ use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::addresses_in;
 use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::segment::filter::{ConsentKind, ContactField, Leaf};
+use messaging_core::domain::contact::fields::ContactField;
+use messaging_core::domain::segment::filter::{ConsentKind, FilterField, Leaf};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
 use messaging_core::domain::segment::values::Present;
 use tokio_postgres::Row;
@@ -31,11 +32,10 @@ const CREATED_AT: usize = 2;
 const UPDATED_AT: usize = 3;
 const MARKETING_EMAIL: usize = 4;
 const SMS: usize = 5;
-const EXTERNAL_ID: usize = 6;
-const EMAIL: usize = 7;
-const PHONE: usize = 8;
-const LOCALE: usize = 9;
-const TIMEZONE: usize = 10;
+/// The texts stand in the order of `CONTACT_FIELDS`.
+const FIRST_TEXT: usize = 6;
+const EMAIL: usize = FIRST_TEXT + ContactField::Email as usize;
+const PHONE: usize = FIRST_TEXT + ContactField::Phone as usize;
 const TAGS: usize = 11;
 const ATTRIBUTES: usize = 12;
 
@@ -84,20 +84,16 @@ impl Value {
         Some(match leaf {
             Leaf::Field(field, test) => {
                 let test = ValueTest::new(test, present);
-                let column = match field {
-                    ContactField::CreatedAt => return Some(Self::Time(CREATED_AT, test)),
-                    ContactField::UpdatedAt => return Some(Self::Time(UPDATED_AT, test)),
-                    ContactField::Email => {
-                        wanted.texts = true;
-                        return Some(Self::Email(test));
-                    }
-                    ContactField::Phone => PHONE,
-                    ContactField::ExternalId => EXTERNAL_ID,
-                    ContactField::Locale => LOCALE,
-                    ContactField::Timezone => TIMEZONE,
+                let field = match field {
+                    FilterField::CreatedAt => return Some(Self::Time(CREATED_AT, test)),
+                    FilterField::UpdatedAt => return Some(Self::Time(UPDATED_AT, test)),
+                    FilterField::Text(field) => field,
                 };
                 wanted.texts = true;
-                Self::Text(column, test)
+                match field {
+                    ContactField::Email => Self::Email(test),
+                    other => Self::Text(FIRST_TEXT + *other as usize, test),
+                }
             }
             Leaf::Attribute(path, test) => {
                 wanted.attributes = true;

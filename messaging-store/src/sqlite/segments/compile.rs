@@ -10,9 +10,10 @@
 
 use jiff::tz::TimeZone;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{
-    Condition, ConsentKind, ContactField, Count, EventLeaf, Filter, Leaf, MessageEventKind, MessageLeaf, Test, Within,
+    Condition, ConsentKind, Count, EventLeaf, Filter, FilterField, Leaf, MessageEventKind, MessageLeaf, Test, Within,
 };
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{Id as _, WorkspaceId};
@@ -228,18 +229,17 @@ impl Compiler<'_> {
         self.probes.push(probe);
     }
 
-    fn field(&mut self, field: ContactField, test: &Test) {
+    fn field(&mut self, field: FilterField, test: &Test) {
         let (column, probe): (_, fn(&Test, &Present) -> Probe) = match field {
-            ContactField::Email => (", c.email)", Probe::email),
-            ContactField::Phone => (", c.phone)", Probe::text),
-            ContactField::ExternalId => (", c.external_id)", Probe::text),
-            ContactField::Locale => (", c.locale)", Probe::text),
-            ContactField::Timezone => (", c.timezone)", Probe::text),
-            ContactField::CreatedAt => (", c.created_at)", Probe::time),
-            ContactField::UpdatedAt => (", c.updated_at)", Probe::time),
+            FilterField::Text(ContactField::Email) => ("email", Probe::email),
+            FilterField::Text(field) => (field.name(), Probe::text),
+            FilterField::CreatedAt => ("created_at", Probe::time),
+            FilterField::UpdatedAt => ("updated_at", Probe::time),
         };
         self.passes(probe(test, &self.present));
+        self.sql.push(", c.");
         self.sql.push(column);
+        self.sql.push(")");
     }
 
     /// `rows` begins a subquery and ends where the number is bound. What does not exist has no members.

@@ -122,13 +122,10 @@ fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
         Leaf::Field(field, test) => {
             let test = ValueTest::new(test, &present());
             Some(match field {
-                ContactField::CreatedAt => test.of_time(contact.created_at.as_millis()),
-                ContactField::UpdatedAt => test.of_time(contact.updated_at.as_millis()),
-                ContactField::Email => test.of_email(contact.email.as_deref()),
-                ContactField::Phone => test.of_text(contact.phone.as_deref()),
-                ContactField::ExternalId => test.of_text(contact.external_id.as_deref()),
-                ContactField::Locale => test.of_text(contact.locale.as_deref()),
-                ContactField::Timezone => test.of_text(contact.timezone.as_deref()),
+                FilterField::CreatedAt => test.of_time(contact.created_at.as_millis()),
+                FilterField::UpdatedAt => test.of_time(contact.updated_at.as_millis()),
+                FilterField::Text(ContactField::Email) => test.of_email(contact.email.as_deref()),
+                FilterField::Text(field) => test.of_text(contact.field(*field).as_deref()),
             })
         }
         Leaf::Attribute(path, test) => {

@@ -10,7 +10,7 @@ use crate::domain::automation::graph::{Call, ContactUpdate, Send};
 use crate::domain::campaign::check::is_template;
 use crate::domain::channel::Channel;
 use crate::domain::contact::attributes;
-use crate::domain::contact::input::is_locale;
+use crate::domain::contact::fields::is_locale;
 use crate::domain::limits::MAX_TAG;
 use crate::domain::segment::parse::Reference;
 use crate::time::zone;
