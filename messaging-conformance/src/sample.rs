@@ -273,24 +273,14 @@ pub fn template(workspace_id: WorkspaceId, channel: Channel) -> Template {
 /// A queued message with everything set.
 pub fn message(workspace_id: WorkspaceId) -> Message {
     Message {
-        id: id(),
-        workspace_id,
-        revision: 1,
-        status: MessageStatus::Queued,
-        channel: Channel::Email,
-        to: "Grete Hermann <grete@example.org>".to_owned(),
         from_email: Some("news@acme.example".to_owned()),
         contact_id: Some(id()),
         campaign_id: Some(id()),
         automation_id: Some(id()),
         variant: Some(3),
         template_id: Some(id()),
-        fallback_of: None,
-        has_fallback: false,
         tags: vec!["welcome".to_owned(), "de \"quoted\"".to_owned()],
         metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
-        created_at: at(11),
-        updated_at: at(12),
         hold: Some(Hold { reason: HoldReason::QuietHours, until: Some(at(23)), since: at(22) }),
         milestones: Milestones {
             seen: Seen::OPENED.with(Seen::UNSUBSCRIBED),
@@ -299,6 +289,8 @@ pub fn message(workspace_id: WorkspaceId) -> Message {
             sent_at: Some(at(24)),
             delivered_at: Some(at(25)),
         },
+        updated_at: at(12),
+        ..Message::queued(id(), workspace_id, Channel::Email, "Grete Hermann <grete@example.org>".to_owned(), at(11))
     }
 }
 

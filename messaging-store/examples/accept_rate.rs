@@ -174,26 +174,9 @@ fn accept(bench: &Bench) -> Changes {
     let mut noise = [0; 16];
     bench.entropy.fill(&mut noise);
     let message = Message {
-        id,
-        workspace_id: bench.workspace,
-        revision: 1,
-        status: MessageStatus::Queued,
-        channel: Channel::Email,
-        to: "somebody@example.org".to_owned(),
         from_email: Some("news@acme.example".to_owned()),
-        contact_id: None,
-        campaign_id: None,
-        automation_id: None,
-        variant: None,
-        template_id: None,
-        fallback_of: None,
-        has_fallback: false,
         tags: vec!["welcome".to_owned(), "onboarding".to_owned()],
-        metadata: Map::new(),
-        created_at: now,
-        updated_at: now,
-        hold: None,
-        milestones: Milestones::default(),
+        ..Message::queued(id, bench.workspace, Channel::Email, "somebody@example.org".to_owned(), now)
     };
     let content = MessageContent { request: Bytes::from(vec![b'x'; 1024]) };
     let job = NewJob {

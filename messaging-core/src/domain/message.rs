@@ -65,6 +65,33 @@ pub struct Message {
 }
 
 impl Message {
+    /// A message that was just accepted and has nothing but its recipient. It is what every message begins as:
+    /// `Message { contact_id, ..Message::queued(…) }`.
+    pub fn queued(id: MessageId, workspace_id: WorkspaceId, channel: Channel, to: String, now: Timestamp) -> Self {
+        Self {
+            id,
+            workspace_id,
+            revision: 1,
+            status: MessageStatus::Queued,
+            channel,
+            to,
+            from_email: None,
+            contact_id: None,
+            campaign_id: None,
+            automation_id: None,
+            variant: None,
+            template_id: None,
+            fallback_of: None,
+            has_fallback: false,
+            tags: Vec::new(),
+            metadata: Map::new(),
+            created_at: now,
+            updated_at: now,
+            hold: None,
+            milestones: Milestones::default(),
+        }
+    }
+
     /// Whether its recipient was erased: every message that was accepted has an address, or is attributed to a contact
     /// that had none.
     pub const fn is_redacted(&self) -> bool {

@@ -14,9 +14,8 @@ use messaging_core::domain::attachment::{self, MessageBlob, StoredFile};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::content::{AutomationContent, TemplateUse};
+use messaging_core::domain::message::Message;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::Milestones;
-use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain, responsible};
 use messaging_core::domain::template::Template;
@@ -131,26 +130,17 @@ impl App {
         };
 
         let message = Message {
-            id: self.new_id(now),
-            workspace_id,
-            revision: 1,
-            status: MessageStatus::Queued,
-            channel: input.channel,
-            to,
             from_email: from_email.map(|from| from.as_str().to_owned()),
             contact_id,
             campaign_id,
             automation_id: automation.as_ref().map(|automation| automation.id),
-            variant: None,
             template_id: template.as_ref().map(|template| template.id),
             fallback_of,
             has_fallback,
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
-            created_at: now,
-            updated_at: now,
             hold: send_at.map(|until| Hold { reason: HoldReason::Scheduled, until: Some(until), since: now }),
-            milestones: Milestones::default(),
+            ..Message::queued(self.new_id(now), workspace_id, input.channel, to, now)
         };
         let message_id = message.id;
         let copies = copy_keys(self, workspace_id, &input);

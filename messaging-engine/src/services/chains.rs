@@ -7,7 +7,6 @@ use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content;
 use messaging_core::domain::link_token::CopyKey;
-use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::message_input::MessageInput;
 use messaging_core::ids::{ContactId, MessageId, WorkspaceId};
@@ -63,26 +62,12 @@ impl App {
     ) -> Result<(MessageId, Vec<Write>), StoreError> {
         let Unsent { workspace_id, input, fallback_of, contact_id } = unsent;
         let message = Message {
-            id: self.new_id(now),
-            workspace_id,
-            revision: 1,
-            status: MessageStatus::Queued,
-            channel: input.channel,
-            to: input.to.clone().unwrap_or_default(),
-            from_email: None,
             contact_id,
-            campaign_id: None,
-            automation_id: None,
-            variant: None,
-            template_id: None,
             fallback_of,
             has_fallback: input.has_fallback(),
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
-            created_at: now,
-            updated_at: now,
-            hold: None,
-            milestones: Milestones::default(),
+            ..Message::queued(self.new_id(now), workspace_id, input.channel, input.to.clone().unwrap_or_default(), now)
         };
         let meta = Map::from_iter([("reason".to_owned(), json!(reason)), ("message".to_owned(), json!(why))]);
         let failed = message.moved(MessageStatus::Failed, now);

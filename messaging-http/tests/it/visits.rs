@@ -3,7 +3,6 @@
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
-use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::domain::tracking::{Links, track};
 use messaging_core::ids::MessageId;
@@ -34,26 +33,15 @@ impl Mailed {
         let server = TestServer::with(options).await;
         let now = server.app.now();
         let message = Message {
-            id: server.app.new_id(now),
-            workspace_id: server.workspace,
-            revision: 1,
             status: MessageStatus::Delivered,
-            channel: Channel::Email,
-            to: "Ann@example.com".to_owned(),
             from_email: Some("shop@acme.com".to_owned()),
-            contact_id: None,
-            campaign_id: None,
-            automation_id: None,
-            variant: None,
-            template_id: None,
-            fallback_of: None,
-            has_fallback: false,
-            tags: Vec::new(),
-            metadata: serde_json::Map::new(),
-            created_at: now,
-            updated_at: now,
-            hold: None,
-            milestones: Milestones::default(),
+            ..Message::queued(
+                server.app.new_id(now),
+                server.workspace,
+                Channel::Email,
+                "Ann@example.com".to_owned(),
+                now,
+            )
         };
         let id = message.id;
         let content = MessageContent { request: "{}".into() };

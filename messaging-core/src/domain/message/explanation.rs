@@ -434,7 +434,6 @@ fn suppressed(
 mod tests {
     use std::fmt::Write as _;
 
-    use super::super::milestones::Milestones;
     use super::super::obstacle::ObstacleKind;
     use super::*;
     use crate::ids::{CampaignId, ContactId, EventId, Id, MessageId, TemplateId, WorkspaceId};
@@ -447,26 +446,11 @@ mod tests {
 
     fn message(status: MessageStatus) -> Message {
         Message {
-            id: id::<MessageId>(),
-            workspace_id: id::<WorkspaceId>(),
-            revision: 1,
             status,
-            channel: Channel::Email,
-            to: "ann@example.com".to_owned(),
-            from_email: None,
             contact_id: Some(id::<ContactId>()),
             campaign_id: Some(id::<CampaignId>()),
-            automation_id: None,
-            variant: None,
             template_id: Some(id::<TemplateId>()),
-            fallback_of: None,
-            has_fallback: false,
-            tags: Vec::new(),
-            metadata: Map::new(),
-            created_at: NOW,
-            updated_at: NOW,
-            hold: None,
-            milestones: Milestones::default(),
+            ..Message::queued(id::<MessageId>(), id::<WorkspaceId>(), Channel::Email, "ann@example.com".to_owned(), NOW)
         }
     }
 

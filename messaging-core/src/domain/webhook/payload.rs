@@ -153,33 +153,18 @@ pub fn sample(event_type: EventType) -> EventData {
 mod tests {
     use super::*;
     use crate::domain::message::EventKind;
-    use crate::domain::message::milestones::Milestones;
 
     fn payload(to: &str, clear: bool) -> EventPayload {
         let message_id = MessageId::from_bytes([1; 16]);
         let workspace_id = WorkspaceId::from_bytes([2; 16]);
         let at = Timestamp::from_millis(1_769_850_902_000);
         let message = Message {
-            id: message_id,
-            workspace_id,
             revision: 3,
             status: MessageStatus::Bounced,
-            channel: Channel::Email,
-            to: to.to_owned(),
             from_email: Some("shop@mail.acme.com".to_owned()),
-            contact_id: None,
-            campaign_id: None,
-            automation_id: None,
-            variant: None,
-            template_id: None,
-            fallback_of: None,
-            has_fallback: false,
             tags: vec!["order".to_owned()],
             metadata: json!({"order_id": 17}).as_object().cloned().unwrap(),
-            created_at: at,
-            updated_at: at,
-            hold: None,
-            milestones: Milestones::default(),
+            ..Message::queued(message_id, workspace_id, Channel::Email, to.to_owned(), at)
         };
         let meta = json!({"bounce_type": "hard", "recipient": "ann@example.com", "smtp_code": 550});
         let event = MessageEvent {

@@ -9,7 +9,6 @@ use messaging_core::domain::campaign::audience::{AudienceSet, number_at};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::message::hold::Hold;
-use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::recipient_time::{self, Recipient, Terms, Verdict, zone_of};
 use messaging_core::ports::store::{CampaignRecipient, CommitError, Stored};
@@ -184,26 +183,13 @@ impl RunCampaign {
         let place = usize::from(variant);
         let to = recipient.and_then(|recipient| recipient.address.clone()).unwrap_or_default();
         Message {
-            id: cx.app.new_id(now),
-            workspace_id: self.workspace_id,
-            revision: 1,
             status: if to.is_empty() { MessageStatus::Cancelled } else { MessageStatus::Queued },
-            channel: campaign.plan.channel,
-            to,
             from_email: progress.senders.get(place).cloned().flatten(),
             contact_id: recipient.map(|recipient| recipient.contact_id),
             campaign_id: Some(self.campaign_id),
-            automation_id: None,
             variant: Some(variant),
             template_id: progress.templates.get(place).map(|used| used.id),
-            fallback_of: None,
-            has_fallback: false,
-            tags: Vec::new(),
-            metadata: serde_json::Map::new(),
-            created_at: now,
-            updated_at: now,
-            hold: None,
-            milestones: Milestones::default(),
+            ..Message::queued(cx.app.new_id(now), self.workspace_id, campaign.plan.channel, to, now)
         }
     }
 }

@@ -7,7 +7,6 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact};
-use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
@@ -49,26 +48,15 @@ fn contact(server: &TestServer, number: usize) -> Contact {
 fn message(server: &TestServer, number: usize) -> Message {
     let now = server.app.now();
     Message {
-        id: server.app.new_id(now),
-        workspace_id: server.workspace,
-        revision: 1,
         status: MessageStatus::Delivered,
-        channel: Channel::Email,
-        to: format!("person{number}@people.example"),
         from_email: Some("shop@sandbox.test".to_owned()),
-        contact_id: None,
-        campaign_id: None,
-        automation_id: None,
-        variant: None,
-        template_id: None,
-        fallback_of: None,
-        has_fallback: false,
-        tags: Vec::new(),
-        metadata: serde_json::Map::new(),
-        created_at: now,
-        updated_at: now,
-        hold: None,
-        milestones: Milestones::default(),
+        ..Message::queued(
+            server.app.new_id(now),
+            server.workspace,
+            Channel::Email,
+            format!("person{number}@people.example"),
+            now,
+        )
     }
 }
 
