@@ -44,7 +44,7 @@ const FRAME_WITH_PICTURES: &str = "frame-pictures.html";
 const PLACEHOLDER: &str = "__SET__";
 
 /// Files that say what this program's operations are. They are always the program's own.
-const GENERATED: [&str; 2] = ["operations.js", "schemas.js"];
+const GENERATED: [&str; 3] = ["operations.js", "schemas.js", "providers.js"];
 
 /// The console runs its own scripts and asks its own server; no text ever becomes a part of a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -69,7 +69,7 @@ pub enum Console {
     #[default]
     BuiltIn,
     /// The files of a directory, read anew for every request, for whoever changes them. What describes the operations
-    /// (`operations.js` and `schemas.js`) is nevertheless that of this program.
+    /// (`operations.js`, `schemas.js` and `providers.js`) is nevertheless that of this program.
     Directory(PathBuf),
     /// None.
     Off,

@@ -1,162 +1,67 @@
-// The providers of each channel and their settings, in words for people. What is valid is the server's to say: a provider
-// that is not named here is shown with its settings as JSON.
+// The providers of each channel in words for people. Which there are, and what settings they take, the server says; one that
+// a program has brought is shown with its settings as JSON.
+import { providers } from "../providers.js";
 
-const apiBase = (usual) => ({ name: "api_base", label: "API address", placeholder: usual, optional: Boolean(usual), help: usual ? "Leave empty for the provider's own." : "Where messages are posted." });
+const SANDBOX = { title: "Sandbox", text: "Nothing leaves this server; messages count as delivered at once. For trying out." };
+const GATEWAY = "A server that takes messages as JSON and reports what became of them to the callback address in each.";
 
-const sender = (help) => ({ name: "sender", label: "Sender", help });
-
-const own = [
-  apiBase(""),
-  sender("The number or name that messages come from."),
-  { name: "token", label: "Token", secret: true, optional: true, help: "Sent along as a bearer token." },
-];
-
-const SANDBOX = { title: "Sandbox", text: "Nothing leaves this server; messages count as delivered at once. For trying out.", fields: [] };
-
-/** By channel: its title, what a test goes to, and its providers, the usual one first. */
-export const CHANNELS = {
-  email: {
-    to: { label: "Email address", placeholder: "you@example.com" },
-    providers: {
-      builtin: { title: "This server", text: "Delivers straight to the mail servers of the recipients. Needs port 25 outwards and an address with a good name.", fields: [] },
-      smtp: {
-        title: "SMTP relay",
-        text: "Hands mail to another mail server or service.",
-        fields: [
-          { name: "host", label: "Host", placeholder: "smtp.example.com" },
-          { name: "port", label: "Port", kind: "number", placeholder: "587", help: "Mostly 587, or 465 with TLS." },
-          { name: "username", label: "User name", optional: true, help: "Without one there is no sign-in." },
-          { name: "password", label: "Password", secret: true, optional: true },
-          { name: "tls", label: "Security", options: [["starttls", "STARTTLS"], ["tls", "TLS from the first byte"], ["none", "None"]], optional: true, help: "STARTTLS unless chosen, on port 465 TLS." },
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
-  sms: {
-    to: { label: "Phone number", placeholder: "+14155550123" },
-    providers: {
-      http: { title: "Gateway of your own", text: "A server that takes messages as JSON and reports what became of them to the callback address in each.", fields: own },
-      twilio: {
-        title: "Twilio",
-        text: "",
-        fields: [
-          { name: "account_sid", label: "Account SID", placeholder: "AC…" },
-          { name: "auth_token", label: "Auth token", secret: true, help: "It also proves what Twilio calls back with." },
-          sender("A number, a name of up to 11 letters, or a messaging service (MG…)."),
-          apiBase("https://api.twilio.com"),
-        ],
-      },
-      vonage: {
-        title: "Vonage",
-        text: "",
-        fields: [
-          { name: "application_id", label: "Application ID" },
-          { name: "private_key", label: "Private key", secret: true, kind: "textarea", placeholder: "-----BEGIN PRIVATE KEY-----" },
-          sender("A number, or a name of up to 11 letters."),
-          { name: "signature_secret", label: "Signature secret", secret: true, optional: true, help: "Callbacks are signed with it. Without it none of them is believed, so messages never count as delivered." },
-          apiBase("https://api.nexmo.com"),
-        ],
-      },
-      smpp: {
-        title: "SMPP",
-        text: "A connection to a message center.",
-        fields: [
-          { name: "host", label: "Host" },
-          { name: "port", label: "Port", kind: "number", placeholder: "2775", help: "Mostly 2775, with TLS 3550." },
-          { name: "system_id", label: "System ID" },
-          { name: "password", label: "Password", secret: true },
-          sender("A number, or a name of up to 11 letters."),
-          { name: "tls", label: "TLS from the first byte", kind: "checkbox" },
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
-  push: {
-    to: { label: "Device token or subscription", placeholder: "" },
-    // Several may stand together; the recipient's address tells which one is meant.
-    routes: true,
-    providers: {
-      fcm: {
-        title: "Firebase (Android, iOS, web)",
-        text: "",
-        fields: [
-          { name: "project_id", label: "Project ID" },
-          { name: "service_account", label: "Service account", secret: true, kind: "textarea", placeholder: "{ \"type\": \"service_account\", … }", help: "The JSON key of a service account that may send messages." },
-          apiBase("https://fcm.googleapis.com"),
-        ],
-      },
-      apns: {
-        title: "Apple (APNs)",
-        text: "",
-        fields: [
-          { name: "team_id", label: "Team ID" },
-          { name: "key_id", label: "Key ID" },
-          { name: "private_key", label: "Private key", secret: true, kind: "textarea", placeholder: "-----BEGIN PRIVATE KEY-----", help: "The text of the .p8 file." },
-          { name: "topic", label: "Topic", placeholder: "com.example.app", help: "The bundle id of the app." },
-          { name: "environment", label: "Environment", options: [["production", "Production"], ["development", "Development"]], optional: true, help: "Which of Apple's servers the device tokens are for. Production unless chosen." },
-          apiBase("https://api.push.apple.com"),
-        ],
-      },
-      webpush: {
-        title: "Browsers (Web Push)",
-        text: "",
-        fields: [
-          { name: "subject", label: "Contact", placeholder: "mailto:you@example.com", help: "Where the push services of browsers reach you." },
-          { name: "public_key", label: "Public key", made: true, help: "Browsers subscribe with it (applicationServerKey)." },
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
-  telegram: {
-    to: { label: "Chat ID", placeholder: "123456789" },
-    providers: {
-      bot_api: {
-        title: "Bot",
-        text: "",
-        fields: [
-          { name: "bot_token", label: "Bot token", secret: true, help: "The one that BotFather gave you." },
-          apiBase("https://api.telegram.org"),
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
-  whatsapp: {
-    to: { label: "Phone number", placeholder: "+14155550123" },
-    providers: {
-      cloud_api: {
-        title: "Cloud API (Meta)",
-        text: "",
-        fields: [
-          { name: "phone_number_id", label: "Phone number ID", help: "The id of the number that messages come from." },
-          { name: "access_token", label: "Access token", secret: true, help: "That of a system user." },
-          { name: "app_secret", label: "App secret", secret: true, optional: true, help: "Callbacks are signed with it. Without it none of them is believed, so messages never count as delivered." },
-          apiBase("https://graph.facebook.com/v26.0"),
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
-  viber: {
-    to: { label: "Phone number, or the user id of a bot's reader", placeholder: "+14155550123" },
-    providers: {
-      http: { title: "Gateway of a partner", text: "A server that takes messages as JSON and reports what became of them to the callback address in each.", fields: own },
-      bot: {
-        title: "Bot",
-        text: "",
-        fields: [
-          { name: "auth_token", label: "Auth token", secret: true, help: "It also proves what Viber calls back with." },
-          { ...sender("The name that messages come from."), maxlength: 28 },
-          apiBase("https://chatapi.viber.com/pa"),
-        ],
-      },
-      sandbox: SANDBOX,
-    },
-  },
+// Titles by channel and provider; a provider without one is called by its name.
+const TITLES = {
+  "email builtin": { title: "This server", text: "Delivers straight to the mail servers of the recipients. Needs port 25 outwards and an address with a good name." },
+  "email smtp": { title: "SMTP relay", text: "Hands mail to another mail server or service." },
+  "sms http": { title: "Gateway of your own", text: GATEWAY },
+  "sms twilio": { title: "Twilio" },
+  "sms vonage": { title: "Vonage" },
+  "sms smpp": { title: "SMPP", text: "A connection to a message center." },
+  "push fcm": { title: "Firebase (Android, iOS, web)" },
+  "push apns": { title: "Apple (APNs)" },
+  "push webpush": { title: "Browsers (Web Push)" },
+  "telegram bot_api": { title: "Bot" },
+  "whatsapp cloud_api": { title: "Cloud API (Meta)" },
+  "viber http": { title: "Gateway of a partner", text: GATEWAY },
+  "viber bot": { title: "Bot" },
 };
+
+// Labels by name of the setting; one without a label is called by its name.
+const LABELS = {
+  access_token: "Access token", account_sid: "Account SID", api_base: "API address", app_secret: "App secret", application_id: "Application ID",
+  auth_token: "Auth token", bot_token: "Bot token", environment: "Environment", host: "Host", key_id: "Key ID", max_rate: "Messages per second",
+  password: "Password", phone_number_id: "Phone number ID", port: "Port", private_key: "Private key", project_id: "Project ID", public_key: "Public key",
+  sender: "Sender", service_account: "Service account", signature_secret: "Signature secret", subject: "Contact", system_id: "System ID",
+  team_id: "Team ID", tls: "Security", token: "Token", topic: "Topic", username: "User name",
+};
+const OPTIONS = { starttls: "STARTTLS", tls: "TLS from the first byte", none: "None", production: "Production", development: "Development" };
+const PLACEHOLDERS = {
+  account_sid: "AC…", host: "smtp.example.com", private_key: "-----BEGIN PRIVATE KEY-----", service_account: "{ \"type\": \"service_account\", … }",
+  subject: "mailto:you@example.com", topic: "com.example.app",
+};
+
+const TO = {
+  email: { label: "Email address", placeholder: "you@example.com" },
+  push: { label: "Device token or subscription", placeholder: "" },
+  telegram: { label: "Chat ID", placeholder: "123456789" },
+  viber: { label: "Phone number, or the user id of a bot's reader", placeholder: "+14155550123" },
+};
+const PHONE = { label: "Phone number", placeholder: "+14155550123" };
+
+function fieldOf({ name, kind, help, options, required, secret, made, maxlength, default: usual }) {
+  const label = kind === "checkbox" && name === "tls" ? OPTIONS.tls : LABELS[name] ?? name;
+  return {
+    name, label, help, kind, secret, made, maxlength, optional: !required && kind !== "checkbox" && !made,
+    options: options?.map((value) => [value, OPTIONS[value] ?? value]), placeholder: usual ? String(usual) : PLACEHOLDERS[name],
+  };
+}
+
+// What has to be given comes first.
+function providerOf(channel, [name, settings]) {
+  const fields = [...settings.filter(({ required }) => required), ...settings.filter(({ required }) => !required)].map(fieldOf);
+  return [name, { title: name, text: "", ...(name === "sandbox" ? SANDBOX : TITLES[`${channel} ${name}`]), fields }];
+}
+
+/** By channel: what a test goes to, and its providers, the usual one first. Several of push may stand together. */
+export const CHANNELS = Object.fromEntries(Object.entries(providers).map(([channel, known]) => [channel, {
+  to: TO[channel] ?? PHONE, routes: channel === "push", providers: Object.fromEntries(known.map((one) => providerOf(channel, one))),
+}]));
 
 /** The title of a provider, also of one that a program has brought. */
 export function providerTitle(channel, provider) {

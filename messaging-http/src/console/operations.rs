@@ -1,4 +1,5 @@
-//! `operations.js` and `schemas.js`: what the console knows of the API, written from the table of operations.
+//! `operations.js`, `schemas.js` and `providers.js`: what the console knows of the API, written from the tables of
+//! operations and of providers.
 //!
 //! They are checked in, so that the build compresses and names them like the other files, and compared here, so that they
 //! are true. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
@@ -8,6 +9,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::provider::{self, Form, Member};
 use messaging_core::scope::{Access, Role};
 use messaging_engine::ops;
 use serde::Serialize;
@@ -239,6 +242,74 @@ fn compare(file: &str, made: &str) {
         "console/{file} is not what the operations say (first difference: {difference:?}); run \
          `UPDATE=1 cargo test -p messaging-http --lib console` and look at the diff"
     );
+}
+
+/// A setting of a provider, as the console asks for it.
+#[derive(Serialize)]
+struct Setting<'a> {
+    name: &'a str,
+    /// The kind of field.
+    kind: &'static str,
+    help: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    options: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maxlength: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<&'a Value>,
+    #[serde(skip_serializing_if = "is_false")]
+    required: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    secret: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    made: bool,
+}
+
+impl<'a> Setting<'a> {
+    /// `None` for what nobody enters or sees: a secret that we make, and the settings of other providers.
+    fn of(member: &'a Member) -> Option<Self> {
+        let secret = member.is_secret();
+        let (field, options): (_, &[_]) = match member.form {
+            Form::Routes => return None,
+            Form::Pem | Form::Document => ("textarea", &[]),
+            Form::Port | Form::Rate => ("number", &[]),
+            Form::Flag => ("checkbox", &[]),
+            Form::Tls => ("select", &["starttls", "tls", "none"]),
+            Form::OneOf(words) => ("select", words),
+            _ if secret => ("password", &[]),
+            _ => ("text", &[]),
+        };
+        let maxlength = if let Form::TextUpTo(most) = member.form { Some(most) } else { None };
+        member.is_shown().then(|| Self {
+            name: &member.name,
+            kind: field,
+            help: &member.meaning,
+            options,
+            maxlength,
+            default: member.default.as_ref(),
+            required: member.required,
+            secret,
+            made: member.is_made_by_us,
+        })
+    }
+}
+
+/// The file with the providers of each channel and their settings, the usual one first.
+fn providers() -> String {
+    let rows = Channel::ALL.into_iter().map(|channel| {
+        let kinds: Vec<(&str, Vec<Setting<'_>>)> = provider::all()
+            .iter()
+            .filter(|kind| kind.channel == channel)
+            .map(|kind| (kind.name.as_str(), kind.members.iter().filter_map(Setting::of).collect()))
+            .collect();
+        (channel.to_string(), kinds)
+    });
+    module("The providers of each channel with their settings, the usual one first.", "providers", rows)
+}
+
+#[test]
+fn the_checked_in_providers_are_those_of_the_table() {
+    compare("providers.js", &providers());
 }
 
 #[test]

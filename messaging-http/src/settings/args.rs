@@ -234,7 +234,7 @@ optional! {
         /// Directory with the files of the console at /console [default: the console that is built in]
         ///
         /// `messaging console export` writes the files to begin with. They are read for every request, so reloading the
-        /// page shows a change; operations.js and schemas.js are always those of this program.
+        /// page shows a change; operations.js, schemas.js and providers.js are always those of this program.
         #[arg(long, env = "MESSAGING_CONSOLE_DIR", value_name = "DIRECTORY")]
         pub console_dir: Option<PathBuf>,
 

@@ -11,7 +11,7 @@ use messaging_engine::ops;
 const VENDOR: &str = "vendor/";
 
 /// Files that are made of the table of operations.
-const GENERATED: [&str; 2] = ["operations.js", "schemas.js"];
+const GENERATED: [&str; 3] = ["operations.js", "schemas.js", "providers.js"];
 
 /// What texts stand in.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
