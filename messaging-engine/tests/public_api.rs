@@ -13,13 +13,14 @@ use syn::{
     Attribute, Fields, ImplItem, Item, ItemUse, Meta, Signature, TraitItem, Type, UseTree, Visibility, parse_file,
 };
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "messaging-conformance",
     "messaging-core",
     "messaging-derive",
     "messaging-engine",
     "messaging-http",
     "messaging-store",
+    "messaging-testing",
     "messaging-transport",
 ];
 

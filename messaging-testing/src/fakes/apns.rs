@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Method, Version};
 use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_core::time::Timestamp;
 use ring::signature::ECDSA_P256_SHA256_FIXED;
 use serde_json::{Map, Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, signed};
-use crate::jwt::SigningKey;
+use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, keys, signed};
 
 const TEAM: &str = "FAKETEAM01";
 const KEY_ID: &str = "FAKEKEY001";
 const TOPIC: &str = "com.example.fake";
-/// An example key that is published (RFC 7515 appendix A.3).
-const KEY: &str = include_str!("../../jwt/keys/rfc7515_a3.pem");
 
 /// The oldest token that is taken.
 const MAX_AGE: Duration = Duration::from_hours(1);
@@ -45,7 +44,7 @@ impl FakeApns {
             ("api_base", url),
             ("team_id", TEAM),
             ("key_id", KEY_ID),
-            ("private_key", KEY),
+            ("private_key", keys::P256),
             ("topic", TOPIC),
             ("environment", "development"),
         ];
@@ -59,8 +58,8 @@ impl FakeApns {
 
     fn check_token(&self, authorization: &str) -> Result<(), FakeAnswer> {
         let token = authorization.strip_prefix("bearer ").ok_or_else(|| reason(403, "MissingProviderToken"))?;
-        let key = SigningKey::es256(KEY).expect("the key of the fake");
-        let claims = signed::claims(token, "ES256", &ECDSA_P256_SHA256_FIXED, key.public_key());
+        let key = URL_SAFE_NO_PAD.decode(keys::P256_PUBLIC).expect("the key of the fake");
+        let claims = signed::claims(token, "ES256", &ECDSA_P256_SHA256_FIXED, &key);
         let (header, claims) = claims.ok_or_else(|| reason(403, "InvalidProviderToken"))?;
         if header["kid"] != KEY_ID || claims["iss"] != TEAM {
             return Err(reason(403, "InvalidProviderToken"));

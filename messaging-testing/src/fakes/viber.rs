@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ring::hmac::HMAC_SHA256;
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
-use crate::provider::callback::{hex, hmac};
+use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh, signed};
 
 /// What the names of messages begin after: they need 64 bits.
 const TOKENS: u64 = 5_000_000_000_000_000_000;
@@ -38,7 +36,7 @@ impl FakeViberBot {
             Signature::OldSecret => "the token before",
             Signature::Missing => return callback,
         };
-        let signed = hex(hmac(HMAC_SHA256, secret.as_bytes(), &callback.body).as_ref());
+        let signed = signed::hmac_sha256(secret, &callback.body);
         callback.header("x-viber-content-signature", signed)
     }
 

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
+use messaging_transport::{Dns, GuardedFetch};
 use tokio::sync::watch;
 
 use super::scripted::Gate;
-use crate::guard::Guard;
 
 /// Records every request and answers as told; without being told, 200 and `ok`. Judges URLs as a server does
 /// that allows no private targets.
@@ -94,7 +94,7 @@ impl MemoryFetch {
 #[async_trait]
 impl Fetch for MemoryFetch {
     fn check(&self, url: &str) -> Result<(), UrlFault> {
-        Guard { allow_private: false }.check(url).map(|_| ())
+        GuardedFetch::builder(Dns::new(None)).build().check(url)
     }
 
     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError> {

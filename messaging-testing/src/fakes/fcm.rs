@@ -7,14 +7,11 @@ use http::Method;
 use ring::signature::RSA_PKCS1_2048_8192_SHA256;
 use serde_json::{Map, Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, signed};
-use crate::jwt::SigningKey;
+use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, keys, signed};
 
 const PROJECT: &str = "fake-project";
 const EMAIL: &str = "sender@fake-project.iam.gserviceaccount.com";
 const KEY_ID: &str = "fake-key";
-/// An example key that is published (RFC 7515 appendix A.2).
-const KEY: &str = include_str!("../../jwt/keys/rfc7515_a2.pem");
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
@@ -47,7 +44,7 @@ impl FakeFcm {
             "project_id": PROJECT,
             "client_email": EMAIL,
             "private_key_id": KEY_ID,
-            "private_key": KEY,
+            "private_key": keys::RSA,
             "token_uri": format!("{url}/token"),
         });
         Map::from_iter([
@@ -65,10 +62,9 @@ impl FakeFcm {
         if request.field("grant_type") != GRANT_TYPE {
             return refused("unsupported_grant_type", "Invalid grant_type");
         }
-        let key = SigningKey::rs256(KEY).expect("the key of the fake");
+        let key = keys::rsa_public_key(keys::RSA).expect("the key of the fake");
         let assertion = request.field("assertion");
-        let Some((header, claims)) = signed::claims(&assertion, "RS256", &RSA_PKCS1_2048_8192_SHA256, key.public_key())
-        else {
+        let Some((header, claims)) = signed::claims(&assertion, "RS256", &RSA_PKCS1_2048_8192_SHA256, &key) else {
             return refused("invalid_grant", "Invalid JWT Signature.");
         };
         let lifetime = claims["exp"].as_i64().zip(claims["iat"].as_i64()).map(|(exp, iat)| exp - iat);

@@ -3,13 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{Method, StatusCode};
-use ring::hmac::HMAC_SHA256;
 use serde_json::{Value, json};
 
 use super::{
-    FakeAnswer, FakeApi, FakeCallback, FakeProvider, FakeRequest, Refusal, Report, Signature, Submission, fresh,
+    FakeAnswer, FakeApi, FakeCallback, FakeProvider, FakeRequest, Refusal, Report, Signature, Submission, fresh, signed,
 };
-use crate::provider::callback::{hex, hmac};
 
 /// A phone number at a fake WhatsApp. Clones are the same number.
 #[derive(Debug, Clone)]
@@ -80,7 +78,7 @@ impl FakeWhatsapp {
 }
 
 fn signed_with(secret: &str, callback: FakeCallback) -> FakeCallback {
-    let signed = hex(hmac(HMAC_SHA256, secret.as_bytes(), &callback.body).as_ref());
+    let signed = signed::hmac_sha256(secret, &callback.body);
     callback.header("x-hub-signature-256", format!("sha256={signed}"))
 }
 

@@ -7,11 +7,9 @@ use ring::hmac;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh};
-use crate::jwt::SigningKey;
-
-/// An example key that is published (RFC 7515 appendix A.2).
-const KEY: &str = include_str!("../../jwt/keys/rfc7515_a2.pem");
+use super::{
+    FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh, keys, signed,
+};
 
 /// When the tokens that it signs end: long after every test.
 const END: i64 = 4_000_000_000;
@@ -32,11 +30,10 @@ impl FakeVonage {
     ///
     /// If that is no such key.
     pub fn new(application_id: &str, private_key: &str, signature_secret: &str) -> Self {
-        let key = SigningKey::rs256(private_key).expect("an RSA key");
         Self {
             application_id: application_id.to_owned(),
             private_key: private_key.to_owned(),
-            public_key: key.public_key().to_vec(),
+            public_key: keys::rsa_public_key(private_key).expect("an RSA key"),
             signature_secret: signature_secret.to_owned(),
         }
     }
@@ -47,7 +44,7 @@ impl FakeVonage {
     ///
     /// Never: the key is an RSA key.
     pub fn with_example_key(application_id: &str, signature_secret: &str) -> Self {
-        Self::new(application_id, KEY, signature_secret)
+        Self::new(application_id, keys::RSA, signature_secret)
     }
 
     /// The settings of a channel that uses it at this address.
@@ -81,8 +78,7 @@ impl FakeVonage {
             Signature::Forged => "forged",
             Signature::OldSecret => "the secret before",
         };
-        let digest: String =
-            digest(&SHA256, &callback.body).as_ref().iter().map(|octet| format!("{octet:02x}")).collect();
+        let digest = signed::hex(digest(&SHA256, &callback.body).as_ref());
         let part = |part: Value| URL_SAFE_NO_PAD.encode(part.to_string());
         let claims = json!({"iss": "Vonage", "iat": 1, "exp": END, "jti": "1", "payload_hash": digest,
             "application_id": self.application_id});

@@ -6,8 +6,7 @@ use http::Method;
 use ring::signature::ECDSA_P256_SHA256_FIXED;
 use serde_json::{Map, Value, json};
 
-use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, signed};
-use crate::push::Push;
+use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, keys, signed};
 
 /// The browser's keys of an example that is published (RFC 8291 appendix A).
 const P256DH: &str = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
@@ -27,10 +26,11 @@ impl FakeWebpush {
         Map::from_iter([("subject".to_owned(), json!("mailto:push@example.com"))])
     }
 
-    /// The settings of a workspace that sends to browsers, with a key pair of its own.
+    /// The settings of a workspace that sends to browsers, with a key pair that everybody knows.
     pub fn settings() -> Map<String, Value> {
-        let mut settings = Push::new_key_pair();
-        settings.extend(Self::entered());
+        let mut settings = Self::entered();
+        settings.insert("private_key".to_owned(), json!(keys::P256));
+        settings.insert("public_key".to_owned(), json!(keys::P256_PUBLIC));
         settings
     }
 

@@ -154,3 +154,6 @@ impl Transport for MemoryTransport {
         self.receipts_name_messages
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
-//! Tokens that fakes check as the real providers do.
+//! Tokens and signatures, which fakes check and make as the real providers do.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
 use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
 use serde_json::Value;
 
@@ -19,4 +20,14 @@ pub(super) fn claims(
     let json = |text: &str| serde_json::from_slice::<Value>(&octets(text)?).ok();
     let header = json(header)?;
     (header["alg"] == name).then_some((header, json(payload)?))
+}
+
+/// The HMAC of a body by SHA-256 in lower-case hexadecimal digits.
+pub(super) fn hmac_sha256(secret: &str, body: &[u8]) -> String {
+    hex(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), body).as_ref())
+}
+
+/// Octets in lower-case hexadecimal digits.
+pub(super) fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Providers on loopback sockets that speak the real ones' protocol (cargo feature `fakes`).
+//! Providers on loopback sockets that speak the real ones' protocol.
 //!
 //! A [`FakeProvider`] is an HTTP server, which answers in the words of a [`FakeApi`]: one for each provider. What
 //! becomes of a message is chosen by the last two digits of its recipient ([`Case`]); a test may script the next
@@ -8,12 +8,14 @@ mod apns;
 mod callbacks;
 mod case;
 mod fcm;
+mod keys;
 mod server;
 mod signed;
-#[cfg(feature = "smpp")]
 mod smpp;
 mod sms_http;
 mod telegram;
+#[cfg(all(test, feature = "peers"))]
+mod tests;
 mod twilio;
 mod viber;
 mod vonage;
@@ -34,7 +36,6 @@ pub use apns::FakeApns;
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
 pub use fcm::FakeFcm;
 pub use server::FakeProvider;
-#[cfg(feature = "smpp")]
 pub use smpp::{FakePart, FakeSmpp};
 pub use sms_http::FakeHttp;
 pub use telegram::FakeTelegram;

@@ -1,8 +1,7 @@
 //! Outcomes as a mail server's replies bring them.
 
 use messaging_core::ports::transport::Outcome;
-
-use crate::smtp::parse_reply;
+use messaging_transport::smtp::outcome_of;
 
 /// The outcome of an SMTP reply, such as `550 5.1.1 no such user`.
 ///
@@ -10,5 +9,5 @@ use crate::smtp::parse_reply;
 ///
 /// If that is not a final reply.
 pub fn outcome(reply: &str) -> Outcome {
-    parse_reply(reply.as_bytes()).and_then(|reply| reply.outcome("mx.test")).expect("a final reply")
+    outcome_of(reply, "mx.test").expect("a final reply")
 }

@@ -5,12 +5,13 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use messaging_transport::testing::ScriptedHttpServer;
-use messaging_transport::testing::fakes::{FakeHttp, FakeProvider, FakeTwilio, Signature};
 use ring::hmac;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use url::form_urlencoded;
+
+use super::{FakeHttp, FakeProvider, FakeTwilio, Signature};
+use crate::ScriptedHttpServer;
 
 /// Posts to a fake; the status and the body of its answer.
 async fn post(fake: &FakeProvider, path: &str, body: impl Into<Bytes>) -> (u16, Value) {
