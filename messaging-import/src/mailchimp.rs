@@ -10,11 +10,11 @@ use super::person;
 use super::plan::{Found, Given, Plan, ReadRow, Reader, Source, Template};
 use super::row::{self, Row};
 use super::template_file::Making;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::files;
 
 /// What the files are called.
-pub(super) const LOOKED_FOR: &str = "subscribed*.csv, unsubscribed*.csv, cleaned*.csv, nonsubscribed*.csv (in a folder \
+pub(crate) const LOOKED_FOR: &str = "subscribed*.csv, unsubscribed*.csv, cleaned*.csv, nonsubscribed*.csv (in a folder \
                                      for each audience), templates/*.html";
 
 /// What a column is called that is the address.
@@ -55,7 +55,7 @@ const KINDS: [(&str, ReadRow); 4] = [
 ];
 
 /// What is to be brought over from the files of a directory.
-pub(super) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Failure> {
+pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let mut attributes = BTreeSet::new();
     let (mut ranked, mut pages) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ pub(super) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Failure> {
         let file = entry.file().replace(['-', ' '], "");
         let kind = KINDS.iter().enumerate().find(|(_, (kind, _))| file.starts_with(kind));
         if let (Some((rank, (kind, read))), true) = (kind, entry.is(".csv")) {
-            let columns = row::header(&entry.path).map_err(|error| files::unreadable(&entry.path, error))?;
+            let columns = row::header(&entry.path).map_err(|error| Error::unreadable(&entry.path, error))?;
             attributes.extend(columns.iter().map(|column| person::key(column)));
             // A folder is an audience.
             let list =
@@ -86,7 +86,7 @@ pub(super) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-fn template(entry: &Entry, known: Known<'_>) -> Result<Template, Failure> {
+fn template(entry: &Entry, known: Known<'_>) -> Result<Template, Error> {
     let html = files::read(&entry.path)?;
     let mut template = Making::new(entry, None);
     template.part("html", Some(html.trim_start_matches('\u{feff}')), |source| merge_tags::translate(source, known));
@@ -153,7 +153,7 @@ fn add_tags(body: &mut Map<String, Value>, cell: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import_from::test_support::rows_of;
+    use crate::test_support::rows_of;
 
     #[test]
     fn the_files_of_an_audience_mean_what_they_are_called() {

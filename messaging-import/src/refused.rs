@@ -7,29 +7,28 @@ use std::path::{Path, PathBuf};
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::files;
+use crate::error::Error;
 
 /// Refused rows that are shown.
 const SHOWN: usize = 10;
 
 /// Why something was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Why {
+pub(crate) struct Why {
     /// The word for programs.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// The same for people, without the refused value.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 impl Why {
     /// The first rule that is broken.
-    pub(super) fn of_violations(violations: &Violations) -> Self {
+    pub(crate) fn of_violations(violations: &Violations) -> Self {
         Self::of_fault(&violations.as_slice().first().map(|fault| json!(fault)).unwrap_or_default())
     }
 
     /// The error of an answer or of an item.
-    pub(super) fn of_error(error: &Value) -> Self {
+    pub(crate) fn of_error(error: &Value) -> Self {
         match error["details"]["errors"].get(0) {
             Some(fault) => Self::of_fault(fault),
             None => Self::of(error, error["details"]["pointer"].as_str()),
@@ -55,7 +54,7 @@ impl Why {
 
 /// The rows that were refused so far.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub struct Refused {
     count: u64,
     shown: Vec<Value>,
     file: Option<(PathBuf, BufWriter<File>)>,
@@ -63,32 +62,32 @@ pub(super) struct Refused {
 
 impl Refused {
     /// None yet; they are all written to the file, if one is named.
-    pub(super) fn new(path: Option<&Path>) -> Result<Self, Failure> {
+    pub fn new(path: Option<&Path>) -> Result<Self, Error> {
         let file = path.map(|path| {
-            let mut file = BufWriter::new(File::create(path).map_err(|error| files::unwritable(path, error))?);
-            file.write_all(b"file,row,code,message\r\n").map_err(|error| files::unwritable(path, error))?;
-            Ok::<_, Failure>((path.to_owned(), file))
+            let mut file = BufWriter::new(File::create(path).map_err(|error| Error::unwritable(path, error))?);
+            file.write_all(b"file,row,code,message\r\n").map_err(|error| Error::unwritable(path, error))?;
+            Ok::<_, Error>((path.to_owned(), file))
         });
         Ok(Self { count: 0, shown: Vec::new(), file: file.transpose()? })
     }
 
     /// Adds one.
-    pub(super) fn add(&mut self, file: &str, row: u64, why: &Why) -> Result<(), Failure> {
+    pub(crate) fn add(&mut self, file: &str, row: u64, why: &Why) -> Result<(), Error> {
         self.count += 1;
         if self.shown.len() < SHOWN {
             self.shown.push(json!({"file": file, "row": row, "code": why.code, "message": why.message}));
         }
         if let Some((path, out)) = &mut self.file {
             let line = format!("{},{row},{},{}\r\n", cell(file), cell(&why.code), cell(&why.message));
-            out.write_all(line.as_bytes()).map_err(|error| files::unwritable(path, error))?;
+            out.write_all(line.as_bytes()).map_err(|error| Error::unwritable(path, error))?;
         }
         Ok(())
     }
 
     /// How many there are, and the first of them.
-    pub(super) fn finish(self) -> Result<(u64, Vec<Value>), Failure> {
+    pub fn finish(self) -> Result<(u64, Vec<Value>), Error> {
         if let Some((path, mut out)) = self.file {
-            out.flush().map_err(|error| files::unwritable(&path, error))?;
+            out.flush().map_err(|error| Error::unwritable(&path, error))?;
         }
         Ok((self.count, self.shown))
     }

@@ -4,9 +4,9 @@
 //! that silently says less than before is worse than one that is missing. `--set NAME=TEXT` stands in for what
 //! another product knew and a template here does not, such as a postal address.
 
-pub(super) mod go;
-pub(super) mod handlebars;
-pub(super) mod merge_tags;
+pub(crate) mod go;
+pub(crate) mod handlebars;
+pub(crate) mod merge_tags;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,29 +19,29 @@ const TAKEN: [&str; 8] = ["contact", "unsubscribe_url", "workspace", "campaign",
 /// Why a template is not brought over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// The line where it is, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// What is there and why it cannot be.
-    pub(super) what: String,
+    pub(crate) what: String,
 }
 
 /// What a translation is told beside the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(crate) struct Known<'a> {
     /// Texts of `--set` that stand in for tags.
-    pub(super) given: &'a BTreeMap<String, String>,
+    pub(crate) given: &'a BTreeMap<String, String>,
     /// The attributes that the contacts of the export have; `None` where every name may be one.
-    pub(super) attributes: Option<&'a BTreeSet<String>>,
+    pub(crate) attributes: Option<&'a BTreeSet<String>>,
 }
 
 /// A text in Jinja.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Translated {
+pub(crate) struct Translated {
     /// The text.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// What people should know of it.
-    pub(super) notes: BTreeSet<&'static str>,
+    pub(crate) notes: BTreeSet<&'static str>,
 }
 
 /// An expression in Jinja.

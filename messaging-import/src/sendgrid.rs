@@ -9,10 +9,10 @@ use super::person;
 use super::plan::{Found, Given, Plan, Reader, Source, Template};
 use super::row::Row;
 use super::template_file::{self, Making};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// What the files are called.
-pub(super) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, *bounces*, *spam_reports*, *unsubscribes*, \
+pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, *bounces*, *spam_reports*, *unsubscribes*, \
                                      *invalid_emails* (.csv or .json), templates/*.json";
 
 const BLOCKED: &str = "blocks are left out: they were for a moment";
@@ -40,7 +40,7 @@ const JSON_KINDS: [(&str, Reader); 5] = [
 ];
 
 /// What is to be brought over from the files of a directory.
-pub(super) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Failure> {
+pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let mut after = Vec::new();
     for entry in entries {
@@ -171,7 +171,7 @@ fn template(entry: &Entry, document: &Value, known: Known<'_>) -> Template {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import_from::test_support::{json_row, rows_of};
+    use crate::test_support::{json_row, rows_of};
 
     #[test]
     fn contacts_have_their_columns_in_any_case() {

@@ -8,17 +8,17 @@ use super::person;
 use super::plan::{Found, Given, Plan, Reader, Source, Template};
 use super::row::Row;
 use super::template_file;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// What the files are called.
-pub(super) const LOOKED_FOR: &str = "subscribers*.csv, lists/NAME.csv, subscribers*.json, lists*.json, bounces*.json, \
+pub(crate) const LOOKED_FOR: &str = "subscribers*.csv, lists/NAME.csv, subscribers*.json, lists*.json, bounces*.json, \
                                      templates*.json";
 
 const UNCONFIRMED: &str = "memberships that were never confirmed are left out";
 const SOFT: &str = "soft bounces are left out";
 
 /// What is to be brought over from the files of a directory.
-pub(super) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Failure> {
+pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let csv = Reader::Csv { needs: &["email"], read: subscriber_of_row };
     for entry in entries {
@@ -124,7 +124,7 @@ fn template(entry: &Entry, document: &Value, known: Known<'_>) -> Template {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import_from::test_support::{json_row, rows_of};
+    use crate::test_support::{json_row, rows_of};
 
     #[test]
     fn subscribers_keep_what_they_said() {

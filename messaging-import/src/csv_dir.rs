@@ -15,15 +15,14 @@ use super::plan::{Found, Plan, Reader, Source, Template};
 use super::refused::Why;
 use super::row::{self, Row};
 use super::template_file;
-use crate::failure::Failure;
-use crate::files;
-use crate::templates::folder;
+use crate::error::Error;
+use crate::folder;
 
 /// What the files are called.
-pub(super) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, suppressions*.csv, templates/NAME/template.toml";
+pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, suppressions*.csv, templates/NAME/template.toml";
 
 /// What is to be brought over from the files of a directory.
-pub(super) fn plan(directory: &Path, entries: &[Entry]) -> Result<Plan, Failure> {
+pub(crate) fn plan(directory: &Path, entries: &[Entry]) -> Result<Plan, Error> {
     let mut plan = Plan::default();
     let contacts = Reader::Csv { needs: &["email", "phone", "external_id"], read: contact };
     let suppressions = Reader::Csv { needs: &["address"], read: suppression };
@@ -56,8 +55,8 @@ pub(super) fn plan(directory: &Path, entries: &[Entry]) -> Result<Plan, Failure>
 }
 
 /// What the columns mean; none when no column is an identifier, which is said when the file is read.
-fn columns(entry: &Entry) -> Result<Option<Arc<Header>>, Failure> {
-    let names = row::header(&entry.path).map_err(|error| files::unreadable(&entry.path, error))?;
+fn columns(entry: &Entry) -> Result<Option<Arc<Header>>, Error> {
+    let names = row::header(&entry.path).map_err(|error| Error::unreadable(&entry.path, error))?;
     let line: Vec<_> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
     Ok(Header::read(line.join(",").as_bytes(), true, &Mapping::new()).ok().map(Arc::new))
 }
@@ -107,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::import_from::test_support::rows_of;
+    use crate::test_support::rows_of;
 
     #[test]
     fn rows_mean_what_they_mean_to_contact_import() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use messaging_core::domain::import::columns::Header;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::directory::Entry;
 use super::refused::Why;
@@ -13,38 +13,38 @@ use super::row::Row;
 
 /// What is to be brought over.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub struct Plan {
     /// The files with people, in the order in which they are read.
-    pub(super) sources: Vec<Source>,
+    pub sources: Vec<Source>,
     /// The templates.
-    pub(super) templates: Vec<Template>,
+    pub templates: Vec<Template>,
     /// What people should know, such as files that nobody reads.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// A file that is read row by row.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub struct Source {
     /// Where it is.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its name within the directory, as people are told.
-    pub(super) name: String,
+    pub name: String,
     /// What it holds, in a word.
-    pub(super) kind: &'static str,
+    pub kind: &'static str,
     /// The list that everybody in it is a member of.
-    pub(super) list: Option<String>,
+    pub list: Option<String>,
     /// What its columns mean, where they are those of `contact import`.
-    pub(super) columns: Option<Arc<Header>>,
+    pub(crate) columns: Option<Arc<Header>>,
     /// How its rows are understood.
-    pub(super) reader: Reader,
+    pub(crate) reader: Reader,
 }
 
 /// What a row of a file holds.
-pub(super) type ReadRow = fn(&Row, &Source, &mut Vec<Found>);
+pub(crate) type ReadRow = fn(&Row, &Source, &mut Vec<Found>);
 
 /// How the rows of a file are understood.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reader {
+pub(crate) enum Reader {
     /// CSV with one of these columns (in any case), without which no row says anything.
     Csv { needs: &'static [&'static str], read: ReadRow },
     /// JSON with objects in an array, at the top or below members like `data` and `results`.
@@ -53,19 +53,19 @@ pub(super) enum Reader {
 
 impl Source {
     /// A file of a directory.
-    pub(super) fn new(entry: &Entry, kind: &'static str, reader: Reader) -> Self {
+    pub(crate) fn new(entry: &Entry, kind: &'static str, reader: Reader) -> Self {
         Self { path: entry.path.clone(), name: entry.name.clone(), kind, list: None, columns: None, reader }
     }
 
     /// The same with everybody in it as a member of a list.
-    pub(super) fn of_list(self, list: Option<String>) -> Self {
+    pub(crate) fn of_list(self, list: Option<String>) -> Self {
         Self { list, ..self }
     }
 }
 
 /// What a row holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A contact: a body of `POST /contacts/bulk`, and the names of its lists.
     Contact { body: Map<String, Value>, lists: Vec<String> },
     /// A list without members.
@@ -80,44 +80,52 @@ pub(super) enum Found {
 
 impl Plan {
     /// Says that nobody reads a file.
-    pub(super) fn leave(&mut self, entry: &Entry, why: &str) {
+    pub(crate) fn leave(&mut self, entry: &Entry, why: &str) {
         self.notes.push(format!("{} is not read: {why}", entry.name));
     }
 }
 
 impl Found {
     /// An email address that must not be sent to.
-    pub(super) fn suppressed(address: &str, reason: &str) -> Self {
+    pub(crate) fn suppressed(address: &str, reason: &str) -> Self {
         Self::Suppression { channel: "email".to_owned(), address: address.to_owned(), reason: reason.to_owned() }
     }
 
     /// A row without an address.
-    pub(super) fn no_email() -> Self {
+    pub(crate) fn no_email() -> Self {
         Self::refused("required", "there is no email address")
     }
 
     /// A row that is not brought over.
-    pub(super) fn refused(code: &str, message: &str) -> Self {
+    pub(crate) fn refused(code: &str, message: &str) -> Self {
         Self::Refused(Why { code: code.to_owned(), message: message.to_owned() })
     }
 }
 
 /// A template of the export.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Template {
+pub struct Template {
     /// The file it is from.
-    pub(super) file: String,
+    pub file: String,
     /// Its name.
-    pub(super) name: String,
+    pub name: String,
     /// The body that creates it, or why it is not brought over.
-    pub(super) body: Result<Value, String>,
+    pub body: Result<Value, String>,
     /// What people should know of it.
-    pub(super) notes: BTreeSet<&'static str>,
+    pub notes: BTreeSet<&'static str>,
 }
 
-/// What the command line says beside the directory.
+impl Template {
+    /// The template with what became of it, and why where it is not brought over: for want of a body it says so itself.
+    pub fn outcome(&self, result: &str, id: Option<&str>, reason: Option<&str>) -> Value {
+        let reason = self.body.as_ref().err().map(String::as_str).or(reason);
+        json!({"file": self.file, "name": self.name, "id": id, "result": result, "reason": reason})
+    }
+}
+
+/// What is known beside the directory.
 #[derive(Debug, Default)]
-pub(super) struct Given {
-    /// `--set`: texts that stand in for tags of templates.
-    pub(super) texts: BTreeMap<String, String>,
+pub struct Given {
+    /// Texts that stand in for tags of templates, by the tag.
+    pub texts: BTreeMap<String, String>,
 }

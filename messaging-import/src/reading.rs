@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use messaging_core::domain::address;
 use messaging_core::domain::contact::input::ContactInput;
+use messaging_core::domain::suppression::input::SuppressionInput;
 use messaging_core::error::DomainError;
 use messaging_core::input;
-use messaging_engine::ops::suppressions::SuppressionInput;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -16,8 +16,7 @@ use tokio::task::JoinHandle;
 use super::plan::{Found, Plan, Reader, Source};
 use super::refused::{Refused, Why};
 use super::row::{self, Unreadable};
-use crate::failure::Failure;
-use crate::files;
+use crate::error::Error;
 
 /// Contacts of a request (contract section 20).
 const MAX_ITEMS: usize = 1000;
@@ -64,36 +63,37 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<Found>) -> bool) -> Resu
 
 /// What is in a file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Counts {
+pub struct Counts {
     /// Rows, without the header.
-    pub(super) rows: u64,
+    pub rows: u64,
     /// Contacts.
-    pub(super) contacts: u64,
+    pub contacts: u64,
     /// Addresses that must not be sent to.
-    pub(super) suppressions: u64,
+    pub suppressions: u64,
     /// Rows that say nothing, or that would be refused.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// What has no place here, by its words.
-    pub(super) left: BTreeMap<&'static str, u64>,
+    pub left: BTreeMap<&'static str, u64>,
 }
 
 /// What is in all files.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub struct Survey {
     /// What is in each file.
-    pub(super) files: Vec<Counts>,
+    pub files: Vec<Counts>,
     /// The names of the lists.
-    pub(super) lists: BTreeSet<String>,
+    pub lists: BTreeSet<String>,
     /// Contacts whose address was there before.
-    pub(super) repeated: u64,
+    pub repeated: u64,
     /// Digests of the addresses of those who do not want marketing.
     unwilling: HashSet<u64>,
 }
 
 impl Survey {
-    /// Reads everything. With `judged` contacts and suppressions are checked by the rules of the API, too.
-    pub(super) fn of(plan: &Plan, judged: &mut Option<Refused>, seen: impl Fn(u64)) -> Result<Self, Failure> {
-        let mut survey = Self::default();
+    /// Reads everything. With `judged` contacts and suppressions are checked by the rules of the API, too, and what breaks
+    /// them is added there. `seen` is told how many rows more were read.
+    pub fn of(plan: &Plan, judged: Option<&mut Refused>, seen: impl Fn(u64)) -> Result<Self, Error> {
+        let (mut survey, mut judged) = (Self::default(), judged);
         let mut addresses = HashSet::new();
         for source in &plan.sources {
             let mut counts = Counts::default();
@@ -102,21 +102,21 @@ impl Survey {
                 counts.rows += 1;
                 seen(1);
                 for found in found {
-                    if let Err(error) = survey.count(source, number, found, &mut counts, &mut addresses, judged) {
+                    if let Err(error) = survey.count(source, number, found, &mut counts, &mut addresses, &mut judged) {
                         failure = Some(error);
                         return false;
                     }
                 }
                 true
             });
-            read.map_err(|error| files::unreadable(&source.path, error))?;
+            read.map_err(|error| Error::unreadable(&source.path, error))?;
             if let Some(failure) = failure {
                 return Err(failure);
             }
             survey.lists.extend(source.list.clone());
             survey.files.push(counts);
             if survey.lists.len() > MAX_LISTS {
-                return Err(Failure::usage(format!("the export has more than {MAX_LISTS} lists")));
+                return Err(Error::too_many("the export", MAX_LISTS, "lists"));
             }
         }
         Ok(survey)
@@ -129,8 +129,8 @@ impl Survey {
         found: Found,
         counts: &mut Counts,
         addresses: &mut HashSet<u64>,
-        judged: &mut Option<Refused>,
-    ) -> Result<(), Failure> {
+        judged: &mut Option<&mut Refused>,
+    ) -> Result<(), Error> {
         let is_judging = judged.is_some();
         let mut refuse = |counts: &mut Counts, why: &Why| {
             counts.refused += 1;
@@ -189,7 +189,7 @@ fn digest(email: &str) -> u64 {
 }
 
 /// The body of a suppression.
-pub(super) fn suppression(channel: &str, address: &str, reason: &str) -> Value {
+pub(crate) fn suppression(channel: &str, address: &str, reason: &str) -> Value {
     json!({"channel": channel, "address": address, "reason": reason})
 }
 
@@ -204,7 +204,7 @@ fn fault_of<T: input::Input>(body: &Value) -> Option<Why> {
 
 /// Which of what the files hold is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(crate) enum Pass {
     /// Addresses that must not be sent to.
     Suppressions,
     /// Contacts, and rows that say nothing.
@@ -213,22 +213,22 @@ pub(super) enum Pass {
 
 /// Something to be brought over.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// Its file, by its place in the plan.
-    pub(super) source: usize,
+    pub(crate) source: usize,
     /// Its row.
-    pub(super) row: u64,
+    pub(crate) row: u64,
     /// What it is.
-    pub(super) found: Found,
+    pub(crate) found: Found,
 }
 
 /// Reads the files in a thread of its own and hands over portions, each for one bulk request, so that what is in
 /// memory does not grow with the files.
-pub(super) fn portions(
+pub(crate) fn portions(
     plan: Arc<Plan>,
     survey: Arc<Survey>,
     pass: Pass,
-) -> (mpsc::Receiver<Vec<Item>>, JoinHandle<Result<(), Failure>>) {
+) -> (mpsc::Receiver<Vec<Item>>, JoinHandle<Result<(), Error>>) {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let reading = tokio::task::spawn_blocking(move || {
         let (mut portion, mut bytes) = (Vec::new(), 0);
@@ -260,7 +260,7 @@ pub(super) fn portions(
                 }
                 true
             });
-            read.map_err(|error: Unreadable| files::unreadable(&file.path, error))?;
+            read.map_err(|error: Unreadable| Error::unreadable(&file.path, error))?;
         }
         // Whoever does not listen any more has failed, and says so.
         let _ = sender.blocking_send(portion);

@@ -11,7 +11,7 @@ const CONTENT_NOTE: &str =
     "the campaign's body stood at {{ template \"content\" . }}; it is the variable `content` now, put a text there";
 
 /// Translates a body or a subject.
-pub(in super::super) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
+pub(crate) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
     let mut work = Work { known, out: Translated::default(), blocks: Vec::new(), dots: Vec::new() };
     let mut at = 0;
     while let Some(start) = source[at..].find("{{").map(|found| at + found) {

@@ -10,14 +10,14 @@ use super::directory::Entry;
 use super::language::{Fault, Translated};
 use super::plan::Template;
 use super::refused::Why;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::files;
 
 /// The documents of a file: one, or those of an array at the top or below `data`, `result` or `templates`.
-pub(super) fn documents(entry: &Entry) -> Result<Vec<Value>, Failure> {
+pub(crate) fn documents(entry: &Entry) -> Result<Vec<Value>, Error> {
     let text = files::read(&entry.path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut document: Value = serde_json::from_str(text).map_err(|error| files::unreadable(&entry.path, error))?;
+    let mut document: Value = serde_json::from_str(text).map_err(|error| Error::unreadable(&entry.path, error))?;
     for _ in 0..3 {
         let inner = ["data", "results", "result", "templates"].iter().find_map(|name| {
             document.get_mut(*name).filter(|inner| inner.is_object() || inner.is_array()).map(Value::take)
@@ -34,14 +34,14 @@ pub(super) fn documents(entry: &Entry) -> Result<Vec<Value>, Failure> {
 }
 
 /// A template that is being translated.
-pub(super) struct Making {
+pub(crate) struct Making {
     template: Template,
     body: Value,
 }
 
 impl Making {
     /// An email template; called like its file when it has no name.
-    pub(super) fn new(entry: &Entry, name: Option<&str>) -> Self {
+    pub(crate) fn new(entry: &Entry, name: Option<&str>) -> Self {
         let name = name.map(str::trim).filter(|name| !name.is_empty()).map_or_else(|| entry.stem(), ToOwned::to_owned);
         let body = json!({"name": name, "channel": "email"});
         let template = Template { file: entry.name.clone(), name, body: Ok(Value::Null), notes: BTreeSet::new() };
@@ -49,7 +49,7 @@ impl Making {
     }
 
     /// Adds a part, unless it has none.
-    pub(super) fn part(
+    pub(crate) fn part(
         &mut self,
         part: &str,
         source: Option<&str>,
@@ -66,14 +66,14 @@ impl Making {
     }
 
     /// Says why it cannot be brought over; what was said first counts.
-    pub(super) fn refuse(&mut self, why: String) {
+    pub(crate) fn refuse(&mut self, why: String) {
         if self.template.body.is_ok() {
             self.template.body = Err(why);
         }
     }
 
     /// The template; one that cannot be saved here is refused.
-    pub(super) fn finish(mut self) -> Template {
+    pub(crate) fn finish(mut self) -> Template {
         if self.body["html"].is_null() && self.body["text"].is_null() {
             self.refuse("it has no body in this file".to_owned());
         }
@@ -86,7 +86,7 @@ impl Making {
 }
 
 /// Whether a body can be saved, as the API would judge it.
-pub(super) fn check(body: &Value) -> Result<(), String> {
+pub(crate) fn check(body: &Value) -> Result<(), String> {
     let text = |member: &str| body[member].as_str().map(ToOwned::to_owned);
     let channel: Channel =
         serde_json::from_value(body["channel"].clone()).map_err(|_| "it has no channel".to_owned())?;
@@ -103,7 +103,7 @@ pub(super) fn check(body: &Value) -> Result<(), String> {
 }
 
 /// Gives templates of one name several names, because here they are found by it.
-pub(super) fn tell_apart(templates: &mut [Template]) {
+pub(crate) fn tell_apart(templates: &mut [Template]) {
     let mut taken = HashSet::new();
     for template in templates {
         let mut name = template.name.clone();

@@ -1,13 +1,13 @@
-//! A template as a folder.
+//! A template as a folder, which people keep in version control: `template.toml` with what is short, and `template.html`,
+//! `template.mjml` and `template.txt` with what is long.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::files;
 
 const FACTS: &str = "template.toml";
@@ -20,13 +20,13 @@ const MAX_FOLDERS: usize = 2_000;
 
 /// A folder and the request it makes.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     /// The folder's name.
-    pub(crate) name: String,
+    pub name: String,
     /// The body for creating or changing the template.
-    pub(crate) body: Value,
+    pub body: Value,
     /// The id that it has somewhere, by which automations name it.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
 }
 
 /// What `template.toml` says.
@@ -62,15 +62,15 @@ fn email() -> String {
 }
 
 /// The folders of a directory that hold a template, by name.
-pub(crate) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
+pub fn read_all(directory: &Path) -> Result<Vec<Folder>, Error> {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(directory).map_err(|error| files::unreadable(directory, error))? {
-        let path = entry.map_err(|error| files::unreadable(directory, error))?.path();
+    for entry in fs::read_dir(directory).map_err(|error| Error::unreadable(directory, error))? {
+        let path = entry.map_err(|error| Error::unreadable(directory, error))?.path();
         if !path.join(FACTS).is_file() {
             continue;
         }
         if folders.len() == MAX_FOLDERS {
-            return Err(Failure::usage(format!("{} has more than {MAX_FOLDERS} folders", directory.display())));
+            return Err(Error::too_many(directory.display(), MAX_FOLDERS, "folders"));
         }
         folders.push(read(&path)?);
     }
@@ -78,10 +78,10 @@ pub(crate) fn read_all(directory: &Path) -> Result<Vec<Folder>, Failure> {
     Ok(folders)
 }
 
-fn read(folder: &Path) -> Result<Folder, Failure> {
+fn read(folder: &Path) -> Result<Folder, Error> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let path = folder.join(FACTS);
-    let facts: Facts = toml::from_str(&files::read(&path)?).map_err(|error| files::unreadable(&path, error))?;
+    let facts: Facts = toml::from_str(&files::read(&path)?).map_err(|error| Error::unreadable(&path, error))?;
     let mut body = json!({
         "name": facts.name.unwrap_or_else(|| name.clone()), "channel": facts.channel, "subject": facts.subject,
         "preheader": facts.preheader, "from_name": facts.from_name, "from_email": facts.from_email,
@@ -99,7 +99,7 @@ fn read(folder: &Path) -> Result<Folder, Failure> {
 }
 
 /// Writes a template as the API shows it.
-pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
+pub fn write(folder: &Path, template: &Value) -> Result<(), Error> {
     let text = |member: &str| template[member].as_str().map(ToOwned::to_owned);
     // Names that are found are found again; a pull and a push change nothing.
     let variables = template["variables"].as_array().into_iter().flatten();
@@ -117,31 +117,18 @@ pub(super) fn write(folder: &Path, template: &Value) -> Result<(), Failure> {
         variables: variables.filter_map(|name| name.as_str().map(ToOwned::to_owned)).collect(),
         inline_css: template["inline_css"].as_bool().filter(|inline| !inline),
     };
-    fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| Error::unwritable(folder, error))?;
     let path = folder.join(FACTS);
-    let facts = toml::to_string(&facts).map_err(|error| files::unwritable(&path, error))?;
-    fs::write(&path, facts).map_err(|error| files::unwritable(&path, error))?;
+    let facts = toml::to_string(&facts).map_err(|error| Error::unwritable(&path, error))?;
+    fs::write(&path, facts).map_err(|error| Error::unwritable(&path, error))?;
     for (member, name) in BODIES {
         let path = folder.join(name);
         let is_made = member == "html" && !template["mjml"].is_null();
         match text(member).filter(|_| !is_made) {
-            Some(body) => fs::write(&path, body).map_err(|error| files::unwritable(&path, error))?,
-            None if path.is_file() => fs::remove_file(&path).map_err(|error| files::unwritable(&path, error))?,
+            Some(body) => fs::write(&path, body).map_err(|error| Error::unwritable(&path, error))?,
+            None if path.is_file() => fs::remove_file(&path).map_err(|error| Error::unwritable(&path, error))?,
             None => {}
         }
     }
     Ok(())
-}
-
-/// Shows a text in the program that the desktop has for it.
-pub(super) fn open(id: &str, part: &str, text: &str) -> Result<(), Failure> {
-    let suffix = if part == "html" { "html" } else { "txt" };
-    let path = std::env::temp_dir().join(format!("messaging-{id}.{suffix}"));
-    fs::write(&path, text).map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let opened = Command::new(opener).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    match opened {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::usage(format!("cannot run {opener}: {error}; the page is in {}", path.display()))),
-    }
 }

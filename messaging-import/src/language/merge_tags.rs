@@ -18,7 +18,7 @@ const NOTHING: [&str; 3] = ["MC_PREVIEW_TEXT", "REWARDS", "REWARDS_TEXT"];
 const SUBJECT_NOTE: &str = "*|MC:SUBJECT|* is empty: the export has no subject, give the template one";
 
 /// Translates a template.
-pub(in super::super) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
+pub(crate) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
     let mut out = Translated::default();
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(start) = source[at..].find("*|").map(|found| at + found) {

@@ -23,7 +23,7 @@ const COMPARISONS: [(&str, &str); 6] =
     [("equals", "=="), ("notEquals", "!="), ("greaterThan", ">"), ("lessThan", "<"), ("and", "and"), ("or", "or")];
 
 /// Translates a part of a template.
-pub(in super::super) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
+pub(crate) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fault> {
     let mut work = Work { known, out: Translated::default(), blocks: Vec::new() };
     let mut at = 0;
     while let Some(start) = source[at..].find("{{").map(|found| at + found) {

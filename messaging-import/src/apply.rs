@@ -12,15 +12,12 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use super::person;
-use super::plan::{Found, Plan, Template};
-use super::reading::{self, Item, Pass, Survey};
-use super::refused::{Refused, Why};
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::reply::Reply;
-use crate::request::Request;
-use crate::resources::{self, Resources};
+use crate::api::{Answer, Api, Call, Operation};
+use crate::error::{ApplyError, Error};
+use crate::person;
+use crate::plan::{Found, Plan, Template};
+use crate::reading::{self, Item, Pass, Survey};
+use crate::refused::{Refused, Why};
 
 /// Suppressions that are asked for at a time.
 const AT_ONCE: usize = 16;
@@ -34,50 +31,58 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long is waited at most, whatever the server says.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
-/// What became of everything.
-#[derive(Debug, Default)]
-pub(super) struct Applied {
-    /// The lists with what became of each.
-    pub(super) lists: Vec<Value>,
-    /// Suppressions: new ones, those that were listed, refused ones.
-    pub(super) suppressions: [u64; 3],
-    /// Contacts: new ones, known ones, refused ones.
-    pub(super) contacts: [u64; 3],
-    /// The templates with what became of each.
-    pub(super) templates: Vec<Value>,
+/// What became of contacts, or of suppressions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that are new.
+    pub created: u64,
+    /// Those that were there: contacts were updated, suppressions are as they were.
+    pub known: u64,
+    /// Those that the API refused.
+    pub refused: u64,
 }
 
-/// Where things are brought to.
-pub(super) struct Destination {
-    resources: Resources,
+/// What became of everything.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// The lists, each with `name`, `id` and `result`: `found` or `created`.
+    pub lists: Vec<Value>,
+    /// The suppressions.
+    pub suppressions: Tally,
+    /// The contacts.
+    pub contacts: Tally,
+    /// The templates, each as [`Template::outcome`] shows it: `created`, `changed`, `unchanged` or `refused`.
+    pub templates: Vec<Value>,
+}
+
+/// The API, which may be busy or away for a moment.
+struct Destination<A> {
+    api: A,
     /// Whether it has ever answered: only then it is worth waiting for.
     has_answered: AtomicBool,
 }
 
-impl Destination {
-    /// The place that the command line names.
-    pub(super) const fn new(resources: Resources) -> Self {
-        Self { resources, has_answered: AtomicBool::new(false) }
-    }
-
-    /// Carries out an operation; one that is put off is asked for again.
-    async fn call(&self, noun: &'static str, verb: &str, id: Option<&str>, body: Value) -> Result<Reply, Failure> {
-        let mut request = Request::new(resources::endpoint(noun, verb)?);
-        request.path.extend(id.map(|id| ("id".to_owned(), id.to_owned())));
-        request.body = body.to_string().into();
+impl<A: Api> Destination<A> {
+    /// Makes a call; one that is put off is made again.
+    async fn call(&self, operation: Operation, id: Option<&str>, body: Value) -> Result<Answer, A::Error> {
+        let call = Call { operation, id: id.map(ToOwned::to_owned), body };
         let mut tries = 0;
         loop {
             tries += 1;
-            let pause = match self.resources.target.call(&request).await {
-                Err(Failure::Unreachable(_)) if tries < MAX_TRIES && self.has_answered.load(Ordering::Relaxed) => PAUSE,
-                Err(failure) => return Err(failure),
-                Ok(reply) if is_put_off(&reply) && tries < MAX_TRIES => {
-                    let seconds = reply.retry_after.as_deref().and_then(|seconds| seconds.parse().ok());
+            let pause = match self.api.call(&call).await {
+                Err(error)
+                    if A::is_unreachable(&error) && tries < MAX_TRIES && self.has_answered.load(Ordering::Relaxed) =>
+                {
+                    PAUSE
+                }
+                Err(error) => return Err(error),
+                Ok(answer) if answer.is_put_off() && tries < MAX_TRIES => {
+                    let seconds = answer.retry_after.as_deref().and_then(|seconds| seconds.parse().ok());
                     seconds.map_or(PAUSE, |seconds| Duration::from_secs(seconds).clamp(PAUSE, MAX_PAUSE))
                 }
-                Ok(reply) => {
+                Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    return Ok(reply);
+                    return Ok(answer);
                 }
             };
             tokio::time::sleep(pause).await;
@@ -85,68 +90,65 @@ impl Destination {
     }
 
     /// The same, where a refusal ends everything.
-    async fn accepted(&self, noun: &'static str, verb: &str, id: Option<&str>, body: Value) -> Result<Value, Failure> {
-        let reply = self.call(noun, verb, id, body).await?;
-        if reply.status.is_success() { Ok(document(&reply)) } else { Err(Failure::Refused(reply)) }
+    async fn accepted(&self, operation: Operation, body: Value) -> Result<Value, ApplyError<A::Error>> {
+        let answer = self.call(operation, None, body).await.map_err(ApplyError::Api)?;
+        if answer.status.is_success() { Ok(answer.document()) } else { Err(ApplyError::Refused(answer)) }
+    }
+
+    /// Everything that a listing shows.
+    async fn all(&self, listing: Operation) -> Result<Vec<Value>, ApplyError<A::Error>> {
+        self.api.all(listing).await.map_err(ApplyError::Api)
     }
 }
 
-fn is_put_off(reply: &Reply) -> bool {
-    [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&reply.status)
-}
-
-fn document(reply: &Reply) -> Value {
-    serde_json::from_slice(&reply.body).unwrap_or_default()
-}
-
 /// What is wrong according to an answer, where the request itself is at fault.
-fn why(reply: &Reply) -> Option<Why> {
-    let is_fault = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::CONFLICT].contains(&reply.status);
-    is_fault.then(|| Why::of_error(&document(reply)["error"]))
+fn why(answer: &Answer) -> Option<Why> {
+    let is_fault = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::CONFLICT].contains(&answer.status);
+    is_fault.then(|| Why::of_error(&answer.document()["error"]))
 }
 
-/// Brings everything over.
-pub(super) async fn apply(
-    destination: Destination,
+/// Brings everything over. Rows that the API refuses are added to `refused`; `progress` is told how many contacts and
+/// suppressions more were judged.
+pub async fn apply<A: Api>(
+    api: A,
     (plan, survey): (Arc<Plan>, Arc<Survey>),
     refused: &mut Refused,
-    bar: &Progress,
-) -> Result<Applied, Failure> {
-    let destination = Arc::new(destination);
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Applied, ApplyError<A::Error>> {
+    let destination = Arc::new(Destination { api, has_answered: AtomicBool::new(false) });
     let mut applied = Applied::default();
     let lists = find_lists(&destination, &survey, &mut applied).await?;
-    suppress(&destination, (&plan, &survey), &mut applied, refused, bar).await?;
-    bring_contacts(&destination, (&plan, &survey), &lists, &mut applied, refused, bar).await?;
+    suppress(&destination, (&plan, &survey), &mut applied, refused, progress).await?;
+    bring_contacts(&destination, (&plan, &survey), &lists, &mut applied, refused, progress).await?;
     bring_templates(&destination, &plan.templates, &mut applied).await?;
     Ok(applied)
 }
 
 /// The ids of the lists by their names; those that are not there are created.
-async fn find_lists(
-    destination: &Destination,
+async fn find_lists<A: Api>(
+    destination: &Destination<A>,
     survey: &Survey,
     applied: &mut Applied,
-) -> Result<BTreeMap<String, String>, Failure> {
+) -> Result<BTreeMap<String, String>, ApplyError<A::Error>> {
     let mut ids = BTreeMap::new();
     if survey.lists.is_empty() {
         return Ok(ids);
     }
-    let known = destination.resources.all("list").await?;
+    let known = destination.all(Operation::ListLists).await?;
     let named = |name: &str| -> Vec<&str> {
         known.iter().filter(|list| list["name"] == name.trim()).filter_map(|list| list["id"].as_str()).collect()
     };
     // Nothing is made before it is clear that everything can be.
     for name in &survey.lists {
         if let several @ [_, _, ..] = named(name).as_slice() {
-            let several = several.join(", ");
-            return Err(Failure::usage(format!("several lists are called {name}: {several}; rename all but one")));
+            return Err(Error::SeveralLists { name: name.clone(), ids: several.join(", ") }.into());
         }
     }
     for name in &survey.lists {
         let (id, result) = if let Some(id) = named(name).first() {
             ((*id).to_owned(), "found")
         } else {
-            let list = destination.accepted("list", "create", None, json!({"name": name})).await?;
+            let list = destination.accepted(Operation::CreateList, json!({"name": name})).await?;
             (list["id"].as_str().unwrap_or_default().to_owned(), "created")
         };
         applied.lists.push(json!({"name": name, "id": id, "result": result}));
@@ -156,67 +158,63 @@ async fn find_lists(
 }
 
 /// An answer with the place of what was asked for.
-type Answered = (usize, u64, Result<Reply, Failure>);
+type Answered<E> = (usize, u64, Result<Answer, E>);
 
-async fn suppress(
-    destination: &Arc<Destination>,
+async fn suppress<A: Api>(
+    destination: &Arc<Destination<A>>,
     (plan, survey): (&Arc<Plan>, &Arc<Survey>),
     applied: &mut Applied,
     refused: &mut Refused,
-    bar: &Progress,
-) -> Result<(), Failure> {
-    let mut note = |(source, row, reply): Answered| {
-        bar.add(1);
-        let reply = reply?;
-        match (reply.status, why(&reply)) {
-            (StatusCode::CREATED, _) => applied.suppressions[0] += 1,
-            (status, _) if status.is_success() => applied.suppressions[1] += 1,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<(), ApplyError<A::Error>> {
+    let mut note = |(source, row, answer): Answered<A::Error>| {
+        progress(1);
+        let answer = answer.map_err(ApplyError::Api)?;
+        match (answer.status, why(&answer)) {
+            (StatusCode::CREATED, _) => applied.suppressions.created += 1,
+            (status, _) if status.is_success() => applied.suppressions.known += 1,
             (_, Some(why)) => {
-                applied.suppressions[2] += 1;
+                applied.suppressions.refused += 1;
                 refused.add(&plan.sources[source].name, row, &why)?;
             }
-            (_, None) => return Err(Failure::Refused(reply)),
+            (_, None) => return Err(ApplyError::Refused(answer)),
         }
         Ok(())
     };
     let (mut portions, reading) = reading::portions(Arc::clone(plan), Arc::clone(survey), Pass::Suppressions);
-    let mut asked: JoinSet<Answered> = JoinSet::new();
+    let mut asked: JoinSet<Answered<A::Error>> = JoinSet::new();
     while let Some(portion) = portions.recv().await {
         for Item { source, row, found } in portion {
             let Found::Suppression { channel, address, reason } = found else { continue };
             if asked.len() == AT_ONCE
                 && let Some(answered) = asked.join_next().await
             {
-                note(answered.map_err(ended)?)?;
+                note(answered.map_err(ApplyError::Task)?)?;
             }
             let destination = Arc::clone(destination);
             let body = reading::suppression(&channel, &address, &reason);
-            asked.spawn(async move { (source, row, destination.call("suppression", "create", None, body).await) });
+            asked.spawn(async move { (source, row, destination.call(Operation::CreateSuppression, None, body).await) });
         }
     }
     while let Some(answered) = asked.join_next().await {
-        note(answered.map_err(ended)?)?;
+        note(answered.map_err(ApplyError::Task)?)?;
     }
-    reading.await.map_err(ended)?
+    reading.await.map_err(ApplyError::Task)??;
+    Ok(())
 }
 
-/// A task that ended in a way that cannot be.
-fn ended(error: tokio::task::JoinError) -> Failure {
-    Failure::unreachable("cannot go on", &error)
-}
-
-async fn bring_contacts(
-    destination: &Destination,
+async fn bring_contacts<A: Api>(
+    destination: &Destination<A>,
     (plan, survey): (&Arc<Plan>, &Arc<Survey>),
     lists: &BTreeMap<String, String>,
     applied: &mut Applied,
     refused: &mut Refused,
-    bar: &Progress,
-) -> Result<(), Failure> {
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<(), ApplyError<A::Error>> {
     if plan.sources.is_empty() {
         return Ok(());
     }
-    let fields = destination.resources.all("custom-field").await?;
+    let fields = destination.all(Operation::ListCustomFields).await?;
     let types =
         fields.iter().filter_map(|field| Some((field["key"].as_str()?.to_owned(), field["type"].as_str()?.to_owned())));
     let types = types.collect();
@@ -239,8 +237,9 @@ async fn bring_contacts(
             continue;
         }
         let sent = contacts.len() as u64;
-        let report = destination.accepted("contact", "bulk", None, json!({"contacts": contacts})).await?;
-        for (count, member) in applied.contacts.iter_mut().zip(["created", "updated", "failed"]) {
+        let report = destination.accepted(Operation::BulkUpsertContacts, json!({"contacts": contacts})).await?;
+        let Tally { created, known, refused: failed } = &mut applied.contacts;
+        for (count, member) in [(created, "created"), (known, "updated"), (failed, "failed")] {
             *count += report[member].as_u64().unwrap_or_default();
         }
         for result in report["results"].as_array().into_iter().flatten().filter(|result| result["status"] == "error") {
@@ -249,9 +248,10 @@ async fn bring_contacts(
                 refused.add(&plan.sources[*source].name, *row, &Why::of_error(&result["error"]))?;
             }
         }
-        bar.add(sent);
+        progress(sent);
     }
-    reading.await.map_err(ended)?
+    reading.await.map_err(ApplyError::Task)??;
+    Ok(())
 }
 
 /// Adds lists to those that the body names by id.
@@ -265,52 +265,50 @@ fn add_lists<'a>(body: &mut Map<String, Value>, ids: impl Iterator<Item = &'a St
     }
 }
 
-async fn bring_templates(
-    destination: &Destination,
+async fn bring_templates<A: Api>(
+    destination: &Destination<A>,
     templates: &[Template],
     applied: &mut Applied,
-) -> Result<(), Failure> {
+) -> Result<(), ApplyError<A::Error>> {
     if templates.iter().all(|template| template.body.is_err()) {
-        applied.templates = templates.iter().map(|template| row(template, "refused", None, None)).collect();
+        applied.templates = templates.iter().map(|template| template.outcome("refused", None, None)).collect();
         return Ok(());
     }
-    let known = destination.resources.all("template").await?;
+    let known = destination.all(Operation::ListTemplates).await?;
     for template in templates {
         let Ok(body) = &template.body else {
-            applied.templates.push(row(template, "refused", None, None));
+            applied.templates.push(template.outcome("refused", None, None));
             continue;
         };
         let is_same = |one: &&Value| one["name"] == body["name"] && one["channel"] == body["channel"];
         let matching: Vec<_> = known.iter().filter(is_same).collect();
-        let reply = match matching.as_slice() {
-            [] => destination.call("template", "create", None, body.clone()).await?,
-            [one] => destination.call("template", "update", one["id"].as_str(), body.clone()).await?,
+        let answer = match matching.as_slice() {
+            [] => destination.call(Operation::CreateTemplate, None, body.clone()).await,
+            [one] => destination.call(Operation::UpdateTemplate, one["id"].as_str(), body.clone()).await,
             _ => {
                 let reason = "several templates here have this name; rename all but one";
-                applied.templates.push(row(template, "refused", None, Some(reason)));
+                applied.templates.push(template.outcome("refused", None, Some(reason)));
                 continue;
             }
         };
-        if let Some(why) = why(&reply) {
-            applied.templates.push(row(template, "refused", None, Some(&why.message)));
+        let answer = answer.map_err(ApplyError::Api)?;
+        if let Some(why) = why(&answer) {
+            applied.templates.push(template.outcome("refused", None, Some(&why.message)));
             continue;
         }
-        if !reply.status.is_success() {
-            return Err(Failure::Refused(reply));
+        if !answer.status.is_success() {
+            return Err(ApplyError::Refused(answer));
         }
-        let saved = document(&reply);
+        let saved = answer.document();
         let result = match matching.first() {
             None => "created",
             Some(one) if one["version"] == saved["version"] => "unchanged",
             Some(_) => "changed",
         };
-        applied.templates.push(row(template, result, saved["id"].as_str(), None));
+        applied.templates.push(template.outcome(result, saved["id"].as_str(), None));
     }
     Ok(())
 }
 
-/// A template with what became of it.
-pub(super) fn row(template: &Template, result: &str, id: Option<&str>, reason: Option<&str>) -> Value {
-    let reason = template.body.as_ref().err().map(String::as_str).or(reason);
-    json!({"file": template.file, "name": template.name, "id": id, "result": result, "reason": reason})
-}
+#[cfg(test)]
+mod tests;

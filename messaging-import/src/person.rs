@@ -6,7 +6,7 @@ use messaging_core::domain::contact::attributes;
 use serde_json::{Map, Value, json};
 
 /// The key of an attribute that a column or a foreign key becomes: letters, digits and underscores, in lower case.
-pub(super) fn key(name: &str) -> String {
+pub(crate) fn key(name: &str) -> String {
     let mut key = String::new();
     for letter in name.trim().chars() {
         let letter = if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' };
@@ -20,7 +20,7 @@ pub(super) fn key(name: &str) -> String {
 }
 
 /// Attributes from columns.
-pub(super) fn texts<'a>(cells: impl IntoIterator<Item = (String, &'a str)>) -> Map<String, Value> {
+pub(crate) fn texts<'a>(cells: impl IntoIterator<Item = (String, &'a str)>) -> Map<String, Value> {
     let mut all = Map::new();
     for (key, cell) in cells {
         // Of several columns of one name the first counts.
@@ -31,7 +31,7 @@ pub(super) fn texts<'a>(cells: impl IntoIterator<Item = (String, &'a str)>) -> M
 
 /// Attributes of another product's JSON: keys that cannot be are spelled anew, and what is nested in a way that
 /// cannot be becomes a text.
-pub(super) fn attributes_of(foreign: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn attributes_of(foreign: &Map<String, Value>) -> Map<String, Value> {
     let mut all = Map::new();
     for (name, value) in foreign.iter().filter(|(_, value)| !value.is_null()) {
         let name = if attributes::is_key(name) { name.clone() } else { key(name) };
@@ -52,7 +52,7 @@ fn fitting(value: &Value, depth: usize) -> Value {
 }
 
 /// Adds `first_name` and `last_name` of a whole name, unless they are there.
-pub(super) fn add_names(all: &mut Map<String, Value>, name: &str) {
+pub(crate) fn add_names(all: &mut Map<String, Value>, name: &str) {
     let words: Vec<_> = name.split_whitespace().collect();
     let mut add = |key: &str, value: &str| {
         if !value.is_empty() {
@@ -67,7 +67,7 @@ pub(super) fn add_names(all: &mut Map<String, Value>, name: &str) {
 }
 
 /// The body of a contact.
-pub(super) fn body(email: &str, consent: Option<bool>, attributes: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn body(email: &str, consent: Option<bool>, attributes: Map<String, Value>) -> Map<String, Value> {
     let mut body = Map::from_iter([("email".to_owned(), json!(email))]);
     if let Some(agreed) = consent {
         body.insert("consent".to_owned(), json!({"marketing_email": agreed}));
@@ -79,7 +79,7 @@ pub(super) fn body(email: &str, consent: Option<bool>, attributes: Map<String, V
 }
 
 /// Makes of texts what custom fields want, where they can be that; otherwise the API says what is wrong.
-pub(super) fn coerce(body: &mut Map<String, Value>, types: &BTreeMap<String, String>) {
+pub(crate) fn coerce(body: &mut Map<String, Value>, types: &BTreeMap<String, String>) {
     let Some(Value::Object(attributes)) = body.get_mut("attributes") else { return };
     for (key, kind) in types {
         let Some(value) = attributes.get_mut(key) else { continue };

@@ -26,7 +26,7 @@ const MAX_CONTAINERS: usize = 4;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("it is not UTF-8 (row {0}); save it as CSV in UTF-8")]
@@ -47,27 +47,27 @@ pub(super) enum Unreadable {
 
 /// A row of a CSV file.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The columns as the file names them.
-    pub(super) header: Arc<Vec<String>>,
+    pub(crate) header: Arc<Vec<String>>,
     /// The cells; there may be fewer.
-    pub(super) cells: Vec<String>,
+    pub(crate) cells: Vec<String>,
 }
 
 impl Row {
     /// The cell of the first column of this name, in any case, without spaces around it; empty when there is none.
-    pub(super) fn get(&self, column: &str) -> &str {
+    pub(crate) fn get(&self, column: &str) -> &str {
         let at = self.header.iter().position(|name| name.eq_ignore_ascii_case(column));
         at.and_then(|at| self.cells.get(at)).map_or("", |cell| cell.trim())
     }
 
     /// The first of several columns that has something in it.
-    pub(super) fn first(&self, columns: &[&str]) -> &str {
+    pub(crate) fn first(&self, columns: &[&str]) -> &str {
         columns.iter().map(|column| self.get(column)).find(|cell| !cell.is_empty()).unwrap_or_default()
     }
 
     /// The columns and their cells, those with nothing in them left out.
-    pub(super) fn filled(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (&str, &str)> {
         self.header
             .iter()
             .zip(&self.cells)
@@ -76,13 +76,13 @@ impl Row {
     }
 
     /// Whether it has more cells than columns.
-    pub(super) fn is_too_wide(&self) -> bool {
+    pub(crate) fn is_too_wide(&self) -> bool {
         self.cells.iter().skip(self.header.len()).any(|cell| !cell.trim().is_empty())
     }
 }
 
 /// The columns of a CSV file.
-pub(super) fn header(path: &Path) -> Result<Vec<String>, Unreadable> {
+pub(crate) fn header(path: &Path) -> Result<Vec<String>, Unreadable> {
     let mut found = None;
     let read = csv_rows(path, |_, row| {
         found = Some(row.header.to_vec());
@@ -97,7 +97,7 @@ pub(super) fn header(path: &Path) -> Result<Vec<String>, Unreadable> {
 
 /// Shows the rows of a CSV file, with their numbers, until `visit` answers `false`. The first row is 1 and names the
 /// columns; empty lines count for nothing. Answers the columns.
-pub(super) fn csv_rows(path: &Path, mut visit: impl FnMut(u64, Row) -> bool) -> Result<Arc<Vec<String>>, Unreadable> {
+pub(crate) fn csv_rows(path: &Path, mut visit: impl FnMut(u64, Row) -> bool) -> Result<Arc<Vec<String>>, Unreadable> {
     let mut file = File::open(path)?;
     let mut buffer = Vec::new();
     let (mut delimiter, mut header, mut number, mut goes_on) = (None, Arc::new(Vec::new()), 0, true);
@@ -153,7 +153,7 @@ fn delimiter_of(bytes: &[u8]) -> u8 {
 }
 
 /// Shows the objects of a JSON document, with their numbers from 1, until `visit` answers `false`.
-pub(super) fn json_items(path: &Path, mut visit: impl FnMut(u64, Value) -> bool) -> Result<(), Unreadable> {
+pub(crate) fn json_items(path: &Path, mut visit: impl FnMut(u64, Value) -> bool) -> Result<(), Unreadable> {
     let mut reader = BufReader::with_capacity(PIECE, File::open(path)?);
     let mut start = [0; 3];
     let read = std::io::BufRead::fill_buf(&mut reader)?;
