@@ -27,7 +27,7 @@ use messaging_engine::Sweep;
 use messaging_engine::jobs::JobData as _;
 use messaging_engine::jobs::deliver_message::DeliverMessage;
 use messaging_engine::work::Workers;
-use messaging_transport::testing::TestDns;
+use messaging_testing::TestDns;
 use messaging_transport::{DirectDelivery, Dns};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;

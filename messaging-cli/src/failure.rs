@@ -57,6 +57,12 @@ pub(crate) fn accepted_as<T: DeserializeOwned>(reply: Reply) -> Result<T, Failur
         .map_err(|_| Failure::Unreachable("the server answered something that is not the API".to_owned()))
 }
 
+impl From<messaging_import::Error> for Failure {
+    fn from(error: messaging_import::Error) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         let text = Chain(&error).to_string();

@@ -1,16 +1,11 @@
 //! Files of resources that people keep in version control: `template push`, `automation push`.
 
-use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches};
 
 use crate::failure::Failure;
-
-/// Bytes of a file; the API takes less.
-const MAX_FILE: u64 = 8 << 20;
 
 /// The argument that names the directory.
 const DIRECTORY: &str = "directory";
@@ -35,15 +30,9 @@ pub(crate) fn unwritable(path: &Path, error: impl std::fmt::Display) -> Failure 
     Failure::usage(format!("cannot write {}: {error}", path.display()))
 }
 
-/// The text of a file.
+/// The text of a file of at most 8 MiB.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(unreadable(path, "it is longer than 8 MiB"));
-    }
-    Ok(text)
+    Ok(messaging_import::files::read(path)?)
 }
 
 /// A name for the file or folder of a resource: the resource's own name in letters that every system takes, unique in the

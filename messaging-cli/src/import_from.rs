@@ -1,43 +1,27 @@
 //! `import-from`: people, lists, suppressions and templates of another product, from the files it exports.
 //!
-//! A reader for each product makes of its files what is the same for all ([`plan`]), and one place brings that over by
-//! operations of the API ([`apply`]). Everything is read once before anything is changed, so that a file that cannot
-//! be read changes nothing; `--dry-run` ends there, and needs neither server nor database.
+//! [`messaging_import`] reads them and brings them over; here are the arguments, what is printed, and the server or database
+//! that everything goes to ([`destination`]). `--dry-run` needs neither.
 
-mod apply;
-mod csv_dir;
-mod directory;
-mod language;
-mod listmonk;
-mod mailchimp;
-mod person;
-mod plan;
-mod reading;
-mod refused;
-mod row;
-mod sendgrid;
-mod template_file;
-#[cfg(test)]
-mod test_support;
+mod destination;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_import::{Applied, ApplyError, Counts, Given, Plan, Product, Refused, Survey};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::destination::Destination;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
+use crate::reply::Reply;
 use crate::resources::{self, Resources};
 use crate::target::{self, Target};
 use crate::{arguments, files};
-use apply::{Applied, Destination};
-use plan::{Given, Plan};
-use reading::Survey;
-use refused::Refused;
 
 /// The word of the command.
 pub(crate) const WORD: &str = "import-from";
@@ -45,9 +29,6 @@ pub(crate) const WORD: &str = "import-from";
 const PRODUCT: &str = "product";
 const DRY_RUN: &str = "dry_run";
 const SET: &str = "set";
-
-/// The products whose exports are read.
-const PRODUCTS: [&str; 4] = ["listmonk", "mailchimp", "sendgrid", "csv-dir"];
 
 const EXAMPLES: &str = "DIR holds what the other product exports, under these names:
   listmonk    subscribers.csv; lists/NAME.csv; subscribers.json, lists.json, bounces.json, templates.json of its API
@@ -77,7 +58,7 @@ pub(crate) fn command() -> Command {
             Arg::new(PRODUCT)
                 .value_name("PRODUCT")
                 .required(true)
-                .value_parser(PossibleValuesParser::new(PRODUCTS))
+                .value_parser(PossibleValuesParser::new(Product::ALL.map(Product::name)))
                 .help("Where the files are from"),
         )
         .arg(files::directory_argument("The directory with the files"))
@@ -109,49 +90,26 @@ fn text_for_tag(text: &str) -> Result<(String, String), String> {
 
 /// Carries it out.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
-    let product = arguments::text(matches, PRODUCT).unwrap_or_default().to_owned();
+    let product = arguments::text(matches, PRODUCT).and_then(Product::of);
+    let product = product.ok_or_else(|| Failure::usage("a product is missing"))?;
     let directory = files::directory(matches)?;
     let texts = matches.get_many::<(String, String)>(SET).into_iter().flatten().cloned().collect();
-    let plan = read_plan(&product, &directory, &Given { texts })?;
+    let plan = messaging_import::read(product, &directory, &Given { texts })?;
     let is_dry = matches.get_flag(DRY_RUN);
-    let refused = Refused::new(matches.get_one::<PathBuf>(arguments::ERRORS).map(PathBuf::as_path))?;
+    let mut refused = Refused::new(matches.get_one::<PathBuf>(arguments::ERRORS).map(PathBuf::as_path))?;
 
     let reading = Progress::counting("reading");
     // Without a dry run the API judges, and what it refuses is told once.
-    let (mut judged, kept) = if is_dry { (Some(refused), None) } else { (None, Some(refused)) };
-    let survey = Survey::of(&plan, &mut judged, |rows| reading.count(rows))?;
+    let survey = Survey::of(&plan, is_dry.then_some(&mut refused), |rows| reading.count(rows))?;
     reading.end();
-    let mut report = Report::new(&product, is_dry, &plan, &survey);
-    let Some(refused) = judged.or(kept) else { return Ok(()) };
+    let mut report = Report::new(product, is_dry, &plan, &survey);
     if is_dry {
         return report.show(output, &plan, refused);
     }
     let (plan, survey) = (Arc::new(plan), Arc::new(survey));
-    let mut refused = refused;
     let applied = target::block_on(bring_over(matches, Arc::clone(&plan), survey, &mut refused))??;
     report.add(applied);
     report.show(output, &plan, refused)
-}
-
-/// What is in the directory.
-fn read_plan(product: &str, directory: &std::path::Path, given: &Given) -> Result<Plan, Failure> {
-    if !directory.is_dir() {
-        return Err(Failure::usage(format!("there is no directory {}", directory.display())));
-    }
-    let entries = directory::entries(directory)?;
-    let (plan, looked_for) = match product {
-        "listmonk" => (listmonk::plan(&entries, given)?, listmonk::LOOKED_FOR),
-        "mailchimp" => (mailchimp::plan(&entries, given)?, mailchimp::LOOKED_FOR),
-        "sendgrid" => (sendgrid::plan(&entries, given)?, sendgrid::LOOKED_FOR),
-        _ => (csv_dir::plan(directory, &entries)?, csv_dir::LOOKED_FOR),
-    };
-    if plan.sources.is_empty() && plan.templates.is_empty() {
-        let shown = directory.display();
-        return Err(Failure::usage(format!("{shown} holds no file of {product}; looked for {looked_for}")));
-    }
-    let mut plan = plan;
-    template_file::tell_apart(&mut plan.templates);
-    Ok(plan)
 }
 
 async fn bring_over(
@@ -164,10 +122,20 @@ async fn bring_over(
     let total = survey.files.iter().map(|counts| counts.contacts + counts.suppressions).sum();
     let bar = Progress::new("bringing over", Unit::Items);
     bar.set(0, total);
-    let destination = Destination::new(Resources { noun: "template", target });
-    let applied = apply::apply(destination, (plan, survey), refused, &bar).await;
+    let destination = Destination(Resources { noun: "template", target });
+    let applied = messaging_import::apply(destination, (plan, survey), refused, &|more| bar.add(more)).await;
     bar.end();
-    applied.inspect_err(|_| output::note("what came before is done; it can be run again"))
+    applied.map_err(failure).inspect_err(|_| output::note("what came before is done; it can be run again"))
+}
+
+/// Why not everything was brought over, as every command says it.
+fn failure(error: ApplyError<Failure>) -> Failure {
+    match error {
+        ApplyError::Import(error) => error.into(),
+        ApplyError::Refused(answer) => Failure::Refused(Reply::from(answer)),
+        ApplyError::Api(failure) => failure,
+        ApplyError::Task(error) => Failure::unreachable("cannot go on", &error),
+    }
 }
 
 /// A file and what is in it, in the order in which people read it.
@@ -198,7 +166,7 @@ struct Report {
 
 impl Report {
     /// What is known when everything has been read.
-    fn new(product: &str, is_dry: bool, plan: &Plan, survey: &Survey) -> Self {
+    fn new(product: Product, is_dry: bool, plan: &Plan, survey: &Survey) -> Self {
         let files: Vec<_> = plan
             .sources
             .iter()
@@ -214,14 +182,14 @@ impl Report {
                 list: source.list.clone(),
             })
             .collect();
-        let sum = |count: fn(&reading::Counts) -> u64| survey.files.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&Counts) -> u64| survey.files.iter().map(count).sum::<u64>();
         let (contacts, suppressions) = (sum(|counts| counts.contacts), sum(|counts| counts.suppressions));
         let lists: Vec<_> =
             survey.lists.iter().map(|name| json!({"name": name, "id": null, "result": "read"})).collect();
         let templates = plan
             .templates
             .iter()
-            .map(|template| apply::row(template, if template.body.is_ok() { "read" } else { "refused" }, None, None));
+            .map(|template| template.outcome(if template.body.is_ok() { "read" } else { "refused" }, None, None));
         let mut notes = plan.notes.clone();
         for (source, counts) in plan.sources.iter().zip(&survey.files) {
             notes.extend(counts.left.iter().map(|(words, count)| format!("{}: {count} {words}", source.name)));
@@ -234,7 +202,7 @@ impl Report {
             notes.push(format!("contacts whose address was there before: {repeated}; the later ones add to it"));
         }
         Self {
-            document: json!({"product": product, "dry_run": is_dry, "files": files, "lists": lists,
+            document: json!({"product": product.name(), "dry_run": is_dry, "files": files, "lists": lists,
                 "contacts": {"read": contacts}, "suppressions": {"read": suppressions},
                 "templates": templates.collect::<Vec<_>>(), "notes": notes}),
             files,
@@ -243,14 +211,10 @@ impl Report {
 
     /// Adds what became of everything.
     fn add(&mut self, applied: Applied) {
-        let counts = |names: [&str; 3], counts: [u64; 3]| -> Vec<(String, u64)> {
-            names.iter().map(|name| (*name).to_owned()).zip(counts).collect()
-        };
-        for (member, counted) in [
-            ("contacts", counts(["created", "updated", "refused"], applied.contacts)),
-            ("suppressions", counts(["created", "already_listed", "refused"], applied.suppressions)),
-        ] {
-            for (name, count) in counted {
+        for (member, known, tally) in
+            [("contacts", "updated", applied.contacts), ("suppressions", "already_listed", applied.suppressions)]
+        {
+            for (name, count) in [("created", tally.created), (known, tally.known), ("refused", tally.refused)] {
                 self.document[member][name] = json!(count);
             }
         }

@@ -4,12 +4,13 @@
 //! `template.txt` with what is long. The HTML that MJML became is not a file, because it is made anew.
 //! Templates are matched by name; the API says what is wrong with one, and nothing here knows a rule.
 
-pub(crate) mod folder;
-
+use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_import::folder::{self, Folder};
 use serde_json::{Map, Value, json};
 
 use crate::command::flags;
@@ -18,7 +19,6 @@ use crate::output::{self, Output};
 use crate::resources::{self, Resources};
 use crate::target::Target;
 use crate::{arguments, files};
-use folder::Folder;
 
 /// The words of a command, and what makes it.
 type Entry = (&'static [&'static str], fn() -> Command);
@@ -170,7 +170,7 @@ impl Api {
         let part = part.unwrap_or("text");
         let text = preview[part].as_str().unwrap_or_default();
         if matches.get_flag(OPEN) {
-            return folder::open(&id, part, text);
+            return open(&id, part, text);
         }
         output.line(&preview, text.strip_suffix('\n').unwrap_or(text))
     }
@@ -186,5 +186,18 @@ impl Api {
                 Err(Failure::usage(format!("several templates are called {name}; give one of {}", several.join(", "))))
             }
         }
+    }
+}
+
+/// Shows a text in the program that the desktop has for it.
+fn open(id: &str, part: &str, text: &str) -> Result<(), Failure> {
+    let suffix = if part == "html" { "html" } else { "txt" };
+    let path = std::env::temp_dir().join(format!("messaging-{id}.{suffix}"));
+    fs::write(&path, text).map_err(|error| files::unwritable(&path, error))?;
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened = std::process::Command::new(opener).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    match opened {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(format!("cannot run {opener}: {error}; the page is in {}", path.display()))),
     }
 }

@@ -13,13 +13,15 @@ use syn::{
     Attribute, Fields, ImplItem, Item, ItemUse, Meta, Signature, TraitItem, Type, UseTree, Visibility, parse_file,
 };
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 9] = [
     "messaging-conformance",
     "messaging-core",
     "messaging-derive",
     "messaging-engine",
     "messaging-http",
+    "messaging-import",
     "messaging-store",
+    "messaging-testing",
     "messaging-transport",
 ];
 

@@ -18,7 +18,7 @@ use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::transport::{
     Content, DeliveryOptions, LastLook, Outcome, Outgoing, Reservation, SmsContent, Transport,
 };
-use messaging_transport::testing::fakes::{FakeProvider, FakeTwilio};
+use messaging_testing::fakes::{FakeProvider, FakeTwilio};
 use messaging_transport::{Dns, GuardedFetch, Twilio};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;

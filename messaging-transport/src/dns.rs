@@ -292,10 +292,10 @@ fn plain(name: &Name) -> String {
     text
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{DnsFailure, TestDns};
+    use messaging_testing::{DnsFailure, TestDns};
 
     #[tokio::test]
     async fn a_silent_server_is_given_up() {

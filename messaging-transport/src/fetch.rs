@@ -71,7 +71,6 @@ impl GuardedFetchBuilder {
 
     /// Connects to `address` whenever an address has passed, so that the rules can be tested without leaving
     /// the machine.
-    #[cfg(feature = "testing")]
     pub fn connect_instead(mut self, address: SocketAddr) -> Self {
         self.instead = Some(address);
         self

@@ -77,8 +77,6 @@ pub mod smtp;
 pub mod smtp_server;
 pub mod submission;
 mod telegram;
-#[cfg(feature = "fakes")]
-pub mod testing;
 mod token_cache;
 mod twilio;
 mod viber;

@@ -112,12 +112,6 @@ impl Push {
         })
     }
 
-    /// The settings of `webpush` that we make ourselves: a key pair, `private_key` and `public_key`.
-    #[cfg(feature = "fakes")]
-    pub(crate) fn new_key_pair() -> Map<String, Value> {
-        webpush::new_key_pair()
-    }
-
     /// The settings of a provider: the workspace's own, or those of a route.
     fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
         if provider == self.own {

@@ -21,21 +21,21 @@ mod transaction;
 mod transcript;
 mod wire;
 
+use messaging_core::ports::transport::Outcome;
+
 pub(crate) use answers::Answers;
 pub(crate) use content::WireContent;
 pub(crate) use envelope::Envelope;
 pub(crate) use pool::{Limits, Pool};
 pub(crate) use recipient::Recipient;
-#[cfg(feature = "testing")]
-pub(crate) use reply::Reply;
 pub(crate) use session::{Credentials, OpenError, Opener, Peer, Security, Session, clean_name};
 pub use timeouts::Timeouts;
 pub(crate) use tls::{Tls, Trust};
 pub(crate) use transaction::Failure;
 pub(crate) use transcript::Transcript;
 
-/// Parses a reply of one line, for tests that are about replies.
-#[cfg(feature = "testing")]
-pub(crate) fn parse_reply(line: &[u8]) -> Option<Reply> {
-    reply::Collector::default().push(line).ok().flatten()
+/// The outcome of a recipient that `host` answered with this reply of one line, such as `550 5.1.1 no such user`; `None`
+/// when it is no reply, or none that ends anything (3yz). For transports and doubles that have replies without a session.
+pub fn outcome_of(reply: &str, host: &str) -> Option<Outcome> {
+    reply::Collector::default().push(reply.as_bytes()).ok().flatten()?.outcome(host)
 }

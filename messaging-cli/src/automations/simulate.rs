@@ -19,6 +19,7 @@ use messaging_core::time::Timestamp;
 use messaging_engine::ops::automations::runs::StepView;
 use messaging_engine::ops::automations::simulate::SimulatedStep;
 use messaging_http::standalone::rehearsal::{FilesFault, Rehearsal, RehearsedContact, rehearse};
+use messaging_import::folder;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,7 +28,6 @@ use self::refusal::{refused, source_of};
 use super::file;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::templates::folder;
 use crate::{arguments, files};
 
 const FILE: &str = "file";

@@ -17,7 +17,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
 use messaging_engine::{App, Caller};
-use messaging_transport::testing::fakes::{
+use messaging_testing::fakes::{
     FakeApi, FakeApns, FakeFcm, FakeHttp, FakeProvider, FakeSmpp, FakeTelegram, FakeTwilio, FakeViberBot, FakeVonage,
     FakeWebpush, FakeWhatsapp,
 };

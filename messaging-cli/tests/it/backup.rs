@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use messaging_transport::testing::{ScriptedHttpServer, ScriptedSmtpServer};
+use messaging_testing::{ScriptedHttpServer, ScriptedSmtpServer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

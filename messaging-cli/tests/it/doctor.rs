@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use messaging_core::domain::checkup::CheckId;
-use messaging_transport::testing::{DnsFailure, TestDns};
+use messaging_testing::{DnsFailure, TestDns};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use messaging_transport::testing::{DnsFailure, TestDns};
+use messaging_testing::{DnsFailure, TestDns};
 use serde_json::Value;
 
 use crate::support::{Server, directory};

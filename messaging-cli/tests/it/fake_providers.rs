@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use messaging_transport::testing::fakes::CASES;
+use messaging_testing::fakes::CASES;
 use serde_json::{Value, json};
 
 use crate::support::{Server, directory, post, run, run_page, run_script, wait_for, wait_or_tell};

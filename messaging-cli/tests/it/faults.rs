@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use messaging_transport::testing::ScriptedSmtpServer;
+use messaging_testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

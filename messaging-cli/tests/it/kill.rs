@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use messaging_transport::testing::ScriptedSmtpServer;
+use messaging_testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use messaging_transport::testing::{Answer, ScriptedHttpServer, ScriptedSmtpServer};
+use messaging_testing::{Answer, ScriptedHttpServer, ScriptedSmtpServer};
 use serde_json::{Value, json};
 
 use crate::support::{Server, directory, wait_for, wait_or_tell};

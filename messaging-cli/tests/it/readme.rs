@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
+use messaging_testing::{ScriptedSmtpServer, TestDns};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

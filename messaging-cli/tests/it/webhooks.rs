@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use messaging_core::domain::signature::SigningKey;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
-use messaging_transport::testing::{Answer, HttpRequest, ScriptedHttpServer};
+use messaging_testing::{Answer, HttpRequest, ScriptedHttpServer};
 use serde_json::{Value, json};
 
 use crate::support::{Server, directory, program, run, wait_for};

@@ -2,6 +2,8 @@
 //!
 //! Contract section 10.
 
+pub mod input;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

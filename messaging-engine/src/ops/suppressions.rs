@@ -8,13 +8,14 @@ use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::suppression::input::SuppressionInput;
 use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
 use messaging_core::ids::{SuppressionId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
-use messaging_core::violation::{FieldCode, Violations};
+use messaging_core::violation::FieldCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,28 +55,6 @@ impl SuppressionView {
     }
 }
 
-/// An address to suppress.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct SuppressionInput {
-    /// The channel.
-    pub channel: Channel,
-    /// The address, in the format that `to` has in messages of the channel.
-    #[validate(length(min = 1, max = 4096))]
-    pub address: String,
-    /// Why. All but `unsubscribe` stop transactional messages too.
-    // An option only so that an unknown reason does not keep the address from being judged.
-    #[validate(required)]
-    pub reason: Option<SuppressionReason>,
-}
-
-impl Input for SuppressionInput {
-    fn check(&self, violations: &mut Violations) {
-        address::check_sent(self.channel, &self.address, "/address", "not an address of this channel", violations);
-    }
-}
-
 /// `POST /workspaces/{workspace_id}/suppressions`
 pub struct CreateSuppression;
 
@@ -97,7 +76,7 @@ impl Operation for CreateSuppression {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Upserted<SuppressionView>, Error> {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
-        let SuppressionInput { channel, address, reason } = call.body;
+        let SuppressionInput { channel, address, reason, .. } = call.body;
         if channel == Channel::Viber && !cx.app.viber_service(workspace).await?.sends_to(&address) {
             cx.violations.add("/address", FieldCode::InvalidFormat, "not an address of this channel");
         }

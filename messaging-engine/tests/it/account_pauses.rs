@@ -220,7 +220,7 @@ impl Transport for Hurry {
         let refusal = outgoing.last_look.begin(&outgoing.recipients).await.remove(0).refusal();
         let outcome = refusal.unwrap_or_else(|| {
             let left = self.left.fetch_add(1, Ordering::Relaxed);
-            if left == 0 { throttled(Some(90 * SECOND)) } else { messaging_transport::testing::outcome("250 kept") }
+            if left == 0 { throttled(Some(90 * SECOND)) } else { messaging_testing::outcome("250 kept") }
         });
         Ok(Sent { outcomes: vec![outcome], ..Sent::default() })
     }

@@ -17,7 +17,7 @@ use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint, Request};
 use messaging_engine::{Error, SecretKey, admin};
 use messaging_store::TemporaryDatabases;
-use messaging_transport::testing::MemoryFetch;
+use messaging_testing::MemoryFetch;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -12,7 +12,7 @@ use messaging_core::ports::resolver::NoResolver;
 use messaging_engine::caller::Caller;
 use messaging_engine::services::callbacks::CallbackCall;
 use messaging_engine::{App, Error, admin};
-use messaging_transport::testing::{CallingProvider, MemoryFetch};
+use messaging_testing::{CallingProvider, MemoryFetch};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;

@@ -17,7 +17,7 @@ use messaging_core::domain::message::Message;
 use messaging_core::domain::tally::{self, Counts, Row};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::{PageRequest, Wanted};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
 use crate::support::Product;

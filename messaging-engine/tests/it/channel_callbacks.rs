@@ -11,7 +11,7 @@ use messaging_core::ports::resolver::NoResolver;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::{self, Endpoint};
 use messaging_engine::{App, Settings};
-use messaging_transport::testing::{CallingProvider, MemoryFetch};
+use messaging_testing::{CallingProvider, MemoryFetch};
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Call, KEY};

@@ -6,7 +6,7 @@ use http::Method;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::caller::Caller;
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Call};

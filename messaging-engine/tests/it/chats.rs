@@ -19,8 +19,8 @@ use messaging_engine::ops::channels::{ChannelInput, ChannelPath, ListChannels, S
 use messaging_engine::ops::{self, InWorkspace, Request};
 use messaging_engine::services::callbacks::CallbackCall;
 use messaging_engine::{App, Caller, Error, admin};
-use messaging_transport::testing::MemoryFetch;
-use messaging_transport::testing::fakes::{FakeAnswer, FakeApi, FakeCallback, FakeHttp, FakeProvider};
+use messaging_testing::MemoryFetch;
+use messaging_testing::fakes::{FakeAnswer, FakeApi, FakeCallback, FakeHttp, FakeProvider};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{Acceptance, Content, TransportError};
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::json;
 
 use crate::support::Product;

@@ -8,8 +8,8 @@ use messaging_core::changes::Write;
 use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::MessageId;
+use messaging_testing::fetched;
 use messaging_transport::Sandbox;
-use messaging_transport::testing::fetched;
 use serde_json::{Value, json};
 
 use crate::bed::{self, Call};

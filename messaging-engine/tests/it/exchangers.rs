@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_transport::testing::{Action, DnsFailure, Gate, ScriptedSmtpServer, Stage, TestDns};
+use messaging_testing::{Action, DnsFailure, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use messaging_core::ports::transport::{
     Acceptance, AddressFault, Answer, Outcome, OutcomeClass, ProviderAnswer, Response, Scope,
 };
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, DeleteChannel, SetChannel};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
 use crate::support::Product;

@@ -23,7 +23,7 @@ use messaging_core::ports::transport::{Response, TransportError};
 use messaging_core::scope::Scope;
 use messaging_engine::services::Visitor;
 use messaging_engine::{Caller, ops};
-use messaging_transport::testing::fetched;
+use messaging_testing::fetched;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 

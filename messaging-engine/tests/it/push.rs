@@ -11,8 +11,8 @@ use messaging_core::domain::suppression::{Suppression, SuppressionReason};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Outgoing, Sent, TransportError};
+use messaging_testing::fakes::{Case, FakeApns, FakeFcm, FakeProvider, FakeWebpush, Order, Refusal};
 use messaging_transport::push::{Push, PushProvider};
-use messaging_transport::testing::fakes::{Case, FakeApns, FakeFcm, FakeProvider, FakeWebpush, Order, Refusal};
 use messaging_transport::{Dns, GuardedFetch, Options};
 use serde_json::{Map, Value, json};
 

@@ -7,9 +7,9 @@ use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::settings::ChannelSettings;
 use messaging_core::domain::soft_bounce;
+use messaging_testing::{Action, ScriptedSmtpServer, Stage};
 use messaging_transport::SmtpRelay;
 use messaging_transport::smtp::Timeouts;
-use messaging_transport::testing::{Action, ScriptedSmtpServer, Stage};
 use serde_json::json;
 
 use crate::bed::Bed;

@@ -10,7 +10,7 @@ use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::Response;
 use messaging_core::time::Timestamp;
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::json;
 
 use crate::support::Product;

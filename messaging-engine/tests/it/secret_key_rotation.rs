@@ -11,7 +11,7 @@ use messaging_core::ports::resolver::NoResolver;
 use messaging_engine::services::callbacks::CallbackCall;
 use messaging_engine::vault::{KeyRefused, Vault};
 use messaging_engine::{App, Error, KeyRing, SecretKey, admin};
-use messaging_transport::testing::{CallingProvider, MemoryFetch};
+use messaging_testing::{CallingProvider, MemoryFetch};
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, KEY};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Method;
 use messaging_engine::ops::{self, Endpoint};
-use messaging_transport::testing::MemoryFetch;
+use messaging_testing::MemoryFetch;
 use serde_json::{Value, json};
 
 use crate::bed::{self, Call, Reply};

@@ -19,7 +19,7 @@ use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
 use messaging_engine::ops::messages::{GetMessage, MessagePath, MessageReport, SendMessage};
 use messaging_engine::ops::{Endpoint, Operation, Request};
 use messaging_engine::{App, Caller, Error, admin};
-use messaging_transport::testing::{MemoryFetch, MemoryTransport};
+use messaging_testing::{MemoryFetch, MemoryTransport};
 use serde_json::Value;
 
 use crate::bed::{Bed, START};

@@ -19,7 +19,7 @@ use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
-use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
+use messaging_testing::{Action, Gate, ScriptedSmtpServer, Stage, TestDns};
 use messaging_transport::{DirectDelivery, Dns, smtp::Timeouts};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify};

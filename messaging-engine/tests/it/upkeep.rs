@@ -12,7 +12,7 @@ use messaging_core::ports::transport::Content;
 use messaging_engine::work::Workers;
 use messaging_engine::{App, Settings, Sweep, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::json;
 
 use crate::bed::KEY;

@@ -14,7 +14,7 @@ use messaging_core::domain::signature::SigningKey;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::fetch::FetchRequest;
 use messaging_engine::Caller;
-use messaging_transport::testing::MemoryFetch;
+use messaging_testing::MemoryFetch;
 use serde_json::{Value, json};
 
 use crate::bed::{self, Call, Reply};

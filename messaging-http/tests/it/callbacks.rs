@@ -10,7 +10,7 @@ use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response as Reply};
 use messaging_core::scope::Scope;
 use messaging_http::ServerOptions;
-use messaging_transport::testing::CallingProvider;
+use messaging_testing::CallingProvider;
 use serde_json::{Value, json};
 
 use crate::harness::{TestServer, any_port};

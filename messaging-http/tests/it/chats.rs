@@ -8,7 +8,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::scope::Scope;
 use messaging_http::ServerOptions;
-use messaging_transport::testing::fakes::{FakeApi, FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp, Signature};
+use messaging_testing::fakes::{FakeApi, FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp, Signature};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 

@@ -20,8 +20,8 @@ use messaging_engine::ops::{self, Endpoint};
 use messaging_engine::{App, Caller, SecretKey, Settings, admin};
 use messaging_http::{ApiService, ServiceOptions};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
+use messaging_testing::{MemoryFetch, fetched};
 use messaging_transport::Options;
-use messaging_transport::testing::{MemoryFetch, fetched};
 use serde_json::Value;
 use tower_service::Service;
 

@@ -13,7 +13,7 @@ use messaging_core::ports::Transport;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::scope::Scope;
 use messaging_http::ServerOptions;
-use messaging_transport::testing::fakes::{FakeApi, FakeProvider, FakeTwilio};
+use messaging_testing::fakes::{FakeApi, FakeProvider, FakeTwilio};
 use messaging_transport::{Dns, GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 

@@ -40,7 +40,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::testing::fetched;
+    use messaging_testing::fetched;
 
     #[test]
     fn every_status_has_its_class() {

@@ -8,7 +8,7 @@ use messaging_core::ports::transport::TransportError;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::{MemoryFetch, fetched};
 
 fn api() -> (Arc<MemoryFetch>, Api) {
     let fetch = Arc::new(MemoryFetch::default());

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::service::header_tag;
 use super::*;
-use crate::testing::MemoryFetch;
-use crate::testing::fakes::{FakeApns, FakeFcm, FakeProvider, FakeWebpush};
 use crate::{Dns, GuardedFetch};
+use messaging_testing::MemoryFetch;
+use messaging_testing::fakes::{FakeApns, FakeFcm, FakeProvider, FakeWebpush};
 
 pub(super) const DELIVERED: OutcomeClass = OutcomeClass::Accepted(Acceptance::Delivered);
 pub(super) const DEAD: OutcomeClass = OutcomeClass::Address(AddressFault::Recipient);

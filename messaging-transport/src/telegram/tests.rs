@@ -9,7 +9,7 @@ use messaging_core::ports::transport::{
 
 use super::*;
 use crate::provider::test_support::{answer_to, called, called_as, channel_address, object, outgoing};
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::{MemoryFetch, fetched};
 
 const TOKEN: &str = "123456:ABC-def_9";
 

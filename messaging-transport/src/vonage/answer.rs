@@ -93,7 +93,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::fetched;
+    use messaging_testing::fetched;
 
     #[test]
     fn codes_tell_more_than_the_status() {

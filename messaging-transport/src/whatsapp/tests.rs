@@ -13,7 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::provider::callback::{hex, hmac};
 use crate::provider::test_support::{answer_to, called, called_as, channel_address, outgoing};
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::{MemoryFetch, fetched};
 
 const TO: &str = "+14155550123";
 

@@ -11,7 +11,7 @@ use messaging_core::ports::transport::{
     Content, DeliveryOptions, Outcome, OutcomeClass, Outgoing, ReceiptAddress, TelegramContent, TelegramText,
     Transport, ViberContent, WhatsappContent,
 };
-use messaging_transport::testing::fakes::{FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp};
+use messaging_testing::fakes::{FakeProvider, FakeTelegram, FakeViberBot, FakeWhatsapp};
 use messaging_transport::{GuardedFetch, Options, defaults};
 use serde_json::{Value, json};
 

@@ -15,10 +15,10 @@ use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
 use messaging_core::ports::transport::{
     Acceptance, Answer, Content, Email, Outcome, Outgoing, Response, Sent, Transport,
 };
+use messaging_testing::{Action, Gate, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, TestDns};
 use messaging_transport::direct::{DirectDelivery, DirectDeliveryBuilder};
 use messaging_transport::dns::Dns;
 use messaging_transport::smtp::Timeouts;
-use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, TestDns};
 
 use crate::support::{email, kind_of, outgoing};
 

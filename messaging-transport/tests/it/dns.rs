@@ -1,9 +1,9 @@
 use std::net::IpAddr;
 
 use messaging_core::ports::resolver::Resolver;
+use messaging_testing::{DnsFailure, TestDns};
 use messaging_transport::Dns;
 use messaging_transport::dns::LookupFailure;
-use messaging_transport::testing::{DnsFailure, TestDns};
 
 async fn bed() -> (TestDns, Dns) {
     let server = TestDns::start().await;

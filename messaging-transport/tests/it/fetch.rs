@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use messaging_core::ports::fetch::{Fetch as _, FetchError, FetchRequest, Fetched, Protocol};
-use messaging_transport::testing::{ScriptedHttpServer, TestDns};
+use messaging_testing::{ScriptedHttpServer, TestDns};
 use messaging_transport::{Dns, GuardedFetch};
 
 /// A public address of documentation pages; nothing is ever sent there.

@@ -13,10 +13,10 @@ use std::time::Duration;
 use messaging_core::ports::transport::{
     Acceptance, Answer, Content, Email, Outcome, OutcomeClass, Outgoing, Response, Transport, TransportError,
 };
+use messaging_testing::ScriptedSmtpServer;
 use messaging_transport::SmtpRelay;
 use messaging_transport::relay::SmtpRelayBuilder;
 use messaging_transport::smtp::Timeouts;
-use messaging_transport::testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
 use crate::support::{email, kind_of, outgoing};

@@ -1,5 +1,6 @@
+use messaging_core::domain::channel::Channel;
 use messaging_core::ports::transport::{Acceptance, Answer, Content, Outcome, OutcomeClass, PushContent, Transport};
-use messaging_transport::{Sandbox, mime};
+use messaging_transport::{Options, Sandbox, defaults, mime};
 use serde_json::{Value, json};
 
 use crate::support::{email, outgoing};
@@ -40,4 +41,20 @@ async fn an_email_that_cannot_be_built_is_an_error() {
     let mut email = email();
     email.headers.push(("X Y".into(), "z".into()));
     assert!(Sandbox::default().send(&outgoing(&["a@b.co"], Content::Email(Box::new(email)))).await.is_err());
+}
+
+#[test]
+fn a_server_starts_with_a_sandbox_for_every_channel() {
+    let found: Vec<_> =
+        defaults(&Options::new("mail.example.com")).iter().map(|(channel, name, _)| (*channel, *name)).collect();
+    for channel in Channel::ALL {
+        assert!(found.contains(&(channel, "sandbox")), "{channel}");
+    }
+    let others =
+        [(Channel::Email, "builtin"), (Channel::Email, "smtp"), (Channel::Sms, "http"), (Channel::Viber, "http")];
+    for one in others.into_iter().chain([(Channel::Sms, "twilio"), (Channel::Sms, "vonage")]) {
+        assert!(found.contains(&one), "{one:?}");
+    }
+    let names: std::collections::HashSet<_> = found.iter().collect();
+    assert_eq!(names.len(), found.len(), "each stands there once");
 }

@@ -19,8 +19,8 @@ use messaging_core::ports::transport::{
     Content, LastLook, Outcome, OutcomeClass as Class, ReceiptAddress, SmsContent, Transport,
 };
 use messaging_core::time::Timestamp;
-use messaging_transport::testing::fakes::{CalledBack, FakeApi, FakeProvider, FakeRequest};
-use messaging_transport::testing::{HttpRequest, ScriptedHttpServer};
+use messaging_testing::fakes::{CalledBack, FakeApi, FakeProvider, FakeRequest};
+use messaging_testing::{HttpRequest, ScriptedHttpServer};
 use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Map, Value};
 
@@ -130,7 +130,7 @@ impl Bed {
     async fn written(
         &self,
         text: &str,
-        signature: messaging_transport::testing::fakes::Signature,
+        signature: messaging_testing::fakes::Signature,
     ) -> Result<String, CallbackFault> {
         let url = self.receiver.url("/callbacks/sms/channel");
         let CalledBack { status, .. } = self.fake.write(&url, "+4915112345678", text, signature).await.unwrap();
@@ -227,10 +227,7 @@ async fn a_connection_that_is_reset_unread_is_tried_later_and_a_read_one_is_ambi
     let answer = bed.send(32).await;
     assert_eq!((answer.class, bed.fake.requests().len()), (Class::Ambiguous, 1));
     drop(bed.fake);
-    let gone = Bed {
-        fake: FakeProvider::start(messaging_transport::testing::fakes::FakeHttp::new(None)).await.unwrap(),
-        ..bed
-    };
+    let gone = Bed { fake: FakeProvider::start(messaging_testing::fakes::FakeHttp::new(None)).await.unwrap(), ..bed };
     let answer = gone.send(1).await;
     assert_eq!(answer.class, Class::Retry(messaging_core::ports::transport::Scope::Account));
 }

@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use messaging_transport::testing::ScriptedSmtpServer;
+use messaging_testing::ScriptedSmtpServer;
 use serde_json::{Value, json};
 
 use super::copies::{Copies, mailed, wait_for_sink};

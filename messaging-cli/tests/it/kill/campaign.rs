@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
-use messaging_transport::testing::ScriptedSmtpServer;
+use messaging_testing::ScriptedSmtpServer;
 use serde_json::json;
 
 use super::copies::{Copies, mailed, wait_for_sink};

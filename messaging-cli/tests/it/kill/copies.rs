@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use messaging_transport::testing::{HttpRequest, ScriptedHttpServer, ScriptedSmtpServer};
+use messaging_testing::{HttpRequest, ScriptedHttpServer, ScriptedSmtpServer};
 
 use super::count;
 use crate::support::wait_for;

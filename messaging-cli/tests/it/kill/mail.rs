@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Mutex;
 
-use messaging_transport::testing::{ScriptedSmtpServer, TestDns};
+use messaging_testing::{ScriptedSmtpServer, TestDns};
 use serde_json::{Value, json};
 
 use super::copies::{Copies, mails, message_id, wait_for_sink};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use messaging_conformance::cluster::Database;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
-use messaging_transport::testing::{ScriptedSmtpServer, Stage};
+use messaging_testing::{ScriptedSmtpServer, Stage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

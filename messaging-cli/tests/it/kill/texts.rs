@@ -1,6 +1,6 @@
 //! Text messages: an attempt that a kill cut off may have arrived.
 
-use messaging_transport::testing::fakes::{Case, FakeHttp, FakeProvider, Trouble};
+use messaging_testing::fakes::{Case, FakeHttp, FakeProvider, Trouble};
 use serde_json::{Value, json};
 
 use super::{Installation, is_marked, runtime};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use messaging_transport::testing::{HttpRequest, ScriptedHttpServer};
+use messaging_testing::{HttpRequest, ScriptedHttpServer};
 use serde_json::{Value, json};
 
 use super::copies::{Copies, requests, wait_for_web};

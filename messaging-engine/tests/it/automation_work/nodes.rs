@@ -7,7 +7,7 @@ use messaging_core::domain::sending_domain::DomainStatus;
 use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::transport::{Content, Email};
-use messaging_transport::testing::MemoryFetch;
+use messaging_testing::MemoryFetch;
 use serde_json::{Value, json};
 
 use super::{DAY, HOUR, Journeys, MINUTE, SECOND, on_event};

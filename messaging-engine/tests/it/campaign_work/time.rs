@@ -7,7 +7,7 @@ use messaging_core::ids::CampaignId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Outgoing, Sent, TransportError};
 use messaging_core::time::Timestamp;
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::json;
 
 use super::{HOUR, MINUTE, Mailing, SECOND};

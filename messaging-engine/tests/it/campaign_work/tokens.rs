@@ -6,7 +6,7 @@ use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::suppression::{Suppression, SuppressionReason};
 use messaging_core::ids::CampaignId;
-use messaging_transport::testing::fakes::{Case, FakeProvider, Order};
+use messaging_testing::fakes::{Case, FakeProvider, Order};
 use serde_json::{Value, json};
 
 use super::{HOUR, MINUTE, Mailing};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Outgoing, Sent, TransportError};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

@@ -8,7 +8,7 @@ use messaging_core::domain::receipt::Receipt;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::transport::{Acceptance, Answer, Outcome, OutcomeClass, Response};
-use messaging_transport::testing::MemoryTransport;
+use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
 use super::{PHONE, SECOND, message};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::MessageId;
-use messaging_transport::testing::fakes::{Case, FakeAnswer, FakeApi as _, FakeTelegram, Signature};
+use messaging_testing::fakes::{Case, FakeAnswer, FakeApi as _, FakeTelegram, Signature};
 use serde_json::{Value, json};
 
 use super::Chat;

@@ -1,5 +1,5 @@
 use messaging_core::domain::channel::Channel;
-use messaging_transport::testing::fakes::{FakeApi as _, FakeViberBot, Refusal, Report, Signature, Submission};
+use messaging_testing::fakes::{FakeApi as _, FakeViberBot, Refusal, Report, Signature, Submission};
 use serde_json::{Value, json};
 
 use super::Chat;

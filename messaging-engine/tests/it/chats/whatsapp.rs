@@ -1,6 +1,6 @@
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::MessageId;
-use messaging_transport::testing::fakes::{FakeApi as _, FakeWhatsapp, Refusal, Report, Signature, Submission};
+use messaging_testing::fakes::{FakeApi as _, FakeWhatsapp, Refusal, Report, Signature, Submission};
 use serde_json::{Value, json};
 
 use super::Chat;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use messaging_core::ports::fetch::FetchError;
-use messaging_transport::testing::fetched;
+use messaging_testing::fetched;
 use serde_json::{Value, json};
 
 use super::{Hooks, URL, body, types};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::Method;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
-use messaging_transport::testing::{Answer, DnsFailure, ScriptedHttpServer, TestDns};
+use messaging_testing::{Answer, DnsFailure, ScriptedHttpServer, TestDns};
 use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use messaging_transport::testing::fetched;
+use messaging_testing::fetched;
 use serde_json::{Value, json};
 
 use super::{Hooks, URL, body};

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_engine::work::sweep;
-use messaging_transport::testing::fetched;
+use messaging_testing::fetched;
 use serde_json::json;
 
 use super::{Hooks, URL, body, types};

@@ -12,7 +12,7 @@ use messaging_core::scope::{Role, Scope};
 use messaging_engine::{Settings, admin};
 use messaging_http::{Console, ServerOptions};
 use messaging_store::TemporaryDatabases;
-use messaging_transport::testing::MemoryFetch;
+use messaging_testing::MemoryFetch;
 use messaging_transport::{Options, defaults};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_transport::testing::fakes::{Case, FakeHttp, FakeSmpp, FakeTwilio, FakeVonage, Order, Refusal, Wait};
+use messaging_testing::fakes::{Case, FakeHttp, FakeSmpp, FakeTwilio, FakeVonage, Order, Refusal, Wait};
 use serde_json::Value;
 
 use super::Texts;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_transport::testing::fakes::{FakeHttp, FakeProvider, FakeSmpp, FakeVonage};
+use messaging_testing::fakes::{FakeHttp, FakeProvider, FakeSmpp, FakeVonage};
 use serde_json::{Value, json};
 
 use super::Texts;

@@ -1,6 +1,6 @@
 //! Calls of Twilio at the server's own address: what is signed counts, and nothing else does.
 
-use messaging_transport::testing::fakes::Signature;
+use messaging_testing::fakes::Signature;
 
 use super::{PUBLIC_URL, Texts};
 

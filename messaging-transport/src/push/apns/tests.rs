@@ -3,9 +3,9 @@ use serde_json::json;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DELIVERED, Given, header};
-use crate::testing::fakes::{FakeAnswer, FakeApns, FakeProvider};
-use crate::testing::{MemoryFetch, fetched};
 use messaging_core::domain::outcome::OutcomeClass;
+use messaging_testing::fakes::{FakeAnswer, FakeApns, FakeProvider};
+use messaging_testing::{MemoryFetch, fetched};
 
 fn memory() -> (Arc<MemoryFetch>, Bench, Given) {
     let fetch = Arc::new(MemoryFetch::default());

@@ -6,9 +6,9 @@ use serde_json::json;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DELIVERED, Given, header};
-use crate::testing::fakes::{FakeAnswer, FakeFcm, FakeProvider};
-use crate::testing::{MemoryFetch, fetched};
 use crate::{Dns, GuardedFetch};
+use messaging_testing::fakes::{FakeAnswer, FakeFcm, FakeProvider};
+use messaging_testing::{MemoryFetch, fetched};
 
 const SEND: &str = "https://fcm.example.com/v1/projects/fake-project/messages:send";
 const TOKEN: &str = "https://fcm.example.com/token";

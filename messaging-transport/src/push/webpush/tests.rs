@@ -10,9 +10,9 @@ use super::*;
 use crate::jwt::random;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given, header};
-use crate::testing::MemoryFetch;
-use crate::testing::fakes::{FakeProvider, FakeWebpush};
 use crate::{Dns, GuardedFetch};
+use messaging_testing::MemoryFetch;
+use messaging_testing::fakes::{FakeProvider, FakeWebpush};
 
 const AUTH_SECRET: [u8; 16] = [9; 16];
 

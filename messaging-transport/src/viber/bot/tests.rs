@@ -11,7 +11,7 @@ use ring::hmac::HMAC_SHA256;
 use super::*;
 use crate::provider::callback::{hex, hmac};
 use crate::provider::test_support::{answer_to, called, called_as, channel_address, object, outgoing};
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::{MemoryFetch, fetched};
 
 const TO: &str = "01234567890A=";
 const TOKEN: &str = "445da6az1s345z78-dazcczb2542zv51a-e0vc5fva17480im9";

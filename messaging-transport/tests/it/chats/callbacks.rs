@@ -7,7 +7,7 @@ use messaging_core::ports::transport::{
     Callback, CallbackAddress, CallbackFault, CallbackProof, CallbackRequest, Registration,
 };
 use messaging_core::time::Timestamp;
-use messaging_transport::testing::fakes::{FakeAnswer, FakeApi, FakeCallback, Refusal, Report, Signature, Submission};
+use messaging_testing::fakes::{FakeAnswer, FakeApi, FakeCallback, Refusal, Report, Signature, Submission};
 use serde_json::json;
 
 use super::Chat;

@@ -1,6 +1,6 @@
 //! Which exchanger is asked, and what becomes of a message that none takes.
 
-use messaging_transport::testing::DnsFailure;
+use messaging_testing::DnsFailure;
 
 use super::*;
 

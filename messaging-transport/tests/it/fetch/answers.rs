@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use messaging_core::ports::fetch::{Fetch as _, FetchError};
-use messaging_transport::testing::Answer;
+use messaging_testing::Answer;
 
 use super::{Bed, request};
 

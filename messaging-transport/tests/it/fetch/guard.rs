@@ -1,5 +1,5 @@
 use messaging_core::ports::fetch::{Fetch as _, FetchError};
-use messaging_transport::testing::{DnsFailure, ScriptedHttpServer};
+use messaging_testing::{DnsFailure, ScriptedHttpServer};
 use messaging_transport::{Dns, GuardedFetch};
 
 use super::{PUBLIC, Public, request};

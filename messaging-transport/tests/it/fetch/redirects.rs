@@ -1,6 +1,6 @@
 use http::header::{AUTHORIZATION, HeaderValue};
 use messaging_core::ports::fetch::{Fetch as _, FetchError};
-use messaging_transport::testing::Answer;
+use messaging_testing::Answer;
 
 use super::{PUBLIC, Public, request};
 

@@ -11,7 +11,7 @@ use http_body_util::Empty;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use messaging_transport::testing::{Answer, Gate};
+use messaging_testing::{Answer, Gate};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 

@@ -1,8 +1,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use messaging_core::domain::attempt::AttemptOutcome;
+use messaging_testing::{Action, ScriptedSmtpServer, Stage};
 use messaging_transport::mime;
-use messaging_transport::testing::{Action, ScriptedSmtpServer, Stage};
 
 use super::*;
 

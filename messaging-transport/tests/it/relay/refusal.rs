@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage};
+use messaging_testing::{Action, Gate, ScriptedSmtpServer, Stage};
 
 use super::*;
 

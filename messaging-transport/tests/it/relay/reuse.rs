@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use messaging_core::ids::{Id, WorkspaceId};
-use messaging_transport::testing::{Action, ScriptedSmtpServer, Stage};
+use messaging_testing::{Action, ScriptedSmtpServer, Stage};
 
 use super::*;
 
@@ -121,7 +121,7 @@ async fn only_so_many_messages_are_on_their_way() {
     }
     assert_eq!(word(&send(&relay, &server, &["a@b.co"]).await), "unreachable");
     assert_eq!(server.connections(), 2);
-    gates.iter().for_each(messaging_transport::testing::Gate::open);
+    gates.iter().for_each(messaging_testing::Gate::open);
     for task in first {
         task.await.unwrap().unwrap();
     }

@@ -1,6 +1,6 @@
 use messaging_core::ports::transport::SmsContent;
+use messaging_testing::{Action, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
 use messaging_transport::mime;
-use messaging_transport::testing::{Action, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage};
 
 use super::*;
 use crate::support::address;

@@ -1,4 +1,4 @@
-use messaging_transport::testing::{Action, Gate, ScriptedSmtpServer, Stage};
+use messaging_testing::{Action, Gate, ScriptedSmtpServer, Stage};
 use tokio::net::TcpListener;
 
 use super::*;

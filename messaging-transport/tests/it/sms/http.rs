@@ -1,8 +1,8 @@
 //! The provider `http`.
 
 use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope};
+use messaging_testing::fakes::FakeHttp;
 use messaging_transport::HttpProvider;
-use messaging_transport::testing::fakes::FakeHttp;
 use serde_json::json;
 
 use super::*;

@@ -1,8 +1,8 @@
 //! The provider `twilio`.
 
 use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope, SoftCause};
+use messaging_testing::fakes::{FakeTwilio, Signature};
 use messaging_transport::Twilio;
-use messaging_transport::testing::fakes::{FakeTwilio, Signature};
 
 use super::*;
 

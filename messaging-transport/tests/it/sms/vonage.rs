@@ -1,8 +1,8 @@
 //! The provider `vonage`.
 
 use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope};
+use messaging_testing::fakes::{FakeVonage, Signature};
 use messaging_transport::Vonage;
-use messaging_transport::testing::fakes::{FakeVonage, Signature};
 use serde_json::json;
 
 use super::*;

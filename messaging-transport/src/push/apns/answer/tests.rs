@@ -3,8 +3,8 @@ use std::sync::Arc;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given};
-use crate::testing::fakes::FakeApns;
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::fakes::FakeApns;
+use messaging_testing::{MemoryFetch, fetched};
 
 /// Class, wait in minutes and code of an answer.
 async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (OutcomeClass, Option<u64>, String) {

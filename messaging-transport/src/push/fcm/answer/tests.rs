@@ -5,8 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given};
-use crate::testing::fakes::FakeFcm;
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::fakes::FakeFcm;
+use messaging_testing::{MemoryFetch, fetched};
 
 /// Class, wait in seconds and code of an answer to a message.
 async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (OutcomeClass, Option<u64>, String) {

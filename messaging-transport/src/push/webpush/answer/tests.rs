@@ -3,8 +3,8 @@ use std::sync::Arc;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given};
-use crate::testing::fakes::FakeWebpush;
-use crate::testing::{MemoryFetch, fetched};
+use messaging_testing::fakes::FakeWebpush;
+use messaging_testing::{MemoryFetch, fetched};
 
 const BROWSER: &str = "https://push.example.com";
 const MICROSOFT: &str = "https://db5p.notify.windows.com";

@@ -1,0 +1,22 @@
+//! Example keys that are published, so that nobody takes them for a secret.
+
+use ring::signature::{KeyPair as _, RsaKeyPair};
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject as _;
+
+/// An RSA key of 2048 bits as PKCS#8 in PEM (RFC 7515 appendix A.2).
+pub(super) const RSA: &str = include_str!("keys/rfc7515_a2.pem");
+
+/// An ECDSA key on P-256 as PKCS#8 in PEM (RFC 7515 appendix A.3).
+pub(super) const P256: &str = include_str!("keys/rfc7515_a3.pem");
+
+/// The public half of [`P256`]: the uncompressed point in base64url.
+pub(super) const P256_PUBLIC: &str =
+    "BH_Nzidw9sRdQYPL7m_bS3tYBzM1e-nvE7rPbjx70VRFx_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0";
+
+/// The public half of an RSA key that is PKCS#8 in PEM: its `RSAPublicKey` in DER. `None` when it is no such key.
+pub(super) fn rsa_public_key(pem: &str) -> Option<Vec<u8>> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).ok()?;
+    let key = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).ok()?;
+    Some(key.public_key().as_ref().to_vec())
+}

@@ -1,0 +1,40 @@
+//! Peers and doubles for tests of whatever sends messages.
+//!
+//! [`fakes`] are providers on loopback sockets, and all that there is without the cargo feature `peers`.
+//! With it, [`MemoryTransport`] stands in for a transport where a test is about what is sent.
+//! [`CallingProvider`] is one whose provider calls back.
+//! [`MemoryFetch`] is the same for calls of web addresses.
+//! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
+//! [`ScriptedHttpServer`] is the same for HTTP.
+//! [`TestDns`] is a real DNS server on a loopback socket.
+
+#[cfg(feature = "peers")]
+mod calling;
+#[cfg(feature = "peers")]
+mod dns;
+pub mod fakes;
+#[cfg(feature = "peers")]
+mod fetch;
+#[cfg(feature = "peers")]
+mod http;
+#[cfg(feature = "peers")]
+mod memory;
+#[cfg(feature = "peers")]
+mod reply;
+#[cfg(feature = "peers")]
+mod scripted;
+
+#[cfg(feature = "peers")]
+pub use calling::CallingProvider;
+#[cfg(feature = "peers")]
+pub use dns::{DnsFailure, TestDns};
+#[cfg(feature = "peers")]
+pub use fetch::{MemoryFetch, fetched};
+#[cfg(feature = "peers")]
+pub use http::{Answer, HttpRequest, ScriptedHttpServer};
+#[cfg(feature = "peers")]
+pub use memory::MemoryTransport;
+#[cfg(feature = "peers")]
+pub use reply::outcome;
+#[cfg(feature = "peers")]
+pub use scripted::{Action, Gate, Received, ScriptedSmtpServer, ScriptedSmtpServerBuilder, Stage, certify};

@@ -1,0 +1,13 @@
+//! Outcomes as a mail server's replies bring them.
+
+use messaging_core::ports::transport::Outcome;
+use messaging_transport::smtp::outcome_of;
+
+/// The outcome of an SMTP reply, such as `550 5.1.1 no such user`.
+///
+/// # Panics
+///
+/// If that is not a final reply.
+pub fn outcome(reply: &str) -> Outcome {
+    outcome_of(reply, "mx.test").expect("a final reply")
+}
