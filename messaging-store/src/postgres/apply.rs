@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, counters, counts, events, installation_values, jobs, listeners,
-    lists, messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
+    audiences, automations, blobs, campaigns, contacts, counts, events, installation_values, jobs, listeners, lists,
+    product_events, segments, waking, workspace_end,
 };
 use crate::tables;
 
@@ -22,7 +22,8 @@ pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Re
     }
     listeners::settle(transaction).await?;
     counts::settle(transaction);
-    counters::settle(transaction);
+    let deltas = std::mem::take(&mut transaction.deltas);
+    tables::counters::settle(transaction, &deltas)?;
     Ok(())
 }
 
@@ -109,13 +110,13 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
         Write::CountMessages(count) => transaction.deltas.add(count),
-        Write::CountLink(click) => counters::count_link(transaction, click),
-        Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
+        Write::CountLink(click) => tables::counters::count_link(transaction, click)?,
+        Write::NoteEngagement(engagement) => tables::counters::note_engagement(transaction, engagement)?,
         Write::PutProviderLink(link) => tables::provider_links::put(transaction, link)?,
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
         }
-        Write::PutCapture(capture) => sandbox::put(transaction, capture),
+        Write::PutCapture(capture) => tables::sandbox::put(transaction, capture, false)?,
         Write::PutUrl(workspace, url) => tables::urls::put(transaction, *workspace, url)?,
         Write::DeleteUrl(workspace, key) => tables::urls::delete(transaction, *workspace, *key)?,
         Write::PutCampaign(campaign, expect) => tables::campaigns::put(transaction, campaign, *expect)?,
@@ -137,19 +138,27 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
         Write::PutContactSends(sends, expect) => tables::campaigns::put_contact_sends(transaction, sends, *expect)?,
-        Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
-        Write::DeleteSuppression(workspace, id, at) => {
-            suppressions::delete(transaction, *workspace, *id, *at).await?;
+        Write::PutSuppression(suppression, expect) => {
+            tables::suppressions::put(transaction, suppression, *expect).await?
         }
-        Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
+        Write::DeleteSuppression(workspace, id, at) => {
+            tables::suppressions::delete(transaction, *workspace, *id, *at).await?;
+        }
+        Write::InsertMessage(message, content) => tables::messages::insert(transaction, message, content)?,
         Write::MoveMessage(movement) => tables::messages::change_status(transaction, movement)?,
-        Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
-        Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
-        Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
-        Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
-        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
-        Write::ExpectMessage(workspace, id, revision) => messages::expect(transaction, *workspace, *id, *revision),
-        Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
+        Write::AttributeMessage(change) => tables::messages::attribute(transaction, change).await?,
+        Write::RedactMessage(redaction) => tables::messages::redact(transaction, redaction).await?,
+        Write::EraseCopy(erasure) => tables::messages::erase_copy(transaction, erasure, |_| false).await?,
+        Write::ListCopies(workspace, message, keys) => {
+            tables::messages::list_copies(transaction, *workspace, *message, keys)?
+        }
+        Write::UnlistCopy(workspace, message, key) => {
+            tables::messages::unlist_copy(transaction, *workspace, *message, *key)?
+        }
+        Write::ExpectMessage(workspace, id, revision) => {
+            tables::messages::expect(transaction, *workspace, *id, *revision)?
+        }
+        Write::AppendEvent(event) => tables::messages::append_event(transaction, event).await?,
         Write::LogEvent(event) => events::log(transaction, event),
         Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,

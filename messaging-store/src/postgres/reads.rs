@@ -181,22 +181,6 @@ impl Snapshot {
         }
     }
 
-    /// Does something with each row of a query, however many they are: they are not held in memory.
-    pub(super) async fn each(
-        &self,
-        sql: &'static str,
-        params: Params,
-        mut work: impl FnMut(&Row) -> Result<(), Fault> + Send,
-    ) -> Result<(), Fault> {
-        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
-        let statement = connection.prepare_cached(sql).await?;
-        let mut rows = pin!(connection.query_raw(&statement, as_refs(&params)).await?);
-        while let Some(row) = rows.try_next().await? {
-            work(&row)?;
-        }
-        Ok(())
-    }
-
     /// Gives the connection back.
     pub(super) async fn end(mut self) -> Result<(), Fault> {
         self.rows("COMMIT", Params::new()).await?;
@@ -223,12 +207,12 @@ impl Snapshot {
         &mut self,
         sql: &'static str,
         params: Params,
-        mut visit: impl FnMut(&Row) -> Result<(), Fault> + Send,
+        mut visit: impl FnMut(&Row) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let statement = connection.prepare_cached(sql).await?;
         let rows = connection.query_raw(&statement, as_refs(&params)).await?;
-        let mut rows = std::pin::pin!(rows);
+        let mut rows = pin!(rows);
         while let Some(row) = rows.try_next().await? {
             visit(&row)?;
         }

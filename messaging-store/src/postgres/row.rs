@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, first_id_of, number, numbered_place, one_more, place_number, slice, sql_limit};
+pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
 pub(super) use crate::row::{count, document, get, id, maybe_id, maybe_time, numbered, or_empty, record, stored, time};
 
 /// An id as a parameter.

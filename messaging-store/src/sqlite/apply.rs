@@ -3,14 +3,16 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
-use super::counters::{self, CounterDeltas};
+use super::blob_files::is_large;
 use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
+use super::open_commit::{Applying, at_once};
 use super::{
-    audiences, automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, messages,
-    product_events, sandbox, segments, suppressions, waking, workspace_end,
+    audiences, automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, product_events,
+    segments, waking, workspace_end,
 };
+use crate::counter_deltas::CounterDeltas;
 use crate::database::Statements;
 use crate::tables;
 
@@ -24,6 +26,7 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     let mut direct = connection;
     let on: &mut dyn Statements = &mut direct;
+    let mut open = Applying { connection, interests: &mut *interests };
     match write {
         Write::PutKeyCheck(check) => tables::installation::put_key_check(on, check),
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
@@ -50,13 +53,15 @@ pub(super) fn apply(
         Write::DeleteDomain(workspace, id) => tables::sending_domains::delete(on, *workspace, *id),
         Write::PutChannel(settings, expect) => tables::channels::put(on, settings, *expect),
         Write::DeleteChannel(workspace, channel) => tables::channels::delete(on, *workspace, *channel),
-        Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
+        Write::PutSuppression(suppression, expect) => {
+            at_once(tables::suppressions::put(&mut open, suppression, *expect))
+        }
         Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(on, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             tables::soft_bounces::end(on, *workspace, *channel, address)
         }
         Write::DeleteSuppression(workspace, id, at) => {
-            suppressions::delete(connection, interests, *workspace, *id, *at)
+            at_once(tables::suppressions::delete(&mut open, *workspace, *id, *at))
         }
         Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
@@ -83,29 +88,29 @@ pub(super) fn apply(
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
         Write::PutTemplate(template, expect) => tables::templates::put(on, template, *expect),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
-        Write::InsertMessage(message, content) => messages::insert(connection, message, content),
+        Write::InsertMessage(message, content) => tables::messages::insert(on, message, content),
         Write::MoveMessage(movement) => tables::messages::change_status(on, movement),
         Write::CountMessages(count) => {
             deltas.add(count);
             Ok(())
         }
-        Write::CountLink(click) => counters::count_link(connection, click),
-        Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
-        Write::AttributeMessage(change) => messages::attribute(connection, &mut interests.read_masks, change),
-        Write::RedactMessage(redaction) => messages::redact(connection, &mut interests.read_masks, redaction),
-        Write::EraseCopy(erasure) => messages::erase_copy(connection, &mut interests.read_masks, erasure),
-        Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
-        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
+        Write::CountLink(click) => tables::counters::count_link(on, click),
+        Write::NoteEngagement(engagement) => tables::counters::note_engagement(on, engagement),
+        Write::AttributeMessage(change) => at_once(tables::messages::attribute(&mut open, change)),
+        Write::RedactMessage(redaction) => at_once(tables::messages::redact(&mut open, redaction)),
+        Write::EraseCopy(erasure) => at_once(tables::messages::erase_copy(&mut open, erasure, is_large)),
+        Write::ListCopies(workspace, message, keys) => tables::messages::list_copies(on, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => tables::messages::unlist_copy(on, *workspace, *message, *key),
         Write::PutProviderLink(link) => tables::provider_links::put(on, link),
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(on, *workspace, *channel, *key, *at)
         }
-        Write::ExpectMessage(workspace, id, revision) => messages::expect(connection, *workspace, *id, *revision),
-        Write::AppendEvent(event) => messages::append_event(connection, interests, event),
+        Write::ExpectMessage(workspace, id, revision) => tables::messages::expect(on, *workspace, *id, *revision),
+        Write::AppendEvent(event) => at_once(tables::messages::append_event(&mut open, event)),
         Write::LogEvent(event) => events::log(connection, event),
         Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(on, attempt),
-        Write::PutCapture(capture) => sandbox::put(connection, capture),
+        Write::PutCapture(capture) => tables::sandbox::put(on, capture, is_large(&capture.source)),
         Write::PutUrl(workspace, url) => tables::urls::put(on, *workspace, url),
         Write::DeleteUrl(workspace, key) => tables::urls::delete(on, *workspace, *key),
         Write::PutCampaign(campaign, expect) => tables::campaigns::put(on, campaign, *expect),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::fence::Fence;
 use messaging_core::domain::lane::{JobClass, Lane};
-use messaging_core::ids::{BlobId, Id, ImportId, MessageId, SuppressionId, WorkspaceId};
+use messaging_core::ids::{BlobId, Id, ImportId, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::Store as _;
 use messaging_core::ports::uploads::UploadFile;
@@ -345,10 +345,6 @@ fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Res
     connection.create_scalar_function("is_bulk", 1, flags, move |call| Ok(lane(call)?.class() == JobClass::Bulk))?;
     connection
         .create_scalar_function("sha256", 1, flags, move |call| Ok(Digest::of(&text(call)?).as_bytes().to_vec()))?;
-    connection.create_scalar_function("suppression_id", 1, flags, move |call| {
-        let id: SuppressionId = text(call)?.parse().map_err(user)?;
-        Ok(id.to_bytes().to_vec())
-    })?;
     let files = blobs.clone();
     let source = move |call: &Context<'_>| {
         let id = |column| call.get::<[u8; 16]>(column);

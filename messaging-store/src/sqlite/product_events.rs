@@ -24,7 +24,6 @@ use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
-use super::counters::CounterDeltas;
 use super::due_rows::{Dated, WINDOW};
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
@@ -33,6 +32,7 @@ use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspa
 use super::query::{many, one};
 use super::row::{id, numbered_place, one_more, place_number, sql_limit, time};
 use super::segments::note;
+use crate::counter_deltas::CounterDeltas;
 
 pub(super) use deleted::{delete, depart, relocate};
 

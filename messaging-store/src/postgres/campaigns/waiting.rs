@@ -6,12 +6,11 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::fault::Fault;
-use super::super::messages::insert_row;
-
 use super::super::query::{Params, params};
 use super::super::reads::Reads;
 use super::super::row::{small, time, uuid};
 use super::super::transaction::Transaction;
+use crate::tables::messages::insert_row;
 
 /// Those of a campaign that is there, which stays until the transaction ends.
 const INSERT: &str = "WITH campaign AS (

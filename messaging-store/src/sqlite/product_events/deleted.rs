@@ -9,12 +9,12 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::super::counters::CounterDeltas;
 use super::super::fault::Fault;
 use super::super::numbers::{contact_number, workspace_number};
 use super::super::query::{many, one};
 use super::super::row::sql_limit;
 use super::super::segments::{ReadMasks, note};
+use crate::counter_deltas::CounterDeltas;
 
 const KEEP: &str = "INSERT INTO deleted_contacts (n, workspace_number, id, merge_target) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (n) DO UPDATE SET merge_target = ?4";

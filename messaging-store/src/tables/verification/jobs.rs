@@ -4,27 +4,31 @@ use std::collections::HashSet;
 
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::verification::{MessageOfJob, Verified};
-use uuid::Uuid;
 
-use super::super::fault::Fault;
-use super::super::query::{many, one, params};
-use super::super::reads::Snapshot;
-use super::super::row::{count, get, id, uuid};
 use crate::comparing::Part;
+use crate::database::Query;
+use crate::database::open_commit::{Answers, Snapshot};
+use crate::fault::Fault;
+use crate::row::{count, get, id};
+use crate::sql::{Sql, key, params, sql};
 
 /// How many messages are looked for at a time.
 const LOOKED_FOR: usize = 10_000;
 
 /// Each message that is not settled has a job or waits to be released, and each job names a message that is there.
-pub(super) async fn verify(on: &mut Snapshot, kind: &str, message_of: MessageOfJob) -> Result<Verified, Fault> {
-    const COUNT: &str = "SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM campaign_waiting)";
-    const JOBS: &str = "SELECT payload FROM jobs WHERE kind = $1";
-    const WAITING: &str = "SELECT message FROM campaign_waiting";
-    const UNSETTLED: &str = "SELECT id FROM messages WHERE status IN (0, 1, 4)";
+pub(crate) async fn verify(
+    on: &mut impl Snapshot,
+    kind: &'static str,
+    message_of: MessageOfJob,
+) -> Result<Verified, Fault> {
+    const COUNT: Sql = sql!("SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM campaign_waiting)");
+    const JOBS: Sql = sql!("SELECT payload FROM jobs WHERE kind = $1");
+    const WAITING: Sql = sql!("SELECT message FROM campaign_waiting");
+    const UNSETTLED: Sql = sql!("SELECT id FROM messages {NOT INDEXED} WHERE status IN (0, 1, 4)");
     let mut verified = Verified::default();
-    for part in Part::all(one(on, COUNT, params![], |row| count(row, 0)).await?.unwrap_or(0)) {
+    for part in Part::all(on.one(Query::new(COUNT, params![], |row| count(row, 0))).await?.unwrap_or(0)) {
         let mut jobs: Vec<(WorkspaceId, MessageId)> = Vec::new();
-        on.each(JOBS, params![kind.to_owned()], |row| {
+        on.each(JOBS, params![kind], |row| {
             jobs.extend(message_of(get(row, 0)?).filter(|(_, message)| part.has(*message)));
             Ok(())
         })
@@ -50,14 +54,20 @@ pub(super) async fn verify(on: &mut Snapshot, kind: &str, message_of: MessageOfJ
 }
 
 /// Looks for the messages that jobs name.
-async fn are_there(on: &mut Snapshot, jobs: &[(WorkspaceId, MessageId)], verified: &mut Verified) -> Result<(), Fault> {
-    const SQL: &str = "SELECT workspace, id FROM messages
-        JOIN unnest($1::uuid[], $2::uuid[]) AS named (workspace, id) USING (workspace, id)";
+async fn are_there(
+    on: &mut impl Answers,
+    jobs: &[(WorkspaceId, MessageId)],
+    verified: &mut Verified,
+) -> Result<(), Fault> {
+    const SQL: Sql = sql!(
+        sqlite: "SELECT workspace, id FROM messages WHERE workspace = $1 AND id = $2",
+        postgres: "SELECT workspace, id FROM messages
+            JOIN unnest($1::uuid[], $2::uuid[]) AS named (workspace, id) USING (workspace, id)",
+    );
     for some in jobs.chunks(LOOKED_FOR) {
-        let (workspaces, messages): (Vec<Uuid>, Vec<Uuid>) =
-            some.iter().map(|(workspace, message)| (uuid(*workspace), uuid(*message))).unzip();
-        let found = many(on, SQL, params![workspaces, messages], |row| Ok((id(row, 0)?, id(row, 1)?))).await?;
-        let found: HashSet<(WorkspaceId, MessageId)> = found.into_iter().collect();
+        let keys = some.iter().map(|(workspace, message)| params![key(*workspace), key(*message)]).collect();
+        let found = Query::new(SQL, params![], |row| Ok((id(row, 0)?, id(row, 1)?)));
+        let found: HashSet<(WorkspaceId, MessageId)> = on.gathered(found, keys).await?.into_iter().collect();
         for job in some {
             let is_there = found.contains(job);
             verified.compare(|| format!("{}: a job for a message that is gone", job.1), 1, is_there.into());
