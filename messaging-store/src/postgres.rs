@@ -8,7 +8,6 @@ mod apply;
 mod audiences;
 mod automations;
 mod blob_rows;
-mod blobs;
 #[cfg(feature = "s3")]
 mod bucket;
 mod campaigns;

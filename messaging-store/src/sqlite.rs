@@ -13,7 +13,6 @@ mod audiences;
 mod automations;
 mod batch;
 mod blob_files;
-mod blobs;
 mod campaigns;
 mod checkpoint;
 mod connection;

@@ -6,11 +6,13 @@
 
 pub(crate) mod accounts;
 pub(crate) mod attempts;
+pub(crate) mod blobs;
 pub(crate) mod campaigns;
 pub(crate) mod channels;
 pub(crate) mod contacts;
 pub(crate) mod counters;
 pub(crate) mod custom_fields;
+pub(crate) mod event_log;
 pub(crate) mod holds;
 pub(crate) mod imports;
 pub(crate) mod installation;
@@ -18,6 +20,7 @@ pub(crate) mod keys;
 pub(crate) mod lists;
 pub(crate) mod messages;
 pub(crate) mod operator_queue;
+pub(crate) mod product_events;
 pub(crate) mod provider_links;
 pub(crate) mod quarantine;
 pub(crate) mod replies;

@@ -7,6 +7,7 @@ use messaging_core::time::Timestamp;
 
 use super::{Query, Statements};
 use crate::comparing::Recount;
+use crate::counter_deltas::CounterDeltas;
 use crate::fault::Fault;
 use crate::happened::Happened;
 use crate::row::Row;
@@ -54,6 +55,9 @@ pub(crate) trait OpenCommit: Answers {
     /// Notes a change of a contact, if a dynamic segment reads any of it.
     async fn note(&mut self, workspace: WorkspaceId, contact: ContactId, mask: ReadMask) -> Result<(), Fault>;
 
+    /// The same for a contact by its number.
+    async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault>;
+
     /// Whether an automation of a workspace listens.
     async fn is_heard(&mut self, workspace: WorkspaceId) -> Result<bool, Fault>;
 
@@ -73,6 +77,9 @@ pub(crate) trait OpenCommit: Answers {
         address: (Channel, &str),
         at: Timestamp,
     ) -> Result<(), Fault>;
+
+    /// What counters change by.
+    fn deltas(&mut self) -> &mut CounterDeltas;
 
     /// By how many automations in a row the present changes were caused.
     fn depth(&self) -> u8;

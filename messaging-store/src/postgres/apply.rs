@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, counts, events, installation_values, jobs, listeners, lists,
-    product_events, segments, waking, workspace_end,
+    audiences, automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events,
+    segments, waking, workspace_end,
 };
 use crate::tables;
 
@@ -50,7 +50,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutInstallationName(name, before) => {
             tables::installation::put_name(transaction, name, before.as_deref())?;
         }
-        Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
+        Write::PutFence(fence, before) => tables::installation::put_fence(transaction, *fence, *before).await?,
         Write::PutUser(user, expect) => tables::accounts::put_user(transaction, user, *expect)?,
         Write::PutSession(session) => tables::accounts::put_session(transaction, session)?,
         Write::DeleteSession(token) => tables::accounts::delete_session(transaction, token)?,
@@ -96,9 +96,9 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
-        Write::MoveProductEvents(change) => product_events::relocate(transaction, change).await?,
+        Write::MoveProductEvents(change) => tables::product_events::relocate(transaction, change).await?,
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(transaction, *workspace, *contact, *limit).await?;
+            tables::product_events::delete(transaction, *workspace, *contact, *limit).await?;
         }
         Write::PutList(list, expect) => tables::lists::put(transaction, list, *expect)?,
         Write::DeleteList(workspace, id) => tables::lists::delete(transaction, *workspace, *id)?,
@@ -159,8 +159,8 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             tables::messages::expect(transaction, *workspace, *id, *revision)?
         }
         Write::AppendEvent(event) => tables::messages::append_event(transaction, event).await?,
-        Write::LogEvent(event) => events::log(transaction, event),
-        Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
+        Write::LogEvent(event) => tables::event_log::log(transaction, event)?,
+        Write::FollowEvents(workspace, until) => tables::event_log::follow(transaction, *workspace, *until)?,
         Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,
         Write::PutWebhook(webhook, expect) => tables::webhooks::put(transaction, webhook, *expect)?,
         Write::DeleteWebhook(workspace, id) => tables::webhooks::delete(transaction, *workspace, *id)?,
@@ -189,8 +189,8 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
         }
         Write::CausedAt(depth) => transaction.depth = *depth,
-        Write::KeepBlob(blob) => blobs::name(transaction, *blob),
-        Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
+        Write::KeepBlob(blob) => tables::blobs::name(transaction, *blob)?,
+        Write::AbandonBlob(blob) => tables::blobs::abandon(transaction, *blob)?,
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,

@@ -12,8 +12,8 @@ use messaging_core::time::Timestamp;
 
 use super::Postgres;
 use super::audiences;
-use super::query::params;
 use super::transaction::Transaction;
+use crate::sql::params;
 use crate::tables::campaigns::CampaignRows;
 
 pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as take_waiting};

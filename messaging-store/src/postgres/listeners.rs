@@ -18,11 +18,13 @@ use messaging_core::time::Timestamp;
 
 use self::hearing::{Listener, NewNote, OfWorkspace};
 use super::fault::Fault;
-use super::query::{Queries, many, one, params};
-use super::row::{get, record, small, time, uuid};
+use super::query::{Queries, many, one};
+use super::row::{small, uuid};
 use super::transaction::Transaction;
 use super::waking;
 use crate::happened::EntersBy;
+use crate::row::{get, record, time};
+use crate::sql::params;
 
 pub(super) use self::hearing::Hearing;
 pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machine, shard, status_number};

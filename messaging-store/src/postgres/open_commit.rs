@@ -11,6 +11,7 @@ use super::transaction::Transaction;
 use super::verification::recount;
 use super::{column, listeners, outbox, reads, segments};
 use crate::comparing::Recount;
+use crate::counter_deltas::CounterDeltas;
 use crate::database::open_commit::{Answers, OpenCommit, Snapshot};
 use crate::database::{Query, Statements};
 use crate::happened::Happened;
@@ -73,6 +74,13 @@ impl OpenCommit for Transaction {
         outbox::note_contact(self, workspace, contact, mask).await
     }
 
+    async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault> {
+        if let Some(read_mask) = outbox::read_mask(self, workspace).await? {
+            outbox::note(self, read_mask, contact, mask);
+        }
+        Ok(())
+    }
+
     async fn is_heard(&mut self, workspace: WorkspaceId) -> Result<bool, Fault> {
         listeners::is_any(self, workspace).await
     }
@@ -94,6 +102,10 @@ impl OpenCommit for Transaction {
         at: Timestamp,
     ) -> Result<(), Fault> {
         segments::tell_of_address(self, workspace, address, at).await
+    }
+
+    fn deltas(&mut self) -> &mut CounterDeltas {
+        &mut self.deltas
     }
 
     fn depth(&self) -> u8 {

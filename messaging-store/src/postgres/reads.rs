@@ -13,8 +13,9 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::line::Line;
-use super::query::{Params, Queries, as_refs, prepared};
+use super::query::{Queries, as_refs, prepared};
 use super::shared_reads::SharedReads;
+use crate::sql::Params;
 
 /// How long a read may take with all its waits: a statement of ours ends within five seconds.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -9,8 +9,8 @@ use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::open_commit::{Applying, at_once};
 use super::{
-    audiences, automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, product_events,
-    segments, waking, workspace_end,
+    audiences, automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking,
+    workspace_end,
 };
 use crate::counter_deltas::CounterDeltas;
 use crate::database::Statements;
@@ -26,12 +26,12 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     let mut direct = connection;
     let on: &mut dyn Statements = &mut direct;
-    let mut open = Applying { connection, interests: &mut *interests };
+    let mut open = Applying { connection, deltas: &mut *deltas, interests: &mut *interests };
     match write {
         Write::PutKeyCheck(check) => tables::installation::put_key_check(on, check),
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => tables::installation::put_name(on, name, before.as_deref()),
-        Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
+        Write::PutFence(fence, before) => at_once(tables::installation::put_fence(&mut open, *fence, *before)),
         Write::PutUser(user, expect) => tables::accounts::put_user(on, user, *expect),
         Write::PutSession(session) => tables::accounts::put_session(on, session),
         Write::DeleteSession(token) => tables::accounts::delete_session(on, token),
@@ -66,11 +66,9 @@ pub(super) fn apply(
         Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
         Write::AppendProductEvents(events) => product_events::append(connection, deltas, interests, events),
-        Write::MoveProductEvents(change) => {
-            product_events::relocate(connection, deltas, &mut interests.read_masks, change)
-        }
+        Write::MoveProductEvents(change) => at_once(tables::product_events::relocate(&mut open, change)),
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(connection, deltas, *workspace, *contact, *limit)
+            at_once(tables::product_events::delete(&mut open, *workspace, *contact, *limit))
         }
         Write::PutList(list, expect) => tables::lists::put(on, list, *expect),
         Write::DeleteList(workspace, id) => tables::lists::delete(on, *workspace, *id),
@@ -107,8 +105,8 @@ pub(super) fn apply(
         }
         Write::ExpectMessage(workspace, id, revision) => tables::messages::expect(on, *workspace, *id, *revision),
         Write::AppendEvent(event) => at_once(tables::messages::append_event(&mut open, event)),
-        Write::LogEvent(event) => events::log(connection, event),
-        Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
+        Write::LogEvent(event) => tables::event_log::log(on, event),
+        Write::FollowEvents(workspace, until) => tables::event_log::follow(on, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(on, attempt),
         Write::PutCapture(capture) => tables::sandbox::put(on, capture, is_large(&capture.source)),
         Write::PutUrl(workspace, url) => tables::urls::put(on, *workspace, url),
@@ -165,8 +163,8 @@ pub(super) fn apply(
         Write::InsertDelivery(delivery) => tables::webhooks::insert_delivery(on, delivery),
         Write::UpdateDelivery(update) => tables::webhooks::update_delivery(on, update),
         Write::MarkReplayed(workspace, id) => tables::webhooks::mark_replayed(on, *workspace, *id),
-        Write::KeepBlob(blob) => blobs::name(connection, *blob),
-        Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
+        Write::KeepBlob(blob) => tables::blobs::name(on, *blob),
+        Write::AbandonBlob(blob) => tables::blobs::abandon(on, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => Ok(()),
         Write::Enqueue(job) => jobs::enqueue(connection, index, job),

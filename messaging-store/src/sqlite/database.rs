@@ -10,10 +10,10 @@ use super::due_rows::Dated;
 use super::fault::{Fault, expect_one};
 use super::open_commit::at_once;
 use super::query::{many, one};
-use super::row::sql_limit;
 use super::workspace_end;
 use crate::database::open_commit::Answers as _;
 use crate::database::{Aged, Database, Query, Statements};
+use crate::pages::sql_limit;
 use crate::sql::{Params, Sql};
 
 impl Statements for &Connection {

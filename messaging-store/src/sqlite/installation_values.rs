@@ -65,14 +65,3 @@ pub(super) fn remove(connection: &Connection, name: &str) -> Result<(), Fault> {
 pub(super) fn fence(connection: &Connection) -> Result<Option<Fence>, Fault> {
     Ok(get(connection, FENCE)?.map(|text| Fence::parse(&text)))
 }
-
-/// Puts a fence in the place of `before`.
-pub(super) fn put_fence(connection: &Connection, fence: Option<Fence>, before: Option<Fence>) -> Result<(), Fault> {
-    if self::fence(connection)? != before {
-        return Err(Fault::Conflict);
-    }
-    match fence {
-        Some(fence) => set(connection, FENCE, &fence.to_text()),
-        None => remove(connection, FENCE),
-    }
-}

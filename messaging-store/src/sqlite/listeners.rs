@@ -18,9 +18,9 @@ pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machi
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
-use super::row::record;
 use super::waking;
 use crate::happened::EntersBy;
+use crate::row::record;
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;

@@ -16,6 +16,7 @@ use super::query;
 use super::segments;
 use super::verification::recount;
 use crate::comparing::Recount;
+use crate::counter_deltas::CounterDeltas;
 use crate::database::open_commit::{Answers, OpenCommit, Snapshot};
 use crate::database::{Query, Statements};
 use crate::happened::Happened;
@@ -72,6 +73,7 @@ impl Snapshot for &Connection {
 /// A write that is being applied.
 pub(super) struct Applying<'a> {
     pub(super) connection: &'a Connection,
+    pub(super) deltas: &'a mut CounterDeltas,
     pub(super) interests: &'a mut Interests,
 }
 
@@ -106,6 +108,13 @@ impl OpenCommit for Applying<'_> {
         self.interests.read_masks.note(self.connection, workspace, contact, mask)
     }
 
+    async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault> {
+        match self.interests.read_masks.of(self.connection, workspace)? {
+            Some(read_mask) => segments::note(self.connection, read_mask, contact, mask),
+            None => Ok(()),
+        }
+    }
+
     async fn is_heard(&mut self, workspace: WorkspaceId) -> Result<bool, Fault> {
         self.interests.listeners.is_any(self.connection, workspace)
     }
@@ -127,6 +136,10 @@ impl OpenCommit for Applying<'_> {
         at: Timestamp,
     ) -> Result<(), Fault> {
         segments::tell_of_address(self.connection, self.interests, workspace, address, at)
+    }
+
+    fn deltas(&mut self) -> &mut CounterDeltas {
+        self.deltas
     }
 
     fn depth(&self) -> u8 {

@@ -9,7 +9,8 @@ use super::connection::Overwriting;
 use super::fault::{Fault, expect_one};
 use super::lanes::LaneIndex;
 use super::query::many;
-use super::row::{id, sql_limit};
+use crate::pages::sql_limit;
+use crate::row::id;
 use crate::workspace_rows::{By, EMPTY_LANES, HAS_JOBS, JOBS, LAST, OWNED, Owned};
 
 /// Ends the removal of a workspace.

@@ -6,11 +6,13 @@ use messaging_core::time::Timestamp;
 
 use super::super::audiences;
 use super::super::fault::Fault;
-use super::super::query::{one, params};
-use super::super::row::{get, sql_limit};
+use super::super::query::one;
 use super::super::sweep::sweep;
 use super::super::transaction::Transaction;
 use super::super::writes::Writes;
+use crate::pages::sql_limit;
+use crate::row::get;
+use crate::sql::params;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
 const OF_A_CAMPAIGN: [&str; 8] = [

@@ -11,7 +11,7 @@ use super::super::Sqlite;
 use super::super::audiences;
 use super::super::fault::Fault;
 use super::super::query::{many, one};
-use super::super::row::sql_limit;
+use crate::pages::sql_limit;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use super::super::fault::{Fault, expect_one};
 use super::super::numbers::campaign_number;
 use super::super::query::one;
-use super::super::row::time;
+use crate::row::time;
 use crate::tables::messages::insert_row;
 
 const INSERT: &str = "INSERT INTO campaign_waiting (campaign, track, due_at, message) VALUES (?1, ?2, ?3, ?4)";
