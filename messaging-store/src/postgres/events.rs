@@ -17,7 +17,6 @@ use tokio_postgres::{Client, Row};
 
 use super::Postgres;
 use super::fault::Fault;
-use super::sweep::sweep;
 use crate::pages::sql_limit;
 use crate::row::get;
 use crate::sql::{key, params};
@@ -181,13 +180,6 @@ impl LogRows for Postgres {
                 return Ok(before_first.map_or(end, |place| place.min(end)).position());
             }
         }
-    }
-
-    async fn forget_old_entries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
-            SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
-            ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        sweep(&self.writes, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }
 

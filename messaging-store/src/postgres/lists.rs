@@ -12,6 +12,7 @@ use super::fault::Fault;
 use super::listeners::{self, Happened};
 use super::outbox;
 use super::query::{many, one};
+use super::sweep::{begin_undurably, end};
 use super::transaction::Transaction;
 use crate::pages::sql_limit;
 use crate::row::{get, id};
@@ -125,16 +126,9 @@ impl ListRows for Postgres {
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);
-            let mut transaction = self.writes.begin().await?;
-            transaction.run("SET LOCAL synchronous_commit = off", params![]);
-            let gone = match forget_some(&mut transaction, slice).await {
-                Ok(gone) => gone,
-                Err(fault) => {
-                    transaction.roll_back().await;
-                    return Err(fault.into());
-                }
-            };
-            transaction.commit().await?;
+            let mut transaction = begin_undurably(&self.writes).await?;
+            let gone = forget_some(&mut transaction, slice).await;
+            let gone = end(transaction, gone).await?;
             if gone == 0 {
                 break;
             }

@@ -19,16 +19,11 @@ use tokio_postgres::Row;
 use super::Postgres;
 use super::contacts::Kinds;
 use super::fault::Fault;
-use super::sweep::sweep;
-use crate::pages::sql_limit;
 use crate::row::{get, id};
 use crate::sql::{Value, key, params};
 use crate::tables::product_events::{EventRows, Found};
 
 pub(super) use self::append::append;
-
-/// How many unique ids a sweep forgets in one transaction.
-const SLICE: usize = 500;
 
 /// Something that events named, and was found.
 enum LookedUp {
@@ -111,22 +106,5 @@ impl EventRows for Postgres {
         found: Found,
     ) -> Result<Vec<EventActivity>, StoreError> {
         Ok(activity::with_contacts(&self.reads, workspace, buckets, found).await?)
-    }
-
-    async fn forget_old_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM event_unique_ids WHERE event = ANY (ARRAY (
-            SELECT event FROM event_unique_ids WHERE received_at < $1 ORDER BY received_at LIMIT $2
-            FOR UPDATE SKIP LOCKED))";
-        let mut forgotten = 0;
-        while forgotten < limit {
-            let slice = SLICE.min(limit - forgotten);
-            let gone = sweep(&self.writes, SQL, params![before, sql_limit(slice)]).await?;
-            let gone = usize::try_from(gone).unwrap_or(usize::MAX);
-            forgotten = forgotten.saturating_add(gone);
-            if gone < slice {
-                break;
-            }
-        }
-        Ok(forgotten as u64)
     }
 }

@@ -29,7 +29,7 @@ use crate::row::{or_empty, time};
 use crate::tables::contacts::{ContactRows, attributes_text, tags_text};
 use crate::tables::product_events;
 
-pub(super) use rows::numbered;
+pub(super) use rows::{identified, numbered};
 
 pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;

@@ -58,17 +58,4 @@ impl LogRows for Sqlite {
     async fn position_at(&self, _workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
         Ok(position(first_number(time).saturating_sub(1)))
     }
-
-    async fn forget_old_entries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        // A look at the front of each workspace's part.
-        const SQL: &str = "DELETE FROM event_log WHERE (workspace, n) IN (
-            SELECT l.workspace, l.n FROM workspaces w CROSS JOIN event_log l ON l.workspace = w.id AND l.n < ?1 LIMIT ?2)";
-        let until = first_number(before);
-        self.writer
-            .undurably(move |connection| {
-                let removed = connection.prepare_cached(SQL)?.execute(params![until, sql_limit(limit)])?;
-                Ok(removed as u64)
-            })
-            .await
-    }
 }

@@ -20,20 +20,16 @@ use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::Sqlite;
-use super::due_rows::{Dated, WINDOW};
+use super::contacts::identified;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
 use super::listeners::{EventHappened, Happened};
-use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, workspace_number};
-use super::query::{many, one};
+use super::numbers::workspace_number;
+use super::query::one;
 use super::segments::note;
 use crate::counter_deltas::CounterDeltas;
-use crate::pages::sql_limit;
-use crate::row::time;
+use crate::row::id;
 use crate::tables::product_events::{EventRows, Found};
-
-/// How many unique ids a sweep forgets in one transaction.
-const SLICE: usize = 500;
 
 pub(super) fn append(
     connection: &Connection,
@@ -160,13 +156,12 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
             known.contacts.insert(contact);
         }
     }
-    let mut owners = Owners::new(connection, workspace_number)?;
     for identifiers in named.identifiers {
         for identifier in identifiers {
             if known.owners.contains_key(&identifier) {
                 break;
             }
-            if let Some(owner) = owners.of(&identifier)? {
+            if let Some(owner) = owner(connection, workspace_number, &identifier)? {
                 known.owners.insert(identifier, owner);
                 break;
             }
@@ -183,32 +178,10 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
     Ok(known)
 }
 
-/// Finds contacts by what they are called, in one workspace.
-struct Owners<'a> {
-    connection: &'a Connection,
-    workspace_number: i64,
-    id: CachedStatement<'a>,
-}
-
-impl<'a> Owners<'a> {
-    fn new(connection: &'a Connection, workspace_number: i64) -> Result<Self, Fault> {
-        Ok(Self {
-            connection,
-            workspace_number,
-            id: connection.prepare_cached("SELECT id FROM contacts WHERE n = ?1")?,
-        })
-    }
-
-    fn of(&mut self, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
-        let (sql, text) = match identifier {
-            Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
-            Identifier::Email(text) => (BY_EMAIL, text),
-            Identifier::Phone(text) => (BY_PHONE, text),
-        };
-        let n: Option<i64> = one(self.connection, sql, params![self.workspace_number, text], |row| Ok(row.get(0)?))?;
-        let Some(n) = n else { return Ok(None) };
-        Ok(Some(ContactId::from_bytes(self.id.query_row([n], |row| row.get(0))?)))
-    }
+/// The contact that is called so.
+fn owner(connection: &Connection, workspace_number: i64, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
+    let Some(n) = identified(connection, workspace_number, identifier)? else { return Ok(None) };
+    one(connection, "SELECT id FROM contacts WHERE n = ?1", [n], |row| id(row, 0))
 }
 
 #[async_trait]
@@ -250,37 +223,4 @@ impl EventRows for Sqlite {
             }
         }
     }
-
-    async fn forget_old_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const ROWS: &str = "SELECT event, received_at FROM event_unique_ids WHERE event > ?1 ORDER BY event LIMIT ?2";
-        let rows = self.due.of("unique_ids");
-        let old: Vec<i64> = self
-            .readers
-            .read(move |connection| {
-                rows.find(WINDOW, limit, |after| {
-                    many(connection, ROWS, params![after, sql_limit(WINDOW)], |row| {
-                        let event = row.get(0)?;
-                        Ok(Dated { n: event, due: (time(row, 1)? < before).then_some(event) })
-                    })
-                })
-            })
-            .await?;
-        let mut forgotten = 0;
-        for slice in old.chunks(SLICE) {
-            let slice = slice.to_vec();
-            forgotten += self.writer.undurably(move |connection| forget(connection, &slice, before)).await?;
-        }
-        Ok(forgotten)
-    }
-}
-
-/// Forgets unique ids that are still as old as they were; answers how many.
-fn forget(connection: &Connection, events: &[i64], before: Timestamp) -> Result<u64, Fault> {
-    let mut removal =
-        connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1 AND received_at < ?2")?;
-    let mut forgotten = 0;
-    for event in events {
-        forgotten += removal.execute(params![event, before.as_millis()])? as u64;
-    }
-    Ok(forgotten)
 }

@@ -10,6 +10,7 @@ use messaging_core::time::Timestamp;
 use super::messages::{event_columns, with_event};
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
+use crate::pages::sql_limit;
 use crate::row::time;
 use crate::sql::{Sql, key, params, sql};
 
@@ -26,9 +27,6 @@ pub(crate) trait LogRows {
 
     /// See [`EventLog::log_position`].
     async fn position_at(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError>;
-
-    /// See [`EventLog::forget_log`].
-    async fn forget_old_entries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
 
 /// Adds an event at the end. SQLite's numbers begin with 1,024 for each millisecond; those of more entries run ahead of the
@@ -93,6 +91,15 @@ impl<D: Database + LogRows> EventLog for SqlStore<D> {
     }
 
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.forget_old_entries(before, limit).await
+        // On SQLite a look at the front of each workspace's part.
+        const SQL: Sql = sql!(
+            sqlite: "DELETE FROM event_log WHERE (workspace, n) IN (
+                SELECT l.workspace, l.n FROM workspaces w
+                CROSS JOIN event_log l ON l.workspace = w.id AND l.n < $1 * 1024 LIMIT $2)",
+            postgres: "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
+                SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
+                ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        );
+        self.sweep(SQL, params![before, sql_limit(limit)]).await
     }
 }

@@ -16,13 +16,27 @@ use messaging_core::ports::store::product_events::{EventActivity, Named};
 use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
 use messaging_core::time::Timestamp;
 
-use crate::database::{Database, Query, SqlStore};
+use crate::database::{Aged, Database, Query, SqlStore};
 use crate::pages::{numbered_place, one_more, place_number};
 use crate::row::{get, id, time};
 use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::activity::{Found, estimated};
 pub(crate) use self::gone::{delete, depart, relocate};
+
+/// What callers called their events.
+const OLD_UNIQUE_IDS: Aged = Aged {
+    table: "event_unique_ids",
+    window: 10_000,
+    slice: 500,
+    find: "SELECT event, received_at < ?3 FROM event_unique_ids WHERE event > ?1 ORDER BY event LIMIT ?2",
+    delete: sql!(
+        sqlite: "DELETE FROM event_unique_ids WHERE event = ?1 AND received_at < ?2",
+        postgres: "DELETE FROM event_unique_ids WHERE event = ANY (ARRAY (
+            SELECT event FROM event_unique_ids WHERE received_at < $1 ORDER BY received_at LIMIT $2
+            FOR UPDATE SKIP LOCKED))",
+    ),
+};
 
 /// What each database does in its own way.
 #[async_trait]
@@ -37,9 +51,6 @@ pub(crate) trait EventRows {
         buckets: &Arc<Buckets>,
         found: Found,
     ) -> Result<Vec<EventActivity>, StoreError>;
-
-    /// See [`ProductEvents::forget_unique_ids`].
-    async fn forget_old_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
 
 #[async_trait]
@@ -105,6 +116,6 @@ impl<D: Database + EventRows> ProductEvents for SqlStore<D> {
     }
 
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        self.forget_old_unique_ids(before, limit).await
+        self.sweep_aged(&OLD_UNIQUE_IDS, before, limit).await
     }
 }

@@ -11,7 +11,7 @@ use super::super::query::one;
 use crate::tables::contacts::{contact, contact_columns};
 
 /// The number of the contact that has an identifier.
-pub(super) fn identified(
+pub(in super::super) fn identified(
     connection: &Connection,
     workspace_number: i64,
     identifier: &Identifier,
