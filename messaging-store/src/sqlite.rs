@@ -9,6 +9,7 @@
 
 mod address_digest;
 mod apply;
+mod at_once;
 mod audiences;
 mod automations;
 mod batch;

@@ -7,9 +7,9 @@ use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
     audiences, automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events,
-    segments, waking, workspace_end,
+    segments, waking,
 };
-use crate::tables;
+use crate::{tables, workspace_rows};
 
 /// Applies the changes of all commits of a transaction.
 pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -62,7 +62,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::CountSignIn(attempt) => tables::sign_ins::count(transaction, attempt)?,
         Write::ForgetSignIns(attempt) => tables::sign_ins::forget_email(transaction, attempt)?,
         Write::PutWorkspace(workspace, expect) => tables::accounts::put_workspace(transaction, workspace, *expect)?,
-        Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
+        Write::EndWorkspace(workspace) => workspace_rows::end(transaction, *workspace)?,
         Write::DeleteUser(user, revision) => tables::accounts::delete_user(transaction, *user, *revision)?,
         Write::PutMember(member, expect) => tables::accounts::put_member(transaction, member, *expect)?,
         Write::DeleteMember(workspace, user) => tables::accounts::delete_member(transaction, *workspace, *user)?,

@@ -3,18 +3,18 @@
 use messaging_core::changes::Write;
 use rusqlite::Connection;
 
+use super::at_once::at_once;
 use super::blob_files::is_large;
 use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
-use super::open_commit::{Applying, at_once};
+use super::open_commit::Applying;
 use super::{
     audiences, automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking,
-    workspace_end,
 };
 use crate::counter_deltas::CounterDeltas;
 use crate::database::Statements;
-use crate::tables;
+use crate::{tables, workspace_rows};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(
@@ -43,7 +43,7 @@ pub(super) fn apply(
         Write::CountSignIn(attempt) => tables::sign_ins::count(on, attempt),
         Write::ForgetSignIns(attempt) => tables::sign_ins::forget_email(on, attempt),
         Write::PutWorkspace(workspace, expect) => tables::accounts::put_workspace(on, workspace, *expect),
-        Write::EndWorkspace(workspace) => workspace_end::end(connection, *workspace),
+        Write::EndWorkspace(workspace) => workspace_rows::end(on, *workspace),
         Write::DeleteUser(user, revision) => tables::accounts::delete_user(on, *user, *revision),
         Write::PutMember(member, expect) => tables::accounts::put_member(on, member, *expect),
         Write::DeleteMember(workspace, user) => tables::accounts::delete_member(on, *workspace, *user),

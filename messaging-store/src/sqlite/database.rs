@@ -6,10 +6,10 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params_from_iter};
 
 use super::Sqlite;
+use super::at_once::at_once;
 use super::due_rows::Dated;
 use super::fault::{Fault, expect_one};
-use super::open_commit::at_once;
-use super::query::{many, one};
+use super::query::{execute, many, one};
 use super::workspace_end;
 use crate::database::open_commit::Answers as _;
 use crate::database::{Aged, Database, Query, Statements};
@@ -37,13 +37,6 @@ impl Statements for &Connection {
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
         self.run_one(sql, row)
     }
-}
-
-pub(super) fn execute(connection: &Connection, sql: Sql, params: Params) -> Result<usize, Fault> {
-    if sql.sqlite.is_empty() {
-        return Ok(0);
-    }
-    Ok(connection.prepare_cached(sql.sqlite)?.execute(params_from_iter(params))?)
 }
 
 impl Sqlite {

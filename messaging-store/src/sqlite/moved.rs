@@ -23,7 +23,7 @@ use tokio::sync::mpsc::Sender;
 use super::SqliteStore;
 use super::blob_files::BlobFiles;
 use super::fault::Fault;
-use super::installation_values::{self, FENCE, LATEST, get, remove, set};
+use super::installation_values::{FENCE, LATEST, get, remove, set};
 use super::open::SqliteOptions;
 use super::upload_files::UploadFiles;
 use crate::files::{UNFINISHED, beside, names};
@@ -234,7 +234,7 @@ impl Source {
         if data_version(connection)? != self.version {
             return Ok(None);
         }
-        let before = installation_values::fence(connection)?;
+        let before = get(connection, FENCE)?.map(|text| Fence::parse(&text));
         if before.is_none() {
             set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
         }

@@ -1,15 +1,11 @@
 //! How the writer looks and tells while it applies a write.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params_from_iter};
 
-use super::database::execute;
 use super::fault::Fault;
 use super::interests::Interests;
 use super::query;
@@ -22,14 +18,6 @@ use crate::database::{Query, Statements};
 use crate::happened::Happened;
 use crate::row::Row;
 use crate::sql::{Params, Sql};
-
-/// The outcome of what waits for nothing but answers of SQLite, which are there at once.
-pub(super) fn at_once<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(outcome) => outcome,
-        Poll::Pending => Err(Fault::Panicked),
-    }
-}
 
 impl Answers for &Connection {
     async fn one<T>(&mut self, query: Query<T>) -> Result<Option<T>, Fault> {
@@ -97,7 +85,7 @@ impl OpenCommit for Applying<'_> {
     }
 
     async fn execute(&mut self, sql: Sql, params: Params) -> Result<u64, Fault> {
-        Ok(execute(self.connection, sql, params)? as u64)
+        Ok(query::execute(self.connection, sql, params)? as u64)
     }
 
     async fn is_followed(&mut self, workspace: WorkspaceId, mask: ReadMask) -> Result<bool, Fault> {

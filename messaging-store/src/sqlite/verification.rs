@@ -12,8 +12,8 @@ use messaging_core::ports::store::{StoreCursor, StoreError};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::Sqlite;
+use super::at_once::at_once;
 use super::fault::Fault;
-use super::open_commit::at_once;
 use super::query::many;
 use crate::comparing::{CountedIn, Recount};
 use crate::pages::{numbered_place, place_number, sql_limit};

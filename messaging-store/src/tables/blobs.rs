@@ -10,7 +10,8 @@ use crate::fault::Fault;
 use crate::pages::{first_id_of, sql_limit};
 use crate::sql::{Sql, key, params, sql};
 
-/// On PostgreSQL whoever names a blob and whoever abandons it come one after the other, and the second sees what the first did.
+/// On PostgreSQL whoever names a blob and whoever abandons it come one after the other, and the second sees what the first
+/// did.
 const LOCK: Sql = sql!(
     sqlite: "",
     postgres: "SELECT pg_advisory_xact_lock(hashtextextended('blob:' || $1::uuid::text, 0))",

@@ -19,7 +19,7 @@ use crate::database::{Database, Query, SqlStore};
 use crate::fault::Fault;
 use crate::pages::{below, number, slice};
 use crate::row::{Row, document, record, stored};
-use crate::sql::{Params, Sql, key, params, sql};
+use crate::sql::{Sql, key, params, sql};
 
 pub(crate) async fn put(on: &mut impl OpenCommit, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let Suppression { workspace_id, channel, address, id, created_at, .. } = suppression;
@@ -68,31 +68,22 @@ pub(crate) async fn delete(
     on.statements().run(DELETE, by_id())
 }
 
-/// The query of the rows of addresses, by [`keys`]: each is looked up by its channel and its digest.
-fn of_addresses(workspace: WorkspaceId) -> Query<Stored<Suppression>> {
-    const SQL: Sql = sql!(
-        sqlite: "SELECT revision, doc FROM suppressions WHERE workspace = $1 AND channel = $2 AND digest = $3",
-        postgres: "SELECT revision, doc FROM suppressions s
-            JOIN unnest($2::bigint[], $3::bytea[]) AS asked (channel, digest)
-                ON s.channel = asked.channel AND s.digest = asked.digest
-            WHERE s.workspace = $1",
-    );
-    Query::new(SQL, params![key(workspace)], stored).point()
-}
-
-fn keys<'a>(addresses: impl Iterator<Item = (Channel, &'a str)>) -> Vec<Params> {
-    addresses.map(|(channel, address)| params![number(&Channel::ALL, &channel), digest(address)]).collect()
-}
-
 /// What suppresses some addresses of several channels.
 async fn anywhere(
     database: &impl Database,
     workspace: WorkspaceId,
     addresses: &[(Channel, String)],
 ) -> Result<Vec<Suppression>, StoreError> {
-    let addresses = addresses.iter().map(|(channel, address)| (*channel, address.as_str()));
-    let found = database.gathered(of_addresses(workspace), keys(addresses)).await?;
-    Ok(found.into_iter().map(|stored| stored.record).collect())
+    const SQL: Sql = sql!(
+        sqlite: "SELECT doc FROM suppressions WHERE workspace = $1 AND channel = $2 AND digest = $3",
+        postgres: "SELECT doc FROM suppressions s
+            JOIN unnest($2::bigint[], $3::bytea[]) AS asked (channel, digest)
+                ON s.channel = asked.channel AND s.digest = asked.digest
+            WHERE s.workspace = $1",
+    );
+    let keys = addresses.iter().map(|(channel, address)| params![number(&Channel::ALL, channel), digest(address)]);
+    let query = Query::new(SQL, params![key(workspace)], |row| record(row, 0)).point();
+    database.gathered(query, keys.collect()).await
 }
 
 #[async_trait]
@@ -111,8 +102,14 @@ impl<D: Database> Suppressions for SqlStore<D> {
         channel: Channel,
         addresses: &[String],
     ) -> Result<Vec<Stored<Suppression>>, StoreError> {
-        let addresses = addresses.iter().map(|address| (channel, address.as_str()));
-        self.gathered(of_addresses(workspace), keys(addresses)).await
+        const SQL: Sql = sql!(
+            sqlite: "SELECT revision, doc FROM suppressions WHERE workspace = $1 AND channel = $2 AND digest = $3",
+            postgres: "SELECT revision, doc FROM suppressions
+                WHERE workspace = $1 AND channel = $2 AND digest = ANY ($3)",
+        );
+        let keys = addresses.iter().map(|address| params![digest(address)]).collect();
+        let shared = params![key(workspace), number(&Channel::ALL, &channel)];
+        self.gathered(Query::new(SQL, shared, stored).point(), keys).await
     }
 
     async fn suppression(

@@ -56,7 +56,10 @@ macro_rules! sums {
 /// An upsert that adds to every column of a row; its parameters are the numbers, and then the key. PostgreSQL's takes
 /// columns, and adds to the shard of the connection: its own, as long as few others write.
 macro_rules! add {
-    (sqlite $table:literal ($key:literal) $from:literal $rest:literal; $first:literal $one:literal $($name:literal $number:literal)*) => {
+    (
+        sqlite $table:literal ($key:literal) $from:literal $rest:literal;
+        $first:literal $one:literal $($name:literal $number:literal)*
+    ) => {
         concat!(
             "INSERT INTO ", $table, " (", $first, $(", ", $name,)* ", ", $key, ") ", $from, $one, $(", ", $number,)* $rest,
             " ON CONFLICT DO UPDATE SET ", $first, " = ", $first, " + excluded.", $first,

@@ -8,7 +8,7 @@ use messaging_core::ids::{ContactId, EventId, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
-use super::unless_empty;
+use super::rows::unless_empty;
 use crate::database::open_commit::OpenCommit;
 use crate::database::{Query, Statements};
 use crate::fault::Fault;

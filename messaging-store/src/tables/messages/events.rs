@@ -4,7 +4,7 @@ use messaging_core::domain::message::{EventKind, MessageEvent};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{AutomationId, ContactId, MessageId, WorkspaceId};
 
-use super::unless_empty;
+use super::rows::unless_empty;
 use crate::database::Query;
 use crate::database::open_commit::OpenCommit;
 use crate::fault::Fault;

@@ -14,7 +14,7 @@ use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 
-use super::{message, message_columns};
+use super::rows::{message, message_columns};
 use crate::database::Database;
 use crate::database::scan::{Listing, page_of};
 use crate::fault::Fault;
