@@ -1,7 +1,8 @@
 //! What the tables of both databases hold, how it is written, and how it is read: one file for each aggregate.
 //!
-//! A write is a function over [`Statements`](crate::database::Statements), a read a [`Query`](crate::database::Query);
-//! what carries them out is in `sqlite` and `postgres`. Where the databases must differ both texts stand side by side,
+//! A write is a function over [`Statements`](crate::database::Statements), or over an
+//! [`OpenCommit`](crate::database::open_commit::OpenCommit) where it looks first or tells others; a read is a
+//! [`Query`](crate::database::Query). What carries them out is in `sqlite` and `postgres`. Where the databases must differ both texts stand side by side,
 //! with the reason.
 
 pub(crate) mod accounts;
