@@ -18,6 +18,7 @@ use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::digest::Digest;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::ids::{CampaignId, ContactId, Id as _, ListId, SuppressionId, TemplateId, WorkspaceId};
@@ -266,7 +267,8 @@ fn fill(path: &Path, contacts: i64) -> rusqlite::Result<()> {
         )?;
         let mut member = transaction.prepare("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?;
         let mut suppression = transaction.prepare(
-            "INSERT INTO suppressions (workspace, channel, address, revision, doc) VALUES (?1, 0, ?2, 1, ?3)",
+            "INSERT INTO suppressions (workspace, channel, digest, address, id, revision, doc)
+             VALUES (?1, 0, ?2, ?3, ?4, 1, ?5)",
         )?;
         for n in 0..contacts {
             let number = (1 << 40) | (n + 1);
@@ -296,7 +298,9 @@ fn fill(path: &Path, contacts: i64) -> rusqlite::Result<()> {
                 let id = SuppressionId::from_bytes(u128::from(n.unsigned_abs()).to_be_bytes());
                 let doc = json!({"id": id, "workspace_id": workspace(), "channel": "email", "address": email,
                     "reason": "bounce", "detail": "550 5.1.1 user unknown", "source": "system", "created_at": NOW});
-                suppression.execute(params![workspace().to_bytes(), email, doc.to_string()])?;
+                let digest = Digest::of(&email);
+                let (workspace, digest) = (workspace().to_bytes(), digest.as_bytes());
+                suppression.execute(params![workspace, digest, email, id.to_bytes(), doc.to_string()])?;
             }
         }
     }

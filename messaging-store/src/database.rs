@@ -1,5 +1,6 @@
 //! What tables need of a database: carrying out statements, and answering queries.
 
+pub(crate) mod open_commit;
 pub(crate) mod scan;
 
 use std::fmt;
@@ -119,6 +120,14 @@ pub(crate) trait Database: Send + Sync + 'static {
 
     /// All rows of a query.
     fn many<T: Send + 'static>(&self, query: Query<T>) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
+
+    /// The rows of a query for each of several keys, whose values follow the parameters that all share. SQLite looks each of
+    /// them up, at one moment; PostgreSQL's query takes the columns of the keys as arrays.
+    fn gathered<T: Send + 'static>(
+        &self,
+        query: Query<T>,
+        keys: Vec<Params>,
+    ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
 
     /// Carries out a statement of upkeep in a transaction of its own; answers how many rows it touched. A power cut may
     /// undo it: what comes back is swept again.

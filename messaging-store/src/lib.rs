@@ -23,7 +23,6 @@ mod audience_rows;
 mod automation_rows;
 pub mod backup;
 mod comparing;
-mod counter_columns;
 mod counter_deltas;
 mod database;
 mod fault;

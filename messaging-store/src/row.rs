@@ -77,7 +77,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8, i16, u16, i32, u32);
+integers!(u8, i16, u16, i32, u32, usize);
 
 impl<'a> FromCell<'a> for &'a str {
     fn from_cell(cell: Cell<'a>) -> Option<Self> {

@@ -184,6 +184,7 @@ macro_rules! lists {
 }
 
 lists!(
+    Value,
     bool,
     Option<bool>,
     i16,

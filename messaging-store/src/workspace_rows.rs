@@ -4,6 +4,12 @@
 //! one. Tables without rows of a workspace are named as well, each with a reason, so that a table that nobody has thought
 //! of fails a test.
 
+use messaging_core::ids::WorkspaceId;
+
+use crate::database::Statements;
+use crate::fault::Fault;
+use crate::sql::{Sql, key, params, sql};
+
 /// Meaning of the parameter `$1` in the statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
@@ -140,13 +146,8 @@ macro_rules! lane {
     };
 }
 
-/// Whether there are jobs of a workspace on SQLite, whose id is `$1` as text.
-pub(crate) const HAS_JOBS: &str = concat!("SELECT 1 FROM jobs WHERE ", lane!(), " LIMIT 1");
-
-/// The same on PostgreSQL as a statement that fails where there are some.
-#[cfg(feature = "postgres")]
-pub(crate) const EXPECT_NO_JOBS: &str =
-    concat!("SELECT expect_rows((SELECT count(*) FROM jobs WHERE ", lane!(), "), 0)");
+/// How many jobs of a workspace there are, whose id is `$1` as text.
+const JOBS_LEFT: Sql = sql!(concat!("SELECT count(*) FROM jobs WHERE ", lane!()));
 
 /// The jobs of a workspace on SQLite, whose id is `$1` as text; a store leaves those alone that are claimed.
 pub(crate) const JOBS: &str = concat!("SELECT lane, due_at, id FROM jobs WHERE ", lane!());
@@ -302,10 +303,22 @@ pub(crate) const OWNED: &[Owned] = &[
 ];
 
 /// What ends the removal, in one transaction: the workspace itself. `$1` is its id.
-pub(crate) const LAST: &[&str] = &[
-    "UPDATE ending_workspaces SET state = 2 WHERE workspace = $1 AND state = 1",
-    "DELETE FROM workspaces WHERE id = $1",
+const LAST: [Sql; 2] = [
+    sql!("UPDATE ending_workspaces SET state = 2 WHERE workspace = $1 AND state = 1"),
+    sql!("DELETE FROM workspaces WHERE id = $1"),
 ];
+
+/// Ends the removal of a workspace.
+pub(crate) fn end(on: &mut dyn Statements, workspace: WorkspaceId) -> Result<(), Fault> {
+    const NUMBER: Sql = sql!(
+        sqlite: "UPDATE workspace_numbers SET contacts = 0, read_mask = 0 WHERE workspace = $1",
+        postgres: "UPDATE workspace_numbers SET read_mask = 0 WHERE workspace = $1",
+    );
+    // One that is still at work, or came late.
+    on.expect(0, JOBS_LEFT, params![workspace.to_string()])?;
+    on.run(NUMBER, params![key(workspace)])?;
+    LAST.into_iter().try_for_each(|sql| on.run_one(sql, params![key(workspace)]))
+}
 
 #[cfg(test)]
 mod tests {
@@ -367,7 +380,8 @@ mod tests {
         for owned in OWNED.iter().filter(|owned| !owned.sqlite.is_empty()) {
             assert!(tables.iter().any(|table| table == owned.table), "{} is not there", owned.table);
         }
-        for sql in OWNED.iter().flat_map(|owned| owned.sqlite).chain(LAST).chain([&HAS_JOBS, &EMPTY_LANES]) {
+        let last = LAST.map(|sql| sql.sqlite);
+        for sql in OWNED.iter().flat_map(|owned| owned.sqlite).chain(&last).chain([&JOBS_LEFT.sqlite, &EMPTY_LANES]) {
             let plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"));
             let mut plan = plan.unwrap_or_else(|error| panic!("{sql}: {error}"));
             let mut steps = plan.raw_query();

@@ -498,15 +498,12 @@ CREATE TABLE soft_bounces (
     PRIMARY KEY (workspace, channel, digest)
 ) WITH (fillfactor = 80);
 
-CREATE FUNCTION address_digest(address text) RETURNS bytea
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT sha256(convert_to(address, 'UTF8')) $$;
-
 -- The suppression list. An address may have more bytes than an index takes: 4,096 characters. So it is found by its SHA-256.
 CREATE TABLE suppressions (
     workspace uuid NOT NULL,
     channel bigint NOT NULL,
+    digest bytea NOT NULL,
     address text COLLATE "C" NOT NULL,
-    digest bytea NOT NULL GENERATED ALWAYS AS (address_digest(address)) STORED,
     id uuid NOT NULL,
     revision bigint NOT NULL,
     doc text NOT NULL,

@@ -378,10 +378,9 @@ CREATE TABLE suppressions (
     channel INTEGER NOT NULL,
     digest BLOB NOT NULL,
     address TEXT NOT NULL,
+    id BLOB NOT NULL,
     revision INTEGER NOT NULL,
     doc TEXT NOT NULL,
-    -- As text it sorts like its bytes.
-    id TEXT GENERATED ALWAYS AS (doc ->> '$.id') VIRTUAL,
     PRIMARY KEY (workspace, channel, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX suppressions_by_id ON suppressions (workspace, id);

@@ -6,10 +6,10 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, counters, counts, events, installation_values, jobs, listeners,
-    lists, messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
+    audiences, automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events,
+    segments, waking,
 };
-use crate::tables;
+use crate::{tables, workspace_rows};
 
 /// Applies the changes of all commits of a transaction.
 pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -22,7 +22,8 @@ pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Re
     }
     listeners::settle(transaction).await?;
     counts::settle(transaction);
-    counters::settle(transaction);
+    let deltas = std::mem::take(&mut transaction.deltas);
+    tables::counters::settle(transaction, &deltas)?;
     Ok(())
 }
 
@@ -53,10 +54,10 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutInstallationName(name, before) => {
             tables::installation::put_name(transaction, name, before.as_deref())?;
         }
-        Write::PutFence(fence, before) => installation_values::put_fence(transaction, *fence, *before).await?,
+        Write::PutFence(fence, before) => tables::installation::put_fence(transaction, *fence, *before).await?,
         Write::Quarantine(quarantined) => tables::quarantine::put(transaction, quarantined)?,
         Write::ForgetQuarantined(id) => tables::quarantine::forget(transaction, *id)?,
-        Write::EndWorkspace(workspace) => workspace_end::end(transaction, *workspace),
+        Write::EndWorkspace(workspace) => workspace_rows::end(transaction, *workspace)?,
         Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(transaction, streak)?,
         Write::EndSoftBounces(workspace, channel, address) => {
             tables::soft_bounces::end(transaction, *workspace, *channel, address)?;
@@ -77,9 +78,9 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
-        Write::MoveProductEvents(change) => product_events::relocate(transaction, change).await?,
+        Write::MoveProductEvents(change) => tables::product_events::relocate(transaction, change).await?,
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(transaction, *workspace, *contact, *limit).await?;
+            tables::product_events::delete(transaction, *workspace, *contact, *limit).await?;
         }
         Write::JoinList(workspace, list, contact, at) => {
             lists::join(transaction, &[Join { workspace: *workspace, list: *list, contact: *contact, at: *at }])
@@ -89,13 +90,13 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
         Write::CountMessages(count) => transaction.deltas.add(count),
-        Write::CountLink(click) => counters::count_link(transaction, click),
-        Write::NoteEngagement(engagement) => counters::note_engagement(transaction, engagement),
+        Write::CountLink(click) => tables::counters::count_link(transaction, click)?,
+        Write::NoteEngagement(engagement) => tables::counters::note_engagement(transaction, engagement)?,
         Write::PutProviderLink(link) => tables::provider_links::put(transaction, link)?,
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
         }
-        Write::PutCapture(capture) => sandbox::put(transaction, capture),
+        Write::PutCapture(capture) => tables::sandbox::put(transaction, capture, false)?,
         Write::PutUrl(workspace, url) => tables::urls::put(transaction, *workspace, url)?,
         Write::Expect(Condition::Campaign(workspace, id, status)) => {
             tables::campaigns::expect(transaction, *workspace, *id, *status)?;
@@ -112,23 +113,29 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutWaiting(workspace, campaign, key) => {
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
-        Write::PutSuppression(suppression, expect) => suppressions::put(transaction, suppression, *expect).await?,
+        Write::PutSuppression(suppression, expect) => {
+            tables::suppressions::put(transaction, suppression, *expect).await?
+        }
         Write::DeleteSuppression(workspace, id, at) => {
-            suppressions::delete(transaction, *workspace, *id, *at).await?;
+            tables::suppressions::delete(transaction, *workspace, *id, *at).await?;
         }
-        Write::InsertMessage(message, content) => messages::insert(transaction, message, content)?,
+        Write::InsertMessage(message, content) => tables::messages::insert(transaction, message, content)?,
         Write::MoveMessage(movement) => tables::messages::change_status(transaction, movement)?,
-        Write::AttributeMessage(change) => messages::attribute(transaction, change).await?,
-        Write::RedactMessage(redaction) => messages::redact(transaction, redaction).await?,
-        Write::EraseCopy(erasure) => messages::erase_copy(transaction, erasure).await?,
-        Write::ListCopies(workspace, message, keys) => messages::list_copies(transaction, *workspace, *message, keys),
-        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(transaction, *workspace, *message, *key),
-        Write::Expect(Condition::Message(workspace, id, revision)) => {
-            messages::expect(transaction, *workspace, *id, *revision)
+        Write::AttributeMessage(change) => tables::messages::attribute(transaction, change).await?,
+        Write::RedactMessage(redaction) => tables::messages::redact(transaction, redaction).await?,
+        Write::EraseCopy(erasure) => tables::messages::erase_copy(transaction, erasure, |_| false).await?,
+        Write::ListCopies(workspace, message, keys) => {
+            tables::messages::list_copies(transaction, *workspace, *message, keys)?
         }
-        Write::AppendEvent(event) => messages::append_event(transaction, event).await?,
-        Write::LogEvent(event) => events::log(transaction, event),
-        Write::FollowEvents(workspace, until) => events::follow(transaction, *workspace, *until),
+        Write::UnlistCopy(workspace, message, key) => {
+            tables::messages::unlist_copy(transaction, *workspace, *message, *key)?
+        }
+        Write::Expect(Condition::Message(workspace, id, revision)) => {
+            tables::messages::expect(transaction, *workspace, *id, *revision)?
+        }
+        Write::AppendEvent(event) => tables::messages::append_event(transaction, event).await?,
+        Write::LogEvent(event) => tables::event_log::log(transaction, event)?,
+        Write::FollowEvents(workspace, until) => tables::event_log::follow(transaction, *workspace, *until)?,
         Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,
         Write::Expect(Condition::Webhook(workspace, id, status)) => {
             tables::webhooks::expect(transaction, *workspace, *id, *status)?
@@ -156,8 +163,8 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             automations::delete_runs(transaction, *workspace, *contact, *limit).await?;
         }
         Write::Automation(AutomationWrite::CausedAt(depth)) => transaction.depth = *depth,
-        Write::KeepBlob(blob) => blobs::name(transaction, *blob),
-        Write::AbandonBlob(blob) => blobs::abandon(transaction, *blob),
+        Write::KeepBlob(blob) => tables::blobs::name(transaction, *blob)?,
+        Write::AbandonBlob(blob) => tables::blobs::abandon(transaction, *blob)?,
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,

@@ -50,7 +50,7 @@ pub(super) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(super) use look_up::look_up;
 pub(super) use looked_up::LookedUp;
 pub(super) use notes::take as take_notes;
-pub(super) use runs::{depth_of_message, put as put_run};
+pub(super) use runs::put as put_run;
 
 pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     const INSERT: &str =

@@ -14,16 +14,16 @@ use messaging_core::ports::BlobStore;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::fault::Fault;
 use super::pieces::{SENT_AT_A_TIME, pieces};
-use super::query::params;
 use super::reads::Reads;
-use super::row::{first_id, get, id, small, sql_limit, uuid};
 use super::sweep::{end, sweep};
 use super::transaction::Transaction;
 use super::writes::Writes;
+use crate::pages::{first_id_of, sql_limit};
+use crate::row::{get, id};
+use crate::sql::{Value, key, params};
 
 /// Bytes outside of the database.
 #[async_trait]
@@ -82,31 +82,25 @@ impl RowBlobs {
 }
 
 /// The two columns of a key.
-fn keys(blobs: &[(WorkspaceId, BlobId)]) -> (Vec<Uuid>, Vec<Uuid>) {
-    blobs.iter().map(|(workspace, id)| (uuid(*id), uuid(*workspace))).unzip()
+fn keys(blobs: &[(WorkspaceId, BlobId)]) -> (Vec<Value>, Vec<Value>) {
+    blobs.iter().map(|(workspace, id)| (key(*id), key(*workspace))).unzip()
 }
 
 fn add(transaction: &mut Transaction, blob: MessageBlob, size: usize, place: Option<&str>) {
     transaction.run(
         "INSERT INTO blobs (id, workspace, message, pending, size, bucket) VALUES ($1, $2, $3, true, $4, $5)",
-        params![
-            uuid(blob.id),
-            uuid(blob.workspace_id),
-            uuid(blob.message_id),
-            sql_limit(size),
-            place.map(str::to_owned)
-        ],
+        params![key(blob.id), key(blob.workspace_id), key(blob.message_id), sql_limit(size), place.map(str::to_owned)],
     );
 }
 
 /// Adds a blob with its bytes.
 async fn add_whole(transaction: &mut Transaction, blob: MessageBlob, bytes: &[u8]) -> Result<(), Fault> {
     add(transaction, blob, bytes.len(), None);
-    let (id, workspace) = (uuid(blob.id), uuid(blob.workspace_id));
+    let (id, workspace) = (key(blob.id), key(blob.workspace_id));
     for (n, (at, piece)) in pieces(0, bytes).enumerate() {
         transaction.run(
             "INSERT INTO blob_pieces (blob, workspace, at, bytes) VALUES ($1, $2, $3, $4)",
-            params![id, workspace, at, piece],
+            params![id.clone(), workspace.clone(), at, piece],
         );
         if (n + 1) % SENT_AT_A_TIME == 0 {
             transaction.flush().await?;
@@ -136,9 +130,10 @@ impl BlobStore for RowBlobs {
     async fn keep_blobs(&self, blobs: &[MessageBlob]) -> Result<(), StoreError> {
         const SQL: &str = "UPDATE blobs SET pending = false FROM unnest($1::uuid[], $2::uuid[]) AS kept (id, workspace)
             WHERE blobs.id = kept.id AND blobs.workspace = kept.workspace";
-        let keys: BTreeSet<_> = blobs.iter().map(|blob| (uuid(blob.id), uuid(blob.workspace_id))).collect();
+        let keys: BTreeSet<_> = blobs.iter().map(|blob| (blob.id, blob.workspace_id)).collect();
         let there = keys.len() as u64;
-        let (ids, workspaces): (Vec<Uuid>, Vec<Uuid>) = keys.into_iter().unzip();
+        let (ids, workspaces): (Vec<Value>, Vec<Value>) =
+            keys.into_iter().map(|(id, workspace)| (key(id), key(workspace))).unzip();
         if sweep(&self.writes, SQL, params![ids, workspaces]).await? < there {
             return Err(StoreError::Failed("a blob is not there".into()));
         }
@@ -153,7 +148,7 @@ impl BlobStore for RowBlobs {
             DELETE FROM blob_pieces USING gone WHERE blob = gone.id AND blob_pieces.workspace = gone.workspace";
         const BUCKET: &str = "SELECT bucket FROM blobs
             WHERE id = $1 AND workspace = $2 AND message = $3 AND pending AND bucket IS NOT NULL";
-        let key = || params![uuid(blob.id), uuid(blob.workspace_id), uuid(blob.message_id)];
+        let key = || params![key(blob.id), key(blob.workspace_id), key(blob.message_id)];
         let place = self.reads.one(BUCKET, key(), |row| get::<String>(row, 0)).await?;
         if let Some(place) = place {
             self.objects_at(&place)?.delete(&[(blob.workspace_id, blob.id)]).await?;
@@ -180,8 +175,8 @@ impl BlobStore for RowBlobs {
             WHERE id = $1 AND blobs.workspace = $2 ORDER BY at";
         let rows = self
             .reads
-            .many(SQL, params![uuid(id), uuid(workspace)], |row| {
-                Ok((small::<usize>(row, 0)?, get::<Option<String>>(row, 1)?, get::<Option<Vec<u8>>>(row, 2)?))
+            .many(SQL, params![key(id), key(workspace)], |row| {
+                Ok((get::<usize>(row, 0)?, get::<Option<String>>(row, 1)?, get::<Option<Vec<u8>>>(row, 2)?))
             })
             .await?;
         let Some((size, place, _)) = rows.first() else { return Ok(None) };
@@ -203,18 +198,18 @@ impl BlobStore for RowBlobs {
         const SQL: &str = "SELECT workspace, message, id FROM blobs WHERE pending AND id < $1
             ORDER BY id, workspace LIMIT $2";
         let blob = |row: &Row| Ok(MessageBlob { workspace_id: id(row, 0)?, message_id: id(row, 1)?, id: id(row, 2)? });
-        self.reads.many(SQL, params![first_id(before), sql_limit(limit)], blob).await
+        self.reads.many(SQL, params![first_id_of(before), sql_limit(limit)], blob).await
     }
 
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError> {
         const SQL: &str = "SELECT workspace, id FROM blobs WHERE NOT pending AND id < $1
             ORDER BY id, workspace LIMIT $2";
-        let key = params![first_id(before), sql_limit(limit)];
+        let key = params![first_id_of(before), sql_limit(limit)];
         self.reads.many(SQL, key, |row| Ok((id(row, 0)?, id(row, 1)?))).await
     }
 
     async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError> {
         const SQL: &str = "SELECT id FROM blobs WHERE workspace = $1 LIMIT $2";
-        self.reads.many(SQL, params![uuid(workspace), sql_limit(limit)], |row| id(row, 0)).await
+        self.reads.many(SQL, params![key(workspace), sql_limit(limit)], |row| id(row, 0)).await
     }
 }

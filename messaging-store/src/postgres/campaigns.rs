@@ -1,39 +1,25 @@
 //! What only PostgreSQL does with rows of campaigns in this way.
 //!
-//! Messages that wait to be released are in [`waiting`], messages by outcome in [`messages`], how all of it goes in
-//! [`forget`].
+//! Messages that wait to be released are in [`waiting`], how all of it goes in [`forget`].
 
 mod forget;
-mod messages;
 mod waiting;
 
 use async_trait::async_trait;
-use messaging_core::domain::message::Message;
 use messaging_core::ids::{CampaignId, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
-use messaging_core::ports::store::{PageRequest, Slice, StoreError};
+use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::Postgres;
 use super::audiences;
-use super::query::params;
 use super::transaction::Transaction;
+use crate::sql::params;
 use crate::tables::campaigns::CampaignRows;
 
 pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as take_waiting};
 
 #[async_trait]
 impl CampaignRows for Postgres {
-    async fn messages_of_campaign(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        wanted: Wanted,
-        page: PageRequest,
-    ) -> Result<Slice<Message>, StoreError> {
-        messages::list(&self.reads, workspace, campaign, wanted, &page).await
-    }
-
     async fn tracks(&self, workspace: WorkspaceId, campaign: CampaignId) -> Result<Vec<(u8, Timestamp)>, StoreError> {
         waiting::tracks(&self.reads, workspace, campaign).await
     }

@@ -19,15 +19,16 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::PostgresStore;
 use super::cursors::{Cell, cells};
 use super::desk::{Desk, Lease, Memory};
 use super::fault::Fault;
 use super::places::lock_of;
-use super::query::{Queries as _, many, params};
-use super::row::{get, id, maybe_time, small, sql_limit, time, uuid};
+use super::query::{Queries as _, many};
+use crate::pages::sql_limit;
+use crate::row::{get, id, maybe_time, time};
+use crate::sql::params;
 
 /// The most jobs that one claim looks at.
 const MAX_SEEN: usize = 10_000;
@@ -82,7 +83,7 @@ struct Found {
 struct ReadTo {
     cell: Cell,
     due_at: i64,
-    id: Uuid,
+    id: [u8; 16],
 }
 
 /// Jobs change while they are read; dropped when they have been.
@@ -138,7 +139,7 @@ impl PostgresStore {
             let limit = if reads == 0 { FIRST } else { (enough / unread.len().max(1)).clamp(FIRST, NEXT) };
             let rows = self.rows_of(term, claim, &unread, &found.full(claim), limit).await?;
             let memory = self.desk.lock();
-            let mut ends: HashMap<Cell, (usize, i64, Uuid)> = HashMap::new();
+            let mut ends: HashMap<Cell, (usize, i64, [u8; 16])> = HashMap::new();
             for row in &rows {
                 let cell = (get(row, 9)?, get(row, 10)?);
                 if reads == 0 {
@@ -146,12 +147,12 @@ impl PostgresStore {
                     firsts.entry(cell).and_modify(|known: &mut i64| *known = first.min(*known)).or_insert(first);
                 }
                 // A place that is ours and has nothing due.
-                if get::<Option<Uuid>>(row, 2)?.is_none() {
+                if get::<Option<[u8; 16]>>(row, 2)?.is_none() {
                     continue;
                 }
                 let (lane, due) = read_due(row)?;
-                let end = ends.entry(cell).or_insert((0, 0, Uuid::nil()));
-                *end = (end.0 + 1, due.due_at.as_millis(), uuid(due.id));
+                let end = ends.entry(cell).or_insert((0, 0, [0; 16]));
+                *end = (end.0 + 1, due.due_at.as_millis(), due.id.to_bytes());
                 found.add(&memory, claim, lane, due);
             }
             drop(memory);
@@ -178,7 +179,7 @@ impl PostgresStore {
         let mut memory = self.desk.lock();
         memory.cursors.begin(claim);
         let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
-        stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: Uuid::nil() }).collect()
+        stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
     }
 
     async fn rows_of(
@@ -286,7 +287,7 @@ impl PostgresStore {
         let keys = params![
             handles.iter().map(|handle| handle.lane.as_str().to_owned()).collect::<Vec<_>>(),
             handles.iter().map(|handle| handle.due_at.as_millis()).collect::<Vec<_>>(),
-            handles.iter().map(|handle| uuid(handle.id)).collect::<Vec<_>>(),
+            handles.iter().map(|handle| handle.id.to_bytes()).collect::<Vec<_>>(),
         ];
         let dated = many(&mut transaction, SQL, keys, |row| Ok((id(row, 0)?, time(row, 1)?))).await?;
         transaction.commit().await?;
@@ -303,7 +304,7 @@ fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
         id: id(row, 2)?,
         place: get(row, 3)?,
         once: get(row, 4)?,
-        failures: small(row, 5)?,
+        failures: get(row, 5)?,
         kind: get(row, 7)?,
         payload: get(row, 8)?,
     };
@@ -468,7 +469,7 @@ impl PostgresStore {
             let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();
             let ends = held.iter().map(|(_, until)| **until).chain(leased.iter().map(|(_, lease)| lease.until)).min();
             let held: Vec<String> = held.iter().map(|(lane, _)| lane.as_str().to_owned()).collect();
-            let leased: Vec<Uuid> = leased.iter().map(|(id, _)| Uuid::from_bytes(id.to_bytes())).collect();
+            let leased: Vec<[u8; 16]> = leased.iter().map(|(id, _)| id.to_bytes()).collect();
             (held, leased, ends, starts)
         };
         let params = params![

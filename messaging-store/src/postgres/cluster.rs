@@ -8,8 +8,9 @@ use messaging_core::ports::store::{ClusterView, NodeView, StoreError};
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::query::{many, one, params};
-use super::row::{count, get, time};
+use super::query::{many, one};
+use crate::row::{count, get, time};
+use crate::sql::params;
 
 impl PostgresStore {
     /// The processes of the installation.

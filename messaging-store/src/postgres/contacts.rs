@@ -1,27 +1,25 @@
-//! Contacts and their tags.
-//!
-//! What the numbers mean stands in the migration that makes the tables.
+//! What only PostgreSQL does with contacts and their tags in this way: writing them, and finding many.
 
 mod held;
 mod identifiers;
 mod list;
 mod put;
-mod rows;
 mod tags;
 
 use async_trait::async_trait;
 use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
-use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
+use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored};
 
-use self::rows::{contact, contact_columns};
-use super::PostgresStore;
+use super::Postgres;
 use super::fault::Fault;
-use super::query::{many, one, params};
-use super::row::{count, get, id, maybe_id, or_empty, uuid};
+use super::query::{many, one};
 use super::transaction::Transaction;
-use super::{automations, campaigns};
-use super::{product_events, segments};
+use super::{automations, campaigns, segments};
+use crate::row::{get, maybe_id, or_empty};
+use crate::sql::{key, params};
+use crate::tables::contacts::{ContactRows, contact, contact_columns};
+use crate::tables::product_events;
 
 pub(super) use self::identifiers::Kinds;
 pub(super) use self::put::put;
@@ -32,7 +30,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 FOR UPDATE";
     const MEMBERSHIPS: &str = "DELETE FROM list_members WHERE contact = $1
         RETURNING (SELECT lists.id FROM lists WHERE lists.n = list_members.list)";
-    let held = one(transaction, HELD, params![uuid(workspace), uuid(id)], |row| {
+    let held = one(transaction, HELD, params![key(workspace), key(id)], |row| {
         Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, or_empty::<Vec<String>>(row, 2)?))
     })
     .await?;
@@ -42,7 +40,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     for list in lists.into_iter().flatten() {
         transaction.counts.add_members(workspace, list, -1);
     }
-    product_events::depart(transaction, workspace_number, id, n);
+    product_events::depart(transaction, workspace_number, id, n)?;
     campaigns::delete_contact_sends(transaction, n);
     automations::depart(transaction, workspace, id, n);
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
@@ -52,19 +50,8 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
 }
 
 #[async_trait]
-impl Contacts for PostgresStore {
-    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            contact_columns!(),
-            " FROM contacts c
-             WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND c.id = $2"
-        );
-        let found = self.reads.one(SQL, params![uuid(workspace), uuid(id)], |row| contact(workspace, row)).await?;
-        Ok(found.map(|(_, stored)| stored))
-    }
-
-    async fn contacts_identified(
+impl ContactRows for Postgres {
+    async fn identified_by(
         &self,
         workspace: WorkspaceId,
         identifiers: Vec<Identifier>,
@@ -77,51 +64,20 @@ impl Contacts for PostgresStore {
                  UNION SELECT n FROM contacts WHERE workspace_number = (SELECT number FROM w) AND phone = ANY ($4)
              )
              SELECT ",
-            contact_columns!(),
+            contact_columns!(postgres),
             " FROM found JOIN contacts c ON c.n = found.n"
         );
         let Kinds { external_ids, emails, phones } = identifiers.into_iter().collect();
-        let wanted = params![uuid(workspace), external_ids, emails, phones];
+        let wanted = params![key(workspace), external_ids, emails, phones];
         self.reads.many(SQL, wanted, |row| Ok(contact(workspace, row)?.1)).await
     }
 
-    async fn contact_identified(
-        &self,
-        workspace: WorkspaceId,
-        identifier: &Identifier,
-    ) -> Result<Option<ContactId>, StoreError> {
-        let (sql, text) = match identifier {
-            Identifier::ExternalId(text) => (
-                "SELECT id FROM contacts WHERE external_id = $2
-                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
-                text,
-            ),
-            Identifier::Email(text) => (
-                "SELECT id FROM contacts WHERE email = $2
-                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
-                text,
-            ),
-            Identifier::Phone(text) => (
-                "SELECT id FROM contacts WHERE phone = $2
-                 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
-                text,
-            ),
-        };
-        self.reads.one(sql, params![uuid(workspace), text.clone()], |row| id(row, 0)).await
-    }
-
-    async fn contacts(
+    async fn matching(
         &self,
         workspace: WorkspaceId,
         filter: &ContactFilter,
         page: PageRequest,
     ) -> Result<Slice<Contact>, StoreError> {
         Ok(list::contacts(&self.reads, workspace, filter, &page).await?)
-    }
-
-    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
-        const SQL: &str = "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts
-            WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)";
-        Ok(self.reads.one(SQL, params![uuid(workspace)], |row| count(row, 0)).await?.unwrap_or(0))
     }
 }

@@ -8,11 +8,8 @@
 
 mod deltas;
 
-use uuid::Uuid;
-
-use super::query::params;
-use super::row::uuid;
 use super::transaction::Transaction;
+use crate::sql::{Value, key, params};
 
 pub(super) use self::deltas::CountDeltas;
 
@@ -32,15 +29,15 @@ pub(super) fn settle(transaction: &mut Transaction) {
         ORDER BY l.n
         ON CONFLICT (list, shard) DO UPDATE SET members = list_counts.members + excluded.members";
     let CountDeltas { contacts, members } = std::mem::take(&mut transaction.counts);
-    let (workspaces, numbers): (Vec<Uuid>, Vec<i64>) =
-        contacts.into_iter().filter(|(_, number)| *number != 0).map(|(id, number)| (uuid(id), number)).unzip();
+    let (workspaces, numbers): (Vec<Value>, Vec<i64>) =
+        contacts.into_iter().filter(|(_, number)| *number != 0).map(|(id, number)| (key(id), number)).unzip();
     if !workspaces.is_empty() {
         transaction.run(CONTACTS, params![workspaces, numbers]);
     }
     let members: Vec<_> = members.into_iter().filter(|(_, number)| *number != 0).collect();
     if !members.is_empty() {
-        let workspaces: Vec<Uuid> = members.iter().map(|((workspace, _), _)| uuid(*workspace)).collect();
-        let lists: Vec<Uuid> = members.iter().map(|((_, list), _)| uuid(*list)).collect();
+        let workspaces: Vec<Value> = members.iter().map(|((workspace, _), _)| key(*workspace)).collect();
+        let lists: Vec<Value> = members.iter().map(|((_, list), _)| key(*list)).collect();
         let numbers: Vec<i64> = members.iter().map(|(_, number)| *number).collect();
         transaction.run(MEMBERS, params![workspaces, lists, numbers]);
     }

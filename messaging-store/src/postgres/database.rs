@@ -7,6 +7,7 @@ use messaging_core::time::Timestamp;
 use super::Postgres;
 use super::expected;
 use super::fault::Fault;
+use super::open_commit::by_columns;
 use super::sweep::sweep;
 use super::transaction::Transaction;
 use super::workspace_end;
@@ -61,6 +62,13 @@ impl Database for Postgres {
         } else {
             self.reads.many(sql.postgres, params, |row| read(row)).await
         }
+    }
+
+    async fn gathered<T: Send + 'static>(&self, query: Query<T>, keys: Vec<Params>) -> Result<Vec<T>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.many(by_columns(query, keys)).await
     }
 
     async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {

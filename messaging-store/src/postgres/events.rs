@@ -1,4 +1,4 @@
-//! The log of a workspace's events.
+//! What only PostgreSQL does with the log of events.
 //!
 //! A place in it is the era, the number of the transaction that wrote the entry, and a number of a sequence. Transactions
 //! end in another order than they begin in; so only what those have written is read that are older than the oldest one
@@ -9,19 +9,18 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use messaging_core::changes::LogEvent;
 use messaging_core::domain::message::{Message, MessageEvent};
-use messaging_core::ids::{EventId, MessageId, WorkspaceId};
-use messaging_core::ports::store::{EventLog, LogPosition, StoreCursor, StoreError};
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::{LogPosition, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
 use tokio_postgres::{Client, Row};
 
-use super::PostgresStore;
+use super::Postgres;
 use super::fault::Fault;
-use super::query::params;
-use super::row::{get, sql_limit, time, uuid};
-use super::sweep::sweep;
-use super::transaction::Transaction;
+use crate::pages::sql_limit;
+use crate::row::get;
+use crate::sql::{key, params};
+use crate::tables::event_log::LogRows;
 use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
 /// How long a reader waits for the transactions that keep entries back which are there already.
@@ -36,25 +35,6 @@ const LAST_PAUSE: Duration = Duration::from_millis(40);
 pub(super) async fn begin_era(connection: &Client) -> Result<(), tokio_postgres::Error> {
     const SQL: &str = "DO $$ BEGIN IF to_regclass('log_era') IS NOT NULL THEN PERFORM begin_log_era(); END IF; END $$";
     connection.batch_execute(SQL).await
-}
-
-/// Adds an event at the end.
-pub(super) fn log(transaction: &mut Transaction, event: &LogEvent) {
-    transaction.add_row(
-        "INSERT INTO event_log (workspace, era, xid, n, message, at, event)
-         SELECT u.workspace, (SELECT era FROM log_era), pg_current_xact_id()::text::bigint, nextval('event_log_numbers'),
-             u.message, u.at, u.event
-         FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[]) AS u (workspace, message, at, event)",
-        params![uuid(event.workspace_id), uuid(event.message_id), event.at.as_millis(), uuid(event.event_id)],
-    );
-}
-
-pub(super) fn follow(transaction: &mut Transaction, workspace: WorkspaceId, until: Timestamp) {
-    transaction.run(
-        "INSERT INTO event_followers (workspace, until) VALUES ($1, $2)
-         ON CONFLICT (workspace) DO UPDATE SET until = excluded.until",
-        params![uuid(workspace), until.as_millis()],
-    );
 }
 
 /// A place in the log.
@@ -121,25 +101,8 @@ impl Patience {
 }
 
 #[async_trait]
-impl EventLog for PostgresStore {
-    async fn event(
-        &self,
-        workspace: WorkspaceId,
-        message: MessageId,
-        at: Timestamp,
-        id: EventId,
-    ) -> Result<Option<(MessageEvent, Message)>, StoreError> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            event_columns!(),
-            " FROM message_events e JOIN messages m ON m.workspace = $1 AND m.id = $2
-              WHERE e.workspace = $1 AND e.message = $2 AND e.at = $3 AND e.id = $4"
-        );
-        let key = params![uuid(workspace), uuid(message), at.as_millis(), uuid(id)];
-        self.reads.one(SQL, key, |row| with_event(workspace, row)).await
-    }
-
-    async fn events_after(
+impl LogRows for Postgres {
+    async fn entries_after(
         &self,
         workspace: WorkspaceId,
         after: Option<LogPosition>,
@@ -163,7 +126,7 @@ impl EventLog for PostgresStore {
         let Place { era, xid, n } = after.map_or(Place::START, Place::of);
         let mut patience = Patience::new();
         loop {
-            let bounds = params![uuid(workspace), era, xid, n, sql_limit(limit), patience.is_close];
+            let bounds = params![key(workspace), era, xid, n, sql_limit(limit), patience.is_close];
             let mut rows = self
                 .reads
                 .many(SQL, bounds, |row| {
@@ -181,7 +144,7 @@ impl EventLog for PostgresStore {
         }
     }
 
-    async fn log_position(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
+    async fn position_at(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
         // The first entry from the time on is the first of its piece, of one of the pieces from there on. It may not be the
         // first for long while older transactions run.
         const SQL: &str = "WITH RECURSIVE pieces (piece) AS (
@@ -204,8 +167,8 @@ impl EventLog for PostgresStore {
             FROM running r LEFT JOIN first f ON true";
         let mut patience = Patience::new();
         loop {
-            let key = params![uuid(workspace), time.as_millis(), patience.is_close];
-            let found = self.reads.one(SQL, key, |row| {
+            let wanted = params![key(workspace), time.as_millis(), patience.is_close];
+            let found = self.reads.one(SQL, wanted, |row| {
                 let first = if get::<Option<i16>>(row, 0)?.is_some() { Some(Place::at(row, 0)?) } else { None };
                 let end = Place { era: get(row, 3)?, xid: get::<i64>(row, 4)? - 1, n: i64::MAX };
                 Ok((first, end, get::<Option<i64>>(row, 5)?))
@@ -217,18 +180,6 @@ impl EventLog for PostgresStore {
                 return Ok(before_first.map_or(end, |place| place.min(end)).position());
             }
         }
-    }
-
-    async fn followed_until(&self, workspace: WorkspaceId) -> Result<Option<Timestamp>, StoreError> {
-        const SQL: &str = "SELECT until FROM event_followers WHERE workspace = $1";
-        self.reads.one_shared(SQL, params![uuid(workspace)], |row| time(row, 0)).await
-    }
-
-    async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const SQL: &str = "DELETE FROM event_log WHERE ctid = ANY (ARRAY (
-            SELECT ctid FROM event_log WHERE (at >> 22) <= ($1::bigint >> 22) AND at < $1
-            ORDER BY (at >> 22) LIMIT $2 FOR UPDATE SKIP LOCKED))";
-        sweep(&self.writes, SQL, params![before.as_millis(), sql_limit(limit)]).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::query::Params;
+use crate::sql::Params;
 
 /// The texts that were made, by the statement they are made of. There are as many as statements in the source.
 static MADE: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use messaging_core::ports::store::{KeyHolder, StoreError};
 
 use super::Postgres;
-use super::query::params;
-use super::row::get as get_column;
+use crate::row::get as get_column;
+use crate::sql::params;
 use crate::tables::installation::Processes;
 
 #[async_trait]

@@ -15,10 +15,12 @@ use tokio_postgres::Row;
 use super::desk::Effect;
 use super::fault::Fault;
 use super::places::{lock_of, place_of};
-use super::query::{Params, many, params};
-use super::row::{count, get, id, sql_limit, uuid};
+use super::query::many;
 use super::transaction::Transaction;
 use super::{PostgresStore, redating};
+use crate::pages::sql_limit;
+use crate::row::{count, get, id};
+use crate::sql::{Params, key, params};
 use crate::tables::operator_queue::stored_job;
 
 pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
@@ -74,7 +76,7 @@ fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
     params![
         job.lane.as_str().to_owned(),
         job.due_at.as_millis(),
-        uuid(job.id),
+        key(job.id),
         place,
         is_bulk,
         job.id.millis(),
@@ -93,7 +95,7 @@ pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Resul
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Ends)?;
     let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run_claimed(sql, key(&handle.lane, handle.due_at, handle.id));
+    transaction.run_claimed(sql, place_key(&handle.lane, handle.due_at, handle.id));
     Ok(())
 }
 
@@ -101,7 +103,7 @@ pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Resul
 pub(super) fn remove(transaction: &mut Transaction, place: &JobPlace) -> Result<(), Fault> {
     transaction.uses.free(place.id)?;
     let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run(sql, key(&place.lane, place.due_at, place.id));
+    transaction.run(sql, place_key(&place.lane, place.due_at, place.id));
     Ok(())
 }
 
@@ -135,7 +137,7 @@ fn moving(
     let lease = transaction.uses.claim(term, handle, Effect::Ends)?;
     redating::note(transaction, lease.place, at.as_millis());
     transaction.uses.date((lease.place, handle.lane.class() == JobClass::Bulk), due_at.as_millis());
-    let mut params = key(&handle.lane, handle.due_at, handle.id);
+    let mut params = place_key(&handle.lane, handle.due_at, handle.id);
     params.extend(params![due_at.as_millis(), at.as_millis()]);
     Ok(params)
 }
@@ -143,15 +145,15 @@ fn moving(
 pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Saves)?;
-    let mut params = key(&handle.lane, handle.due_at, handle.id);
+    let mut params = place_key(&handle.lane, handle.due_at, handle.id);
     params.extend(params![payload.to_vec()]);
     let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
     transaction.run_claimed(sql, params);
     Ok(())
 }
 
-fn key(lane: &Lane, due_at: Timestamp, id: JobId) -> Params {
-    params![lane.as_str().to_owned(), due_at.as_millis(), uuid(id)]
+fn place_key(lane: &Lane, due_at: Timestamp, id: JobId) -> Params {
+    params![lane.as_str().to_owned(), due_at.as_millis(), key(id)]
 }
 
 #[async_trait]

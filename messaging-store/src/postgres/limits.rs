@@ -9,12 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use messaging_core::ports::store::{SharedLimits, StoreError, Taking};
-use uuid::Uuid;
 
 use super::fault::Fault;
-use super::query::params;
 use super::reads::Reads;
-use super::row::{get, small};
+use crate::row::get;
+use crate::sql::params;
 
 /// The most rows that one look reads: more buckets are not told of at a time.
 const MAX_ROWS: i64 = 100_000;
@@ -24,16 +23,16 @@ const MAX_ROWS: i64 = 100_000;
 pub(super) struct Limits {
     reads: Reads,
     /// This process, among others.
-    process: Uuid,
+    process: [u8; 16],
     /// The sums of others as they were read last.
-    seen: Mutex<HashMap<(Uuid, Uuid), i64>>,
+    seen: Mutex<HashMap<([u8; 16], [u8; 16]), i64>>,
 }
 
 impl Limits {
     pub(super) fn new(reads: Reads) -> Self {
         let mut process = [0; 16];
         SystemEntropy::default().fill(&mut process);
-        Self { reads, process: Uuid::from_bytes(process), seen: Mutex::default() }
+        Self { reads, process: process, seen: Mutex::default() }
     }
 
     /// By how much the sums of others have grown.
@@ -45,7 +44,7 @@ impl Limits {
             seen.insert((bucket, process), sum);
             let tokens = sum - before.get(&(bucket, process)).copied().unwrap_or(0);
             if let Some(tokens) = u32::try_from(tokens).ok().filter(|tokens| *tokens > 0) {
-                taken.push(Taking { bucket: bucket.into_bytes(), limit, tokens });
+                taken.push(Taking { bucket: bucket, limit, tokens });
             }
         }
         taken
@@ -54,8 +53,8 @@ impl Limits {
 
 /// What another process took from a bucket.
 struct Row {
-    bucket: Uuid,
-    process: Uuid,
+    bucket: [u8; 16],
+    process: [u8; 16],
     limit: u32,
     sum: i64,
 }
@@ -79,12 +78,12 @@ impl SharedLimits for Limits {
             )
             SELECT bucket, process, full_at, taken FROM takings
             WHERE process <> $1 AND changed_at > clock_timestamp() - interval '2 minutes' LIMIT $5";
-        let buckets: Vec<_> = taken.iter().map(|taking| Uuid::from_bytes(taking.bucket)).collect();
+        let buckets: Vec<_> = taken.iter().map(|taking| taking.bucket).collect();
         let limits: Vec<_> = taken.iter().map(|taking| i64::from(taking.limit)).collect();
         let tokens: Vec<_> = taken.iter().map(|taking| i64::from(taking.tokens)).collect();
         let key = params![self.process, buckets, limits, tokens, MAX_ROWS];
         let rows = self.reads.many(ADD, key, |row| -> Result<Row, Fault> {
-            Ok(Row { bucket: get(row, 0)?, process: get(row, 1)?, limit: small(row, 2)?, sum: get(row, 3)? })
+            Ok(Row { bucket: get(row, 0)?, process: get(row, 1)?, limit: get(row, 2)?, sum: get(row, 3)? })
         });
         Ok(self.growth(rows.await?))
     }

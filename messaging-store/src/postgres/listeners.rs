@@ -18,16 +18,16 @@ use messaging_core::time::Timestamp;
 
 use self::hearing::{Listener, NewNote, OfWorkspace};
 use super::fault::Fault;
-use super::query::{Queries, many, one, params};
-use super::row::{get, record, small, time, uuid};
+use super::query::{Queries, many, one};
+use super::row::{small, uuid};
 use super::transaction::Transaction;
 use super::waking;
 use crate::happened::EntersBy;
+use crate::row::{get, record, time};
+use crate::sql::params;
 
 pub(super) use self::hearing::Hearing;
-pub(super) use crate::happened::{
-    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number,
-};
+pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machine, shard, status_number};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";

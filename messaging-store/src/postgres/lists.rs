@@ -6,15 +6,17 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
-use uuid::Uuid;
 
 use super::Postgres;
 use super::fault::Fault;
 use super::listeners::{self, Happened};
 use super::outbox;
-use super::query::{many, one, params};
-use super::row::{get, id, sql_limit, uuid};
+use super::query::{many, one};
+use super::sweep::{begin_undurably, end};
 use super::transaction::Transaction;
+use crate::pages::sql_limit;
+use crate::row::{get, id};
+use crate::sql::{Value, key, params};
 use crate::tables::lists::ListRows;
 
 /// How many rows a sweep removes in one transaction.
@@ -71,9 +73,9 @@ pub(super) async fn join(transaction: &mut Transaction, joins: &[Join]) -> Resul
     let Some(Join { workspace, .. }) = joins.first().copied() else { return Ok(()) };
     let read_mask = outbox::read_mask(transaction, workspace).await?;
     let is_heard = listeners::is_any(transaction, workspace).await?;
-    let lists: Vec<Uuid> = joins.iter().map(|join| uuid(join.list)).collect();
-    let contacts: Vec<Uuid> = joins.iter().map(|join| uuid(join.contact)).collect();
-    let members = params![uuid(workspace), lists, contacts];
+    let lists: Vec<Value> = joins.iter().map(|join| key(join.list)).collect();
+    let contacts: Vec<Value> = joins.iter().map(|join| key(join.contact)).collect();
+    let members = params![key(workspace), lists, contacts];
     for join in joins {
         transaction.counts.add_members(workspace, join.list, 1);
     }
@@ -108,7 +110,7 @@ pub(super) async fn leave(
         WHERE list = (SELECT n FROM lists WHERE workspace_number = (SELECT number FROM w) AND id = $2 AND NOT removed)
             AND contact = (SELECT n FROM contacts WHERE workspace_number = (SELECT number FROM w) AND id = $3)
         RETURNING contact";
-    let membership = params![uuid(workspace), uuid(list), uuid(contact)];
+    let membership = params![key(workspace), key(list), key(contact)];
     let left: Option<i64> = one(transaction, SQL, membership, |row| get(row, 0)).await?;
     let Some(contact) = left else { return Ok(()) };
     transaction.counts.add_members(workspace, list, -1);
@@ -124,16 +126,9 @@ impl ListRows for Postgres {
         let mut forgotten = 0;
         while forgotten < limit {
             let slice = SLICE.min(limit - forgotten);
-            let mut transaction = self.writes.begin().await?;
-            transaction.run("SET LOCAL synchronous_commit = off", params![]);
-            let gone = match forget_some(&mut transaction, slice).await {
-                Ok(gone) => gone,
-                Err(fault) => {
-                    transaction.roll_back().await;
-                    return Err(fault.into());
-                }
-            };
-            transaction.commit().await?;
+            let mut transaction = begin_undurably(&self.writes).await?;
+            let gone = forget_some(&mut transaction, slice).await;
+            let gone = end(transaction, gone).await?;
             if gone == 0 {
                 break;
             }

@@ -22,9 +22,9 @@ use super::desk::Desk;
 use super::fault::Fault;
 use super::news::Teller;
 use super::places::owner;
-use super::query::params;
-use super::row::get;
 use super::writes::Writes;
+use crate::row::get;
+use crate::sql::params;
 
 /// By so many milliseconds a process's clock may differ from the database's; with more it takes no work.
 const CLOCK_TOLERANCE: i64 = 1_000;

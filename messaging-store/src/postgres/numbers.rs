@@ -3,9 +3,10 @@
 use messaging_core::ids::{AutomationId, ContactId, SegmentId, WorkspaceId};
 
 use super::fault::Fault;
-use super::query::{Queries, one, params};
-use super::row::{get, uuid};
+use super::query::{Queries, one};
 use super::transaction::Transaction;
+use crate::row::get;
+use crate::sql::{key, params};
 
 /// The low bits of a contact's number tell the contacts of a workspace apart, nearly in the order of their creation.
 pub(super) const COUNT_BITS: i64 = 40;
@@ -13,7 +14,7 @@ pub(super) const COUNT_BITS: i64 = 40;
 /// The number of a workspace, if it has any contacts, lists or tags.
 pub(super) async fn workspace_number(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
     let sql = "SELECT number FROM workspace_numbers WHERE workspace = $1";
-    one(on, sql, params![uuid(workspace)], |row| get(row, 0)).await
+    one(on, sql, params![key(workspace)], |row| get(row, 0)).await
 }
 
 /// The number of a workspace, given to it when it has none.
@@ -21,7 +22,7 @@ pub(super) async fn make_workspace_number(on: &mut Transaction, workspace: Works
     if let Some(number) = workspace_number(on, workspace).await? {
         return Ok(number);
     }
-    on.run("INSERT INTO workspace_numbers (workspace) VALUES ($1) ON CONFLICT DO NOTHING", params![uuid(workspace)]);
+    on.run("INSERT INTO workspace_numbers (workspace) VALUES ($1) ON CONFLICT DO NOTHING", params![key(workspace)]);
     // Another statement, so that it sees the row of whoever was first.
     workspace_number(on, workspace).await?.ok_or(Fault::Malformed("a workspace has no number"))
 }
@@ -34,7 +35,7 @@ pub(super) async fn contact_number(
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM contacts
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2";
-    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+    one(on, SQL, params![key(workspace), key(id)], |row| get(row, 0)).await
 }
 
 /// The number of a segment.
@@ -45,7 +46,7 @@ pub(super) async fn segment_number(
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM segments
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 AND NOT removed";
-    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+    one(on, SQL, params![key(workspace), key(id)], |row| get(row, 0)).await
 }
 
 /// The number of an automation.
@@ -55,5 +56,5 @@ pub(super) async fn automation_number(
     id: AutomationId,
 ) -> Result<Option<i64>, Fault> {
     const SQL: &str = "SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed";
-    one(on, SQL, params![uuid(workspace), uuid(id)], |row| get(row, 0)).await
+    one(on, SQL, params![key(workspace), key(id)], |row| get(row, 0)).await
 }

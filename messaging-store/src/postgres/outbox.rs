@@ -12,9 +12,11 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use uuid::Uuid;
 
 use super::fault::Fault;
-use super::query::{one, params};
-use super::row::{get, uuid};
+use super::query::one;
+use super::row::uuid;
 use super::transaction::Transaction;
+use crate::row::get;
+use crate::sql::params;
 
 pub(super) use self::noted::Outbox;
 

@@ -13,8 +13,9 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::line::Line;
-use super::query::{Params, Queries, as_refs, prepared};
+use super::query::{Queries, as_refs, prepared};
 use super::shared_reads::SharedReads;
+use crate::sql::Params;
 
 /// How long a read may take with all its waits: a statement of ours ends within five seconds.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -181,22 +182,6 @@ impl Snapshot {
         }
     }
 
-    /// Does something with each row of a query, however many they are: they are not held in memory.
-    pub(super) async fn each(
-        &self,
-        sql: &'static str,
-        params: Params,
-        mut work: impl FnMut(&Row) -> Result<(), Fault> + Send,
-    ) -> Result<(), Fault> {
-        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
-        let statement = connection.prepare_cached(sql).await?;
-        let mut rows = pin!(connection.query_raw(&statement, as_refs(&params)).await?);
-        while let Some(row) = rows.try_next().await? {
-            work(&row)?;
-        }
-        Ok(())
-    }
-
     /// Gives the connection back.
     pub(super) async fn end(mut self) -> Result<(), Fault> {
         self.rows("COMMIT", Params::new()).await?;
@@ -223,12 +208,12 @@ impl Snapshot {
         &mut self,
         sql: &'static str,
         params: Params,
-        mut visit: impl FnMut(&Row) -> Result<(), Fault> + Send,
+        mut visit: impl FnMut(&Row) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let statement = connection.prepare_cached(sql).await?;
         let rows = connection.query_raw(&statement, as_refs(&params)).await?;
-        let mut rows = std::pin::pin!(rows);
+        let mut rows = pin!(rows);
         while let Some(row) = rows.try_next().await? {
             visit(&row)?;
         }

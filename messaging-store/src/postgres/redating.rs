@@ -14,9 +14,10 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::query::{one, params};
-use super::row::get;
+use super::query::one;
 use super::transaction::Transaction;
+use crate::row::get;
+use crate::sql::params;
 
 /// Jobs that are dated anew in one transaction.
 const SLICE: u64 = 20_000;

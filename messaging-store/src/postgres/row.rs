@@ -3,13 +3,12 @@
 //! Ids are `uuid`, times, counts and revisions `bigint`, documents `text`, bytes `bytea`.
 
 use messaging_core::ids::Id;
-use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, first_id_of, number, numbered_place, one_more, place_number, slice, sql_limit};
+pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
 pub(super) use crate::row::{count, document, get, id, maybe_id, maybe_time, numbered, or_empty, record, stored, time};
 
 /// An id as a parameter.
@@ -20,11 +19,6 @@ pub(super) fn uuid(id: impl Id) -> Uuid {
 /// The key below which a page begins, as a parameter.
 pub(super) fn below_id(page: &messaging_core::ports::store::PageRequest) -> Uuid {
     Uuid::from_bytes(below(page))
-}
-
-/// The least id with a time, as a parameter: ids begin with theirs.
-pub(super) fn first_id(time: Timestamp) -> Uuid {
-    Uuid::from_u128(u128::try_from(time.as_millis()).unwrap_or(0) << 80)
 }
 
 /// A revision as a parameter.

@@ -3,9 +3,9 @@
 use messaging_core::ports::store::StoreError;
 
 use super::fault::Fault;
-use super::query::{Params, params};
 use super::transaction::Transaction;
 use super::writes::Writes;
+use crate::sql::{Params, params};
 
 /// Runs a statement that may be lost in a crash: what came back is swept again. Answers how many rows it touched.
 pub(super) async fn sweep(on: &Writes, sql: &'static str, params: Params) -> Result<u64, StoreError> {

@@ -33,10 +33,10 @@ use super::fault::Fault;
 use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
-use super::query::{Params, Queries, as_refs, params, prepared};
+use super::query::{Queries, as_refs, prepared};
 use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
-use crate::sql::Value;
+use crate::sql::{Params, Value, params};
 
 /// How long statements that were sent together may take, each of which ends within five seconds.
 const ANSWER: Duration = Duration::from_secs(15);

@@ -10,12 +10,13 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::pieces::{SENT_AT_A_TIME, pieces};
-use super::query::{Params, params};
 use super::reads::Reads;
-use super::row::{get, id, sql_limit, uuid};
 use super::sweep::{begin_undurably, end};
 use super::transaction::Transaction;
 use super::writes::Writes;
+use crate::pages::sql_limit;
+use crate::row::{get, id};
+use crate::sql::{Params, key, params};
 
 /// The most bytes that one call reads.
 const MOST: i64 = 1 << 30;
@@ -34,13 +35,13 @@ impl RowUploads {
 }
 
 /// The key of a file, as the first parameters.
-fn key(file: UploadFile) -> Params {
-    params![uuid(file.import_id), uuid(file.workspace_id), uuid(file.upload_id)]
+fn upload_key(file: UploadFile) -> Params {
+    params![key(file.import_id), key(file.workspace_id), key(file.upload_id)]
 }
 
 /// The key, and more parameters.
 fn key_and(file: UploadFile, more: Params) -> Params {
-    let mut params = key(file);
+    let mut params = upload_key(file);
     params.extend(more);
     params
 }
@@ -85,8 +86,10 @@ impl Uploads for RowUploads {
     /// This waits for the disk, and with it for what was written before.
     async fn keep_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         let mut transaction = self.writes.begin().await?;
-        transaction
-            .run_one("UPDATE uploads SET kept = true WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
+        transaction.run_one(
+            "UPDATE uploads SET kept = true WHERE import = $1 AND workspace = $2 AND id = $3",
+            upload_key(file),
+        );
         Ok(end(transaction, Ok(())).await?)
     }
 
@@ -110,22 +113,22 @@ impl Uploads for RowUploads {
 
     async fn uploads(&self, workspace: WorkspaceId, import: ImportId) -> Result<Vec<BlobId>, StoreError> {
         const SQL: &str = "SELECT id FROM uploads WHERE import = $1 AND workspace = $2 ORDER BY id";
-        self.reads.many(SQL, params![uuid(import), uuid(workspace)], |row| id(row, 0)).await
+        self.reads.many(SQL, params![key(import), key(workspace)], |row| id(row, 0)).await
     }
 
     async fn uploads_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<UploadFile>, StoreError> {
         const SQL: &str = "SELECT import, id FROM uploads WHERE workspace = $1 LIMIT $2";
         let file =
             |row: &Row| Ok(UploadFile { workspace_id: workspace, import_id: id(row, 0)?, upload_id: id(row, 1)? });
-        self.reads.many(SQL, params![uuid(workspace), sql_limit(limit)], file).await
+        self.reads.many(SQL, params![key(workspace), sql_limit(limit)], file).await
     }
 
     /// Its bytes go in a second statement, which also sees those that were added while the first one waited.
     async fn remove_upload(&self, file: UploadFile) -> Result<(), StoreError> {
         const PIECES: &str = "DELETE FROM upload_pieces WHERE import = $1 AND workspace = $2 AND upload = $3";
         let mut transaction = begin_undurably(&self.writes).await?;
-        transaction.run("DELETE FROM uploads WHERE import = $1 AND workspace = $2 AND id = $3", key(file));
-        let outcome = transaction.execute(PIECES, key(file)).await;
+        transaction.run("DELETE FROM uploads WHERE import = $1 AND workspace = $2 AND id = $3", upload_key(file));
+        let outcome = transaction.execute(PIECES, upload_key(file)).await;
         end(transaction, outcome).await?;
         Ok(())
     }

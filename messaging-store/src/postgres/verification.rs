@@ -1,57 +1,50 @@
-//! Comparing what is kept with the rows.
-//!
-//! Each comparison is one snapshot, so that it is of one moment whatever is written meanwhile, and takes as long as it
-//! takes. Rows are counted by the database.
-
-mod automations;
-mod jobs;
-mod messages;
-
-use std::collections::BTreeMap;
+//! Comparing what is kept with the rows: each comparison is one snapshot. Rows are counted by the database.
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::message::MessageContent;
-use messaging_core::ids::{Id as _, ListId, MessageId, SegmentId, WorkspaceId};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::milestones::{Seen, Skip};
+use messaging_core::domain::message::{EventKind, MessageContent, MessageStatus};
+use messaging_core::domain::tally::{self, Counts, of_event};
+use messaging_core::ids::{CampaignId, Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
-use messaging_core::ports::store::{StoreCursor, StoreError, Verification};
+use messaging_core::ports::store::{StoreCursor, StoreError};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
-use super::PostgresStore;
+use super::Postgres;
 use super::fault::Fault;
-use super::numbers::{COUNT_BITS, workspace_number};
-use super::query::{Queries, many, one, params};
-use super::reads::Snapshot;
-use super::row::{get, id, small, sql_limit, uuid};
-use crate::comparing::compare_events;
+use super::query::{Queries, many};
+use crate::comparing::{CountedIn, Recount};
+use crate::pages::sql_limit;
+use crate::row::{get, id, maybe_id, numbered};
+use crate::sql::{key, params};
+use crate::tables::verification::{Verifier, message_jobs, workspace_of};
 
 #[async_trait]
-impl Verification for PostgresStore {
-    async fn workspace_after(&self, after: Option<WorkspaceId>) -> Result<Option<WorkspaceId>, StoreError> {
-        const SQL: &str = "SELECT id FROM workspaces WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT 1";
-        self.reads.one(SQL, params![after.map(uuid)], |row| id(row, 0)).await
-    }
-
-    async fn verify_workspace(&self, workspace: WorkspaceId) -> Result<Verified, StoreError> {
+impl Verifier for Postgres {
+    async fn verify_rows_of(&self, workspace: WorkspaceId) -> Result<Verified, StoreError> {
         let mut snapshot = self.reads.long_snapshot().await?;
-        let verified = verify(&mut snapshot, workspace).await?;
+        let verified = workspace_of(&mut snapshot, workspace).await?;
         snapshot.end().await?;
         Ok(verified)
     }
 
-    async fn verify_message_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError> {
+    async fn verify_rows_of_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError> {
         let mut snapshot = self.reads.long_snapshot().await?;
-        let verified = jobs::verify(&mut snapshot, kind, message_of).await?;
+        let verified = message_jobs(&mut snapshot, kind, message_of).await?;
         snapshot.end().await?;
         Ok(verified)
     }
 
     /// Ids of messages begin with the time of their acceptance.
-    async fn contents_after(&self, after: Option<StoreCursor>, limit: usize) -> Result<Vec<PlacedContent>, StoreError> {
+    async fn contents_behind(
+        &self,
+        after: Option<StoreCursor>,
+        limit: usize,
+    ) -> Result<Vec<PlacedContent>, StoreError> {
         const SQL: &str = "SELECT message, workspace, request FROM message_contents
             WHERE message > $1 ORDER BY message, workspace LIMIT $2";
-        let after = after.map_or(Uuid::nil(), |after| Uuid::from_bytes(after.to_bytes()));
+        let after = after.map_or([0; 16], StoreCursor::to_bytes);
         self.reads
             .many(SQL, params![after, sql_limit(limit)], |row| {
                 let message_id: MessageId = id(row, 0)?;
@@ -66,73 +59,61 @@ impl Verification for PostgresStore {
     }
 }
 
-async fn verify(on: &mut Snapshot, workspace: WorkspaceId) -> Result<Verified, Fault> {
-    let mut verified = Verified::default();
-    if let Some(number) = workspace_number(on, workspace).await? {
-        contacts(on, workspace, number, &mut verified).await?;
-        product_events(on, number, &mut verified).await?;
+/// What the rows of a workspace's messages say: the database answers how many are alike. What is kept in memory is a sum for
+/// each variant, link and channel.
+pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Recount, Fault> {
+    const MESSAGES: &str = "SELECT channel, campaign, coalesce(variant, 0), automation IS NOT NULL,
+            count(*), status, seen, skip::bigint
+        FROM messages WHERE workspace = $1 GROUP BY 1, 2, 3, 4, 6, 7, 8";
+    // Not by functions of JSON, which refuse U+0000.
+    const VISITS: &str = "SELECT m.channel, m.campaign, coalesce(m.variant, 0)::bigint,
+            m.automation IS NOT NULL, count(*), e.kind, coalesce(strpos(e.meta, '\"machine\":true') > 0, false)
+        FROM messages m JOIN message_events e ON e.workspace = m.workspace AND e.message = m.id AND e.kind IN (6, 7)
+        WHERE m.workspace = $1 AND m.seen & $2 <> 0 GROUP BY 1, 2, 3, 4, 6, 7";
+    const CLICKED: &str = "SELECT campaign, coalesce(variant, 0), link, count(*)
+        FROM messages CROSS JOIN generate_series(0, 63) AS link
+        WHERE workspace = $1 AND campaign IS NOT NULL AND links <> 0 AND (links >> link) & 1 = 1 GROUP BY 1, 2, 3";
+    let mut recount = Recount::default();
+    let alike = many(on, MESSAGES, params![key(workspace)], |row| {
+        let seen = Seen::from_bits(get(row, 6)?);
+        let skip = get::<Option<i64>>(row, 7)?.map(|skip| numbered(&Skip::ALL, skip)).transpose()?;
+        let status = numbered(&MessageStatus::ALL, get(row, 5)?)?;
+        let one = tally::tally(&tally::Row { status, seen, skip, sent_at: None, delivered_at: None });
+        Ok((counted_in(row)?, get(row, 4)?, seen, one))
+    });
+    for (counted_in, messages, seen, one) in alike.await? {
+        recount.add(counted_in, times(one, messages));
+        if let Some((campaign, _)) = counted_in.campaign {
+            recount.add_seen(campaign, seen, messages);
+        }
     }
-    messages::verify(on, workspace, &mut verified).await?;
-    automations::verify(on, workspace, &mut verified).await?;
-    Ok(verified)
+    let visited = i64::from(Seen::OPENED.with(Seen::CLICKED).with(Seen::MACHINE).bits());
+    let visits = many(on, VISITS, params![key(workspace), visited], |row| {
+        let one = of_event(numbered(&EventKind::ALL, get(row, 5)?)?, get(row, 6)?);
+        Ok((counted_in(row)?, times(one, get(row, 4)?)))
+    });
+    for (counted_in, counts) in visits.await? {
+        recount.add(counted_in, counts);
+    }
+    let clicked =
+        many(on, CLICKED, params![key(workspace)], |row| Ok((id(row, 0)?, get(row, 1)?, get(row, 2)?, get(row, 3)?)));
+    for (campaign, variant, link, messages) in clicked.await? {
+        recount.add_clicked(campaign, variant, link, messages);
+    }
+    Ok(recount)
 }
 
-/// Contacts of the workspace, and members of its lists and segments.
-async fn contacts(
-    on: &mut impl Queries,
-    workspace: WorkspaceId,
-    number: i64,
-    verified: &mut Verified,
-) -> Result<(), Fault> {
-    const CONTACTS: &str = "SELECT
-        (SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts WHERE workspace_number = $1),
-        (SELECT count(*) FROM contacts WHERE n BETWEEN $2 AND $3)";
-    const LISTS: &str = "SELECT id,
-            (SELECT coalesce(sum(c.members), 0)::bigint FROM list_counts c WHERE c.list = lists.n),
-            (SELECT count(*) FROM list_members m WHERE m.list = lists.n)
-        FROM lists WHERE workspace_number = $1 AND NOT removed ORDER BY n";
-    const SEGMENTS: &str = "SELECT id,
-            (SELECT coalesce(sum(s.members), 0)::bigint FROM segment_sizes s WHERE s.segment = segments.n),
-            (SELECT count(*) FROM segment_members m WHERE m.segment = segments.n)
-        FROM segments WHERE workspace_number = $1 AND NOT removed ORDER BY n";
-    let (first, last) = range(number);
-    let counted = one(on, CONTACTS, params![number, first, last], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
-    if let Some((stored, counted)) = counted {
-        verified.compare(|| format!("{workspace}: contacts"), stored, counted);
-    }
-    let lists = many(on, LISTS, params![number], |row| Ok((id::<ListId>(row, 0)?, get(row, 1)?, get(row, 2)?))).await?;
-    for (list, stored, counted) in lists {
-        verified.compare(|| format!("{list}: contacts"), stored, counted);
-    }
-    let segments =
-        many(on, SEGMENTS, params![number], |row| Ok((id::<SegmentId>(row, 0)?, get(row, 1)?, get(row, 2)?))).await?;
-    for (segment, stored, counted) in segments {
-        verified.compare(|| format!("{segment}: contacts"), stored, counted);
-    }
-    Ok(())
+/// From the first columns: the channel, the campaign, the variant, whether there is an automation.
+fn counted_in(row: &Row) -> Result<CountedIn, Fault> {
+    let variant = get(row, 2)?;
+    Ok(CountedIn {
+        channel: numbered(&Channel::ALL, get(row, 0)?)?,
+        campaign: maybe_id::<CampaignId>(row, 1)?.map(|campaign| (campaign, variant)),
+        is_automatic: get(row, 3)?,
+    })
 }
 
-/// Product events by name and quarter of an hour.
-async fn product_events(on: &mut impl Queries, number: i64, verified: &mut Verified) -> Result<(), Fault> {
-    const NAMES: &str = "SELECT n, name FROM event_names WHERE workspace_number = $1";
-    const KEPT: &str = "SELECT name, quarter::bigint, sum(events)::bigint FROM product_event_activity
-        WHERE name IN (SELECT n FROM event_names WHERE workspace_number = $1) GROUP BY name, quarter";
-    // Divided downwards, also before 1970.
-    const ROWS: &str =
-        "SELECT name, (at - CASE WHEN at < 0 THEN 899999 ELSE 0 END) / 900000 AS quarter, count(*) FROM product_events
-        WHERE contact BETWEEN $1 AND $2 GROUP BY name, quarter";
-    let numbers = |row: &Row| Ok(((get(row, 0)?, small(row, 1)?), get(row, 2)?));
-    let names: BTreeMap<i64, String> =
-        many(on, NAMES, params![number], |row| Ok((get(row, 0)?, get(row, 1)?))).await?.into_iter().collect();
-    let (first, last) = range(number);
-    let counted = many(on, ROWS, params![first, last], numbers).await?;
-    let kept = many(on, KEPT, params![number], numbers).await?;
-    compare_events(&names, kept, counted, verified);
-    Ok(())
-}
-
-/// The numbers that contacts of a workspace have.
-const fn range(workspace_number: i64) -> (i64, i64) {
-    let first = workspace_number << COUNT_BITS;
-    (first, first | ((1 << COUNT_BITS) - 1))
+/// What so many messages count for that each count for the same.
+fn times(one: Counts, messages: i64) -> Counts {
+    one.iter().map(|(counter, number)| (counter, number * messages)).collect()
 }

@@ -11,9 +11,8 @@ use messaging_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::places::lock_of;
-use super::query::params;
-use super::row::uuid;
 use super::transaction::Transaction;
+use crate::sql::{key, params};
 
 /// Makes the jobs of a lane due; answers whether any may be due earlier than before. Those that are claimed are due when
 /// they are put back.
@@ -38,7 +37,7 @@ pub(super) fn make_due(transaction: &mut Transaction, jobs: &[JobPlace], at: Tim
         params![
             jobs.iter().map(|job| job.lane.as_str().to_owned()).collect::<Vec<_>>(),
             jobs.iter().map(|job| job.due_at.as_millis()).collect::<Vec<_>>(),
-            jobs.iter().map(|job| uuid(job.id)).collect::<Vec<_>>(),
+            jobs.iter().map(|job| key(job.id)).collect::<Vec<_>>(),
             at.as_millis(),
         ],
     );

@@ -4,22 +4,10 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{RemovedRows, StoreError};
 
 use super::Postgres;
-use super::query::{Params, params};
-use super::row::{sql_limit, uuid};
-use super::sweep::{begin_undurably, end as end_transaction};
-use super::transaction::Transaction;
-use crate::workspace_rows::{By, EXPECT_NO_JOBS, LAST, OWNED};
-
-/// Ends the removal of a workspace.
-pub(super) fn end(transaction: &mut Transaction, workspace: WorkspaceId) {
-    const NUMBER: &str = "UPDATE workspace_numbers SET read_mask = 0 WHERE workspace = $1";
-    transaction.run(NUMBER, params![uuid(workspace)]);
-    // A job that came late.
-    transaction.run(EXPECT_NO_JOBS, params![workspace.to_string()]);
-    for sql in LAST {
-        transaction.run_one(sql, params![uuid(workspace)]);
-    }
-}
+use super::sweep::{begin_undurably, end};
+use crate::pages::sql_limit;
+use crate::sql::{Params, key, params};
+use crate::workspace_rows::{By, OWNED};
 
 pub(super) async fn remove_rows(
     store: &Postgres,
@@ -30,7 +18,7 @@ pub(super) async fn remove_rows(
     let Some(owned) = OWNED.get(step) else { return Ok(None) };
     let parameters = || -> Params {
         match owned.by {
-            By::Id => params![uuid(workspace), sql_limit(limit)],
+            By::Id => params![key(workspace), sql_limit(limit)],
             By::Text => params![workspace.to_string(), sql_limit(limit)],
         }
     };
@@ -42,6 +30,6 @@ pub(super) async fn remove_rows(
             break;
         }
     }
-    let rows = end_transaction(transaction, touched).await?;
+    let rows = end(transaction, touched).await?;
     Ok(Some(RemovedRows { table: owned.table, rows }))
 }

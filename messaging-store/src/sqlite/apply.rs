@@ -3,16 +3,18 @@
 use messaging_core::changes::{AutomationWrite, Condition, JobWrite, Write};
 use rusqlite::Connection;
 
-use super::counters::{self, CounterDeltas};
+use super::at_once::at_once;
+use super::blob_files::is_large;
 use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
+use super::open_commit::Applying;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, messages,
-    product_events, sandbox, segments, suppressions, waking, workspace_end,
+    audiences, automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking,
 };
+use crate::counter_deltas::CounterDeltas;
 use crate::database::Statements;
-use crate::tables;
+use crate::{tables, workspace_rows};
 
 /// Applies a write inside the open transaction.
 pub(super) fn apply(
@@ -24,6 +26,7 @@ pub(super) fn apply(
 ) -> Result<(), Fault> {
     let mut direct = connection;
     let on: &mut dyn Statements = &mut direct;
+    let mut open = Applying { connection, deltas: &mut *deltas, interests: &mut *interests };
     match write {
         Write::Put(document, expect) => tables::put(on, document, *expect),
         Write::Delete(key) => tables::delete(on, key),
@@ -32,26 +35,26 @@ pub(super) fn apply(
         Write::PutKeyCheck(check) => tables::installation::put_key_check(on, check),
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => tables::installation::put_name(on, name, before.as_deref()),
-        Write::PutFence(fence, before) => installation_values::put_fence(connection, *fence, *before),
+        Write::PutFence(fence, before) => at_once(tables::installation::put_fence(&mut open, *fence, *before)),
         Write::Quarantine(quarantined) => tables::quarantine::put(on, quarantined),
         Write::ForgetQuarantined(id) => tables::quarantine::forget(on, *id),
-        Write::EndWorkspace(workspace) => workspace_end::end(connection, *workspace),
-        Write::PutSuppression(suppression, expect) => suppressions::put(connection, interests, suppression, *expect),
+        Write::EndWorkspace(workspace) => workspace_rows::end(on, *workspace),
+        Write::PutSuppression(suppression, expect) => {
+            at_once(tables::suppressions::put(&mut open, suppression, *expect))
+        }
         Write::CountSoftBounce(streak) => tables::soft_bounces::lengthen(on, streak),
         Write::EndSoftBounces(workspace, channel, address) => {
             tables::soft_bounces::end(on, *workspace, *channel, address)
         }
         Write::DeleteSuppression(workspace, id, at) => {
-            suppressions::delete(connection, interests, *workspace, *id, *at)
+            at_once(tables::suppressions::delete(&mut open, *workspace, *id, *at))
         }
         Write::PutContacts(puts) => contacts::put(connection, interests, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
         Write::AppendProductEvents(events) => product_events::append(connection, deltas, interests, events),
-        Write::MoveProductEvents(change) => {
-            product_events::relocate(connection, deltas, &mut interests.read_masks, change)
-        }
+        Write::MoveProductEvents(change) => at_once(tables::product_events::relocate(&mut open, change)),
         Write::DeleteProductEvents(workspace, contact, limit) => {
-            product_events::delete(connection, deltas, *workspace, *contact, *limit)
+            at_once(tables::product_events::delete(&mut open, *workspace, *contact, *limit))
         }
         Write::JoinList(workspace, list, contact, at) => {
             lists::join(connection, interests, *workspace, (*list, *contact), *at)
@@ -63,31 +66,31 @@ pub(super) fn apply(
         Write::DeleteSegment(workspace, id) => segments::delete(connection, &mut interests.read_masks, *workspace, *id),
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
-        Write::InsertMessage(message, content) => messages::insert(connection, message, content),
+        Write::InsertMessage(message, content) => tables::messages::insert(on, message, content),
         Write::MoveMessage(movement) => tables::messages::change_status(on, movement),
         Write::CountMessages(count) => {
             deltas.add(count);
             Ok(())
         }
-        Write::CountLink(click) => counters::count_link(connection, click),
-        Write::NoteEngagement(engagement) => counters::note_engagement(connection, engagement),
-        Write::AttributeMessage(change) => messages::attribute(connection, &mut interests.read_masks, change),
-        Write::RedactMessage(redaction) => messages::redact(connection, &mut interests.read_masks, redaction),
-        Write::EraseCopy(erasure) => messages::erase_copy(connection, &mut interests.read_masks, erasure),
-        Write::ListCopies(workspace, message, keys) => messages::list_copies(connection, *workspace, *message, keys),
-        Write::UnlistCopy(workspace, message, key) => messages::unlist_copy(connection, *workspace, *message, *key),
+        Write::CountLink(click) => tables::counters::count_link(on, click),
+        Write::NoteEngagement(engagement) => tables::counters::note_engagement(on, engagement),
+        Write::AttributeMessage(change) => at_once(tables::messages::attribute(&mut open, change)),
+        Write::RedactMessage(redaction) => at_once(tables::messages::redact(&mut open, redaction)),
+        Write::EraseCopy(erasure) => at_once(tables::messages::erase_copy(&mut open, erasure, is_large)),
+        Write::ListCopies(workspace, message, keys) => tables::messages::list_copies(on, *workspace, *message, keys),
+        Write::UnlistCopy(workspace, message, key) => tables::messages::unlist_copy(on, *workspace, *message, *key),
         Write::PutProviderLink(link) => tables::provider_links::put(on, link),
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(on, *workspace, *channel, *key, *at)
         }
         Write::Expect(Condition::Message(workspace, id, revision)) => {
-            messages::expect(connection, *workspace, *id, *revision)
+            tables::messages::expect(on, *workspace, *id, *revision)
         }
-        Write::AppendEvent(event) => messages::append_event(connection, interests, event),
-        Write::LogEvent(event) => events::log(connection, event),
-        Write::FollowEvents(workspace, until) => events::follow(connection, *workspace, *until),
+        Write::AppendEvent(event) => at_once(tables::messages::append_event(&mut open, event)),
+        Write::LogEvent(event) => tables::event_log::log(on, event),
+        Write::FollowEvents(workspace, until) => tables::event_log::follow(on, *workspace, *until),
         Write::AppendAttempt(attempt) => tables::attempts::append(on, attempt),
-        Write::PutCapture(capture) => sandbox::put(connection, capture),
+        Write::PutCapture(capture) => tables::sandbox::put(on, capture, is_large(&capture.source)),
         Write::PutUrl(workspace, url) => tables::urls::put(on, *workspace, url),
         Write::Expect(Condition::Campaign(workspace, id, status)) => {
             tables::campaigns::expect(on, *workspace, *id, *status)
@@ -146,8 +149,8 @@ pub(super) fn apply(
         Write::Expect(Condition::Webhook(workspace, id, status)) => {
             tables::webhooks::expect(on, *workspace, *id, *status)
         }
-        Write::KeepBlob(blob) => blobs::name(connection, *blob),
-        Write::AbandonBlob(blob) => blobs::abandon(connection, *blob),
+        Write::KeepBlob(blob) => tables::blobs::name(on, *blob),
+        Write::AbandonBlob(blob) => tables::blobs::abandon(on, *blob),
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => Ok(()),
         Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(connection, index, job),

@@ -44,7 +44,7 @@ pub(super) use counts::count_nodes;
 pub(super) use dates::{put as put_date_fires, take as take_date_fire};
 pub(super) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(super) use notes::take as take_notes;
-pub(super) use runs::{depth_of_message, put as put_run};
+pub(super) use runs::put as put_run;
 
 pub(super) fn put(
     connection: &Connection,

@@ -14,11 +14,11 @@ use messaging_core::ports::store::{CommitBatch, CommitObserver};
 
 use super::apply::apply;
 use super::connection::Overwriting;
-use super::counters;
 use super::fault::Fault;
 use super::write_connection::WriteConnection;
 use super::writer::Commit;
 use crate::observed::Observed;
+use crate::tables::counters;
 
 /// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
@@ -73,7 +73,7 @@ impl WriteBatch {
             }
             let has_woken = writing.interests.settle(&writing.connection, &mut writing.index)?;
             writing.index.settle(&writing.connection)?;
-            counters::settle(&writing.deltas, &writing.connection)?;
+            counters::settle(&mut &writing.connection, &writing.deltas)?;
             let began = Instant::now();
             writing.statement("COMMIT").map_err(Fault::of_commit)?;
             Ok((has_woken, began.elapsed()))

@@ -1,18 +1,14 @@
 //! What only SQLite does with rows of campaigns in this way.
 //!
-//! Messages that wait to be released are in [`waiting`], messages by outcome in [`messages`], how all of it goes in
-//! [`forget`].
+//! Messages that wait to be released are in [`waiting`], how all of it goes in [`forget`].
 
 mod forget;
-mod messages;
 mod sends_look;
 mod waiting;
 
 use async_trait::async_trait;
-use messaging_core::domain::message::Message;
 use messaging_core::ids::{CampaignId, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
-use messaging_core::ports::store::{PageRequest, Slice, StoreError};
+use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 
@@ -25,16 +21,6 @@ pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as t
 
 #[async_trait]
 impl CampaignRows for Sqlite {
-    async fn messages_of_campaign(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        wanted: Wanted,
-        page: PageRequest,
-    ) -> Result<Slice<Message>, StoreError> {
-        self.readers.read(move |connection| messages::list(connection, workspace, campaign, wanted, &page)).await
-    }
-
     async fn tracks(&self, workspace: WorkspaceId, campaign: CampaignId) -> Result<Vec<(u8, Timestamp)>, StoreError> {
         self.readers.read(move |connection| waiting::tracks(connection, workspace, campaign)).await
     }

@@ -1,6 +1,4 @@
-//! Contacts and their tags.
-//!
-//! What the numbers mean stands in the migration that makes the tables.
+//! What only SQLite does with contacts and their tags in this way: writing them, and finding many.
 
 mod list;
 mod rows;
@@ -13,25 +11,25 @@ use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
-use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
+use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
-use self::rows::{contact, text_at};
+use self::rows::text_at;
 use self::tags::Tags;
-use super::SqliteStore;
+use super::Sqlite;
 use super::automations;
 use super::campaigns;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
 use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
-use super::product_events;
 use super::query::one;
-use super::row::{count, id, or_empty, time};
 use super::segments::{let_go, note};
-use crate::tables::contacts::{attributes_text, contact_columns, tags_text};
+use crate::row::{or_empty, time};
+use crate::tables::contacts::{ContactRows, attributes_text, tags_text};
+use crate::tables::product_events;
 
-pub(super) use rows::numbered;
+pub(super) use rows::{identified, numbered};
 
 pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
@@ -232,7 +230,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
     let_go(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
-    product_events::depart(connection, workspace_number, id, n)?;
+    product_events::depart(&mut &*connection, workspace_number, id, n)?;
     automations::depart(connection, workspace, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection
@@ -242,23 +240,8 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
 }
 
 #[async_trait]
-impl Contacts for SqliteStore {
-    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            contact_columns!(),
-            " FROM contacts c
-             WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1) AND c.id = ?2"
-        );
-        self.readers
-            .point_read(move |connection| {
-                let key = [workspace.to_bytes(), id.to_bytes()];
-                Ok(one(connection, SQL, key, |row| contact(connection, workspace, row))?.map(|(_, stored)| stored))
-            })
-            .await
-    }
-
-    async fn contacts_identified(
+impl ContactRows for Sqlite {
+    async fn identified_by(
         &self,
         workspace: WorkspaceId,
         identifiers: Vec<Identifier>,
@@ -293,37 +276,7 @@ impl Contacts for SqliteStore {
         if few { self.readers.point_read(read).await } else { self.readers.read(read).await }
     }
 
-    async fn contact_identified(
-        &self,
-        workspace: WorkspaceId,
-        identifier: &Identifier,
-    ) -> Result<Option<ContactId>, StoreError> {
-        let identifier = identifier.clone();
-        self.readers
-            .point_read(move |connection| {
-                let (sql, text) = match &identifier {
-                    Identifier::ExternalId(text) => (
-                        "SELECT id FROM contacts WHERE external_id = ?2
-                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
-                        text,
-                    ),
-                    Identifier::Email(text) => (
-                        "SELECT id FROM contacts WHERE email = ?2
-                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
-                        text,
-                    ),
-                    Identifier::Phone(text) => (
-                        "SELECT id FROM contacts WHERE phone = ?2
-                         AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = ?1)",
-                        text,
-                    ),
-                };
-                one(connection, sql, params![workspace.to_bytes(), text], |row| id(row, 0))
-            })
-            .await
-    }
-
-    async fn contacts(
+    async fn matching(
         &self,
         workspace: WorkspaceId,
         filter: &ContactFilter,
@@ -331,15 +284,5 @@ impl Contacts for SqliteStore {
     ) -> Result<Slice<Contact>, StoreError> {
         let filter = filter.clone();
         self.readers.read(move |connection| list::contacts(connection, workspace, &filter, &page)).await
-    }
-
-    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
-        const SQL: &str = "SELECT contacts FROM workspace_numbers WHERE workspace = ?1";
-        self.readers
-            .point_read(move |connection| {
-                let found = one(connection, SQL, [workspace.to_bytes()], |row| count(row, 0))?;
-                Ok(found.unwrap_or(0))
-            })
-            .await
     }
 }

@@ -6,12 +6,14 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params_from_iter};
 
 use super::Sqlite;
+use super::at_once::at_once;
 use super::due_rows::Dated;
 use super::fault::{Fault, expect_one};
-use super::query::{many, one};
-use super::row::sql_limit;
+use super::query::{execute, many, one};
 use super::workspace_end;
-use crate::database::{Aged, Database, Query, Read, Statements};
+use crate::database::open_commit::Answers as _;
+use crate::database::{Aged, Database, Query, Statements};
+use crate::pages::sql_limit;
 use crate::sql::{Params, Sql};
 
 impl Statements for &Connection {
@@ -37,25 +39,18 @@ impl Statements for &Connection {
     }
 }
 
-fn execute(connection: &Connection, sql: Sql, params: Params) -> Result<usize, Fault> {
-    if sql.sqlite.is_empty() {
-        return Ok(0);
-    }
-    Ok(connection.prepare_cached(sql.sqlite)?.execute(params_from_iter(params))?)
-}
-
 impl Sqlite {
     /// Answers a query on the thread that it is for.
     async fn answer<T, A: Send + 'static>(
         &self,
         query: Query<T>,
-        answer: impl FnOnce(&Connection, &'static str, Params, &Read<T>) -> Result<A, Fault> + Send + 'static,
+        answer: impl FnOnce(&Connection, Query<T>) -> Result<A, Fault> + Send + 'static,
     ) -> Result<A, StoreError>
     where
         T: 'static,
     {
-        let Query { sql, params, read, is_point, is_scan, .. } = query;
-        let answer = move |connection: &Connection| answer(connection, sql.sqlite, params, &read);
+        let Query { is_point, is_scan, .. } = query;
+        let answer = move |connection: &Connection| answer(connection, query);
         if is_point {
             self.readers.point_read(answer).await
         } else if is_scan {
@@ -68,15 +63,23 @@ impl Sqlite {
 
 impl Database for Sqlite {
     async fn one<T: Send + 'static>(&self, query: Query<T>) -> Result<Option<T>, StoreError> {
-        self.answer(query, |connection, sql, params, read| {
-            one(connection, sql, params_from_iter(params), |row| read(row))
-        })
-        .await
+        self.answer(query, |mut connection, query| at_once(connection.one(query))).await
     }
 
     async fn many<T: Send + 'static>(&self, query: Query<T>) -> Result<Vec<T>, StoreError> {
-        self.answer(query, |connection, sql, params, read| {
-            many(connection, sql, params_from_iter(params), |row| read(row))
+        self.answer(query, |mut connection, query| at_once(connection.many(query))).await
+    }
+
+    async fn gathered<T: Send + 'static>(&self, query: Query<T>, keys: Vec<Params>) -> Result<Vec<T>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.answer(query, move |mut connection, query| {
+            // Locked once instead of once for every look-up.
+            let of_one_moment = if keys.len() > 1 { Some(connection.unchecked_transaction()?) } else { None };
+            let found = at_once(connection.gathered(query, keys));
+            drop(of_one_moment);
+            found
         })
         .await
     }

@@ -8,9 +8,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::fault::Fault;
 
-/// How many rows one look at the front, or behind it, takes in.
-pub(super) const WINDOW: usize = 10_000;
-
 /// How far the looks behind the front of a table have come.
 #[derive(Debug, Default)]
 pub(super) struct DueRows {

@@ -1,7 +1,6 @@
 //! What holds for the database as a whole: rows of the table `installation`, by name.
 
 use messaging_core::changes::SwitchSecretKey;
-use messaging_core::domain::fence::Fence;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::fault::Fault;
@@ -59,20 +58,4 @@ pub(super) fn switch_secret_key(connection: &Connection, switch: &SwitchSecretKe
 pub(super) fn remove(connection: &Connection, name: &str) -> Result<(), Fault> {
     connection.prepare_cached("DELETE FROM installation WHERE name = ?1")?.execute([name])?;
     Ok(())
-}
-
-/// Whether the installation is fenced.
-pub(super) fn fence(connection: &Connection) -> Result<Option<Fence>, Fault> {
-    Ok(get(connection, FENCE)?.map(|text| Fence::parse(&text)))
-}
-
-/// Puts a fence in the place of `before`.
-pub(super) fn put_fence(connection: &Connection, fence: Option<Fence>, before: Option<Fence>) -> Result<(), Fault> {
-    if self::fence(connection)? != before {
-        return Err(Fault::Conflict);
-    }
-    match fence {
-        Some(fence) => set(connection, FENCE, &fence.to_text()),
-        None => remove(connection, FENCE),
-    }
 }

@@ -13,16 +13,14 @@ use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-pub(super) use crate::happened::{
-    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger,
-};
+pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machine, shard, status_number};
 
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::{many, one};
-use super::row::record;
 use super::waking;
 use crate::happened::EntersBy;
+use crate::row::record;
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;

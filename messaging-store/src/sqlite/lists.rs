@@ -13,8 +13,8 @@ use super::interests::Interests;
 use super::listeners::Happened;
 use super::numbers::{contact_number, list_number};
 use super::query::{many, one};
-use super::row::sql_limit;
 use super::segments::{WorkspaceReadMask, note};
+use crate::pages::sql_limit;
 use crate::tables::lists::ListRows;
 
 /// How many rows a sweep removes in one transaction.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use messaging_core::domain::digest::Digest;
 use messaging_core::domain::fence::Fence;
 use messaging_core::domain::lane::{JobClass, Lane};
-use messaging_core::ids::{BlobId, Id, ImportId, MessageId, SuppressionId, WorkspaceId};
+use messaging_core::ids::{BlobId, Id, ImportId, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::Store as _;
 use messaging_core::ports::uploads::UploadFile;
@@ -23,7 +23,7 @@ use tokio::sync::mpsc::Sender;
 use super::SqliteStore;
 use super::blob_files::BlobFiles;
 use super::fault::Fault;
-use super::installation_values::{self, FENCE, LATEST, get, remove, set};
+use super::installation_values::{FENCE, LATEST, get, remove, set};
 use super::open::SqliteOptions;
 use super::upload_files::UploadFiles;
 use crate::files::{UNFINISHED, beside, names};
@@ -234,7 +234,7 @@ impl Source {
         if data_version(connection)? != self.version {
             return Ok(None);
         }
-        let before = installation_values::fence(connection)?;
+        let before = get(connection, FENCE)?.map(|text| Fence::parse(&text));
         if before.is_none() {
             set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
         }
@@ -345,10 +345,6 @@ fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Res
     connection.create_scalar_function("is_bulk", 1, flags, move |call| Ok(lane(call)?.class() == JobClass::Bulk))?;
     connection
         .create_scalar_function("sha256", 1, flags, move |call| Ok(Digest::of(&text(call)?).as_bytes().to_vec()))?;
-    connection.create_scalar_function("suppression_id", 1, flags, move |call| {
-        let id: SuppressionId = text(call)?.parse().map_err(user)?;
-        Ok(id.to_bytes().to_vec())
-    })?;
     let files = blobs.clone();
     let source = move |call: &Context<'_>| {
         let id = |column| call.get::<[u8; 16]>(column);

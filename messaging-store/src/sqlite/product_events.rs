@@ -1,10 +1,6 @@
-//! Product events.
-//!
-//! What the numbers mean stands in the migrations that make the tables. Events of contacts that are gone are
-//! the subject of [`deleted`].
+//! What only SQLite does with product events in this way: adding them, and what is asked about many.
 
 mod activity;
-mod deleted;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,30 +10,26 @@ use std::time::Instant;
 use async_trait::async_trait;
 use messaging_core::domain::contact::Identifier;
 use messaging_core::domain::product_event::event_deduplicator::Known;
-use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
+use messaging_core::domain::product_event::{ProductEvent, UNIQUE_FOR};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::tally::buckets::Buckets;
 use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
+use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::product_events::{EventActivity, Named};
-use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use super::SqliteStore;
-use super::counters::CounterDeltas;
-use super::due_rows::{Dated, WINDOW};
+use super::Sqlite;
+use super::contacts::identified;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
 use super::listeners::{EventHappened, Happened};
-use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, contact_number, workspace_number};
-use super::query::{many, one};
-use super::row::{id, numbered_place, one_more, place_number, sql_limit, time};
+use super::numbers::workspace_number;
+use super::query::one;
 use super::segments::note;
-
-pub(super) use deleted::{delete, depart, relocate};
-
-/// How many unique ids a sweep forgets in one transaction.
-const SLICE: usize = 500;
+use crate::counter_deltas::CounterDeltas;
+use crate::row::id;
+use crate::tables::product_events::{EventRows, Found};
 
 pub(super) fn append(
     connection: &Connection,
@@ -164,13 +156,12 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
             known.contacts.insert(contact);
         }
     }
-    let mut owners = Owners::new(connection, workspace_number)?;
     for identifiers in named.identifiers {
         for identifier in identifiers {
             if known.owners.contains_key(&identifier) {
                 break;
             }
-            if let Some(owner) = owners.of(&identifier)? {
+            if let Some(owner) = owner(connection, workspace_number, &identifier)? {
                 known.owners.insert(identifier, owner);
                 break;
             }
@@ -187,80 +178,15 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
     Ok(known)
 }
 
-/// Finds contacts by what they are called, in one workspace.
-struct Owners<'a> {
-    connection: &'a Connection,
-    workspace_number: i64,
-    id: CachedStatement<'a>,
-}
-
-impl<'a> Owners<'a> {
-    fn new(connection: &'a Connection, workspace_number: i64) -> Result<Self, Fault> {
-        Ok(Self {
-            connection,
-            workspace_number,
-            id: connection.prepare_cached("SELECT id FROM contacts WHERE n = ?1")?,
-        })
-    }
-
-    fn of(&mut self, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
-        let (sql, text) = match identifier {
-            Identifier::ExternalId(text) => (BY_EXTERNAL_ID, text),
-            Identifier::Email(text) => (BY_EMAIL, text),
-            Identifier::Phone(text) => (BY_PHONE, text),
-        };
-        let n: Option<i64> = one(self.connection, sql, params![self.workspace_number, text], |row| Ok(row.get(0)?))?;
-        let Some(n) = n else { return Ok(None) };
-        Ok(Some(ContactId::from_bytes(self.id.query_row([n], |row| row.get(0))?)))
-    }
-}
-
-/// A page of the events of a contact. Their numbers come from the index alone; the rows are read for the page.
-fn of_contact(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    contact: ContactId,
-    page: &PageRequest,
-) -> Result<Slice<ProductEvent>, Fault> {
-    const NUMBERS: &str = "SELECT n FROM product_events WHERE contact = ?1 AND n < ?2 ORDER BY n DESC LIMIT ?3";
-    const EVENT: &str = "SELECT e.id, names.name, e.at, e.properties, u.unique_id FROM product_events e
-        CROSS JOIN event_names names ON names.n = e.name
-        LEFT JOIN event_unique_ids u ON u.event = e.n
-        WHERE e.n = ?1";
-    let Some(owner) = contact_number(connection, workspace, contact)? else {
-        return Ok(Slice { items: Vec::new(), next: None });
-    };
-    let start = match page.after {
-        Some(place) => place_number(place),
-        None => i64::MAX,
-    };
-    let numbers: Vec<i64> = many(connection, NUMBERS, params![owner, start, one_more(page)], |row| Ok(row.get(0)?))?;
-    let mut items = Vec::with_capacity(numbers.len().min(page.limit));
-    for n in numbers.iter().take(page.limit) {
-        items.extend(one(connection, EVENT, [n], |row| {
-            Ok(ProductEvent {
-                id: id(row, 0)?,
-                workspace_id: workspace,
-                contact_id: contact,
-                name: row.get(1)?,
-                occurred_at: time(row, 2)?,
-                properties: row.get::<_, Option<String>>(3)?.map(Properties::from_json).unwrap_or_default(),
-                unique_id: row.get(4)?,
-            })
-        })?);
-    }
-    let last = numbers.get(page.limit.wrapping_sub(1)).filter(|_| numbers.len() > page.limit);
-    Ok(Slice { items, next: last.copied().map(numbered_place) })
+/// The contact that is called so.
+fn owner(connection: &Connection, workspace_number: i64, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
+    let Some(n) = identified(connection, workspace_number, identifier)? else { return Ok(None) };
+    one(connection, "SELECT id FROM contacts WHERE n = ?1", [n], |row| id(row, 0))
 }
 
 #[async_trait]
-impl ProductEvents for SqliteStore {
-    async fn known_to_events(
-        &self,
-        workspace: WorkspaceId,
-        named: Named,
-        since: Timestamp,
-    ) -> Result<Known, StoreError> {
+impl EventRows for Sqlite {
+    async fn known_to(&self, workspace: WorkspaceId, named: Named, since: Timestamp) -> Result<Known, StoreError> {
         /// Looking up more than this takes longer than waking a thread.
         const FEW: usize = 8;
         let few = named.contacts.len() + named.identifiers.len() + named.unique_ids.len() <= FEW;
@@ -275,36 +201,12 @@ impl ProductEvents for SqliteStore {
         if few { self.readers.point_read(read).await } else { self.readers.read(read).await }
     }
 
-    async fn product_events(
+    async fn with_contacts(
         &self,
         workspace: WorkspaceId,
-        contact: ContactId,
-        page: PageRequest,
-    ) -> Result<Slice<ProductEvent>, StoreError> {
-        self.readers
-            .read(move |connection| {
-                let connection = connection.unchecked_transaction()?;
-                of_contact(&connection, workspace, contact, &page)
-            })
-            .await
-    }
-
-    async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
-        self.readers.point_read(move |connection| Ok(deleted::number(connection, workspace, contact)?.is_some())).await
-    }
-
-    async fn event_activity(
-        &self,
-        workspace: WorkspaceId,
-        name: Option<&str>,
         buckets: &Arc<Buckets>,
-        limit: usize,
+        found: Found,
     ) -> Result<Vec<EventActivity>, StoreError> {
-        let (name, of) = (name.map(str::to_owned), Arc::clone(buckets));
-        let found = self
-            .readers
-            .read(move |connection| activity::count(connection, workspace, name.as_deref(), &of, limit))
-            .await?;
         let began = Instant::now();
         let mut contacts = activity::Contacts::of(workspace, buckets, found);
         loop {
@@ -321,37 +223,4 @@ impl ProductEvents for SqliteStore {
             }
         }
     }
-
-    async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        const ROWS: &str = "SELECT event, received_at FROM event_unique_ids WHERE event > ?1 ORDER BY event LIMIT ?2";
-        let rows = self.due.of("unique_ids");
-        let old: Vec<i64> = self
-            .readers
-            .read(move |connection| {
-                rows.find(WINDOW, limit, |after| {
-                    many(connection, ROWS, params![after, sql_limit(WINDOW)], |row| {
-                        let event = row.get(0)?;
-                        Ok(Dated { n: event, due: (time(row, 1)? < before).then_some(event) })
-                    })
-                })
-            })
-            .await?;
-        let mut forgotten = 0;
-        for slice in old.chunks(SLICE) {
-            let slice = slice.to_vec();
-            forgotten += self.writer.undurably(move |connection| forget(connection, &slice, before)).await?;
-        }
-        Ok(forgotten)
-    }
-}
-
-/// Forgets unique ids that are still as old as they were; answers how many.
-fn forget(connection: &Connection, events: &[i64], before: Timestamp) -> Result<u64, Fault> {
-    let mut removal =
-        connection.prepare_cached("DELETE FROM event_unique_ids WHERE event = ?1 AND received_at < ?2")?;
-    let mut forgotten = 0;
-    for event in events {
-        forgotten += removal.execute(params![event, before.as_millis()])? as u64;
-    }
-    Ok(forgotten)
 }

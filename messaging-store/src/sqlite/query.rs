@@ -1,8 +1,9 @@
 //! Running prepared queries.
 
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, Params, Row, params_from_iter};
 
 use super::fault::Fault;
+use crate::sql::{self, Sql};
 
 /// The first row, if there is one.
 pub(super) fn one<T>(
@@ -30,4 +31,12 @@ pub(super) fn many<T>(
         items.push(read(row)?);
     }
     Ok(items)
+}
+
+/// Carries out a statement, if there is one for SQLite; answers how many rows it touched.
+pub(super) fn execute(connection: &Connection, sql: Sql, params: sql::Params) -> Result<usize, Fault> {
+    if sql.sqlite.is_empty() {
+        return Ok(0);
+    }
+    Ok(connection.prepare_cached(sql.sqlite)?.execute(params_from_iter(params))?)
 }

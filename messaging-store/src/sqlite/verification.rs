@@ -1,58 +1,42 @@
-//! Comparing what is kept with the rows.
-//!
-//! Each comparison is one read transaction on a connection of its own, so that it is of one moment whatever is written
-//! meanwhile, and takes as long as it takes.
-
-mod automations;
-mod jobs;
-mod messages;
-
-use std::collections::BTreeMap;
+//! Comparing what is kept with the rows: each comparison is one read transaction on a connection of its own.
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::message::MessageContent;
-use messaging_core::ids::{Id, ListId, SegmentId, WorkspaceId};
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::milestones::{Seen, Skip};
+use messaging_core::domain::message::{EventKind, MessageContent, MessageStatus};
+use messaging_core::domain::tally::{Counts, Row, of_event, tally};
+use messaging_core::ids::{AutomationId, CampaignId, Id as _, WorkspaceId};
 use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
-use messaging_core::ports::store::{StoreCursor, StoreError, Verification};
-use rusqlite::{Connection, params};
+use messaging_core::ports::store::{StoreCursor, StoreError};
+use rusqlite::{CachedStatement, Connection, params};
 
-use super::SqliteStore;
+use super::Sqlite;
+use super::at_once::at_once;
 use super::fault::Fault;
-use super::numbers::{COUNT_BITS, workspace_number};
-use super::query::{many, one};
-use super::row::{id, numbered_place, place_number, sql_limit};
-use crate::comparing::compare_events;
+use super::query::many;
+use crate::comparing::{CountedIn, Recount};
+use crate::pages::{numbered_place, place_number, sql_limit};
+use crate::row::{id, maybe_id, numbered};
+use crate::tables::verification::{Verifier, message_jobs, workspace_of};
 
 #[async_trait]
-impl Verification for SqliteStore {
-    async fn workspace_after(&self, after: Option<WorkspaceId>) -> Result<Option<WorkspaceId>, StoreError> {
-        const SQL: &str = "SELECT id FROM workspaces WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT 1";
+impl Verifier for Sqlite {
+    async fn verify_rows_of(&self, workspace: WorkspaceId) -> Result<Verified, StoreError> {
+        self.readers.read_at_length(move |mut connection| at_once(workspace_of(&mut connection, workspace))).await
+    }
+
+    async fn verify_rows_of_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError> {
         self.readers
-            .point_read(move |connection| one(connection, SQL, [after.map(Id::to_bytes)], |row| id(row, 0)))
+            .read_at_length(move |mut connection| at_once(message_jobs(&mut connection, kind, message_of)))
             .await
     }
 
-    async fn verify_workspace(&self, workspace: WorkspaceId) -> Result<Verified, StoreError> {
-        self.readers
-            .read_at_length(move |connection| {
-                let mut verified = Verified::default();
-                if let Some(number) = workspace_number(connection, workspace)? {
-                    contacts(connection, workspace, number, &mut verified)?;
-                    product_events(connection, number, &mut verified)?;
-                }
-                messages::verify(connection, workspace, &mut verified)?;
-                automations::verify(connection, workspace, &mut verified)?;
-                Ok(verified)
-            })
-            .await
-    }
-
-    async fn verify_message_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError> {
-        self.readers.read_at_length(move |connection| jobs::verify(connection, kind, message_of)).await
-    }
-
-    async fn contents_after(&self, after: Option<StoreCursor>, limit: usize) -> Result<Vec<PlacedContent>, StoreError> {
+    async fn contents_behind(
+        &self,
+        after: Option<StoreCursor>,
+        limit: usize,
+    ) -> Result<Vec<PlacedContent>, StoreError> {
         const SQL: &str =
             "SELECT n, workspace, message, request FROM message_contents WHERE n > ?1 ORDER BY n LIMIT ?2";
         let after = after.map_or(0, place_number);
@@ -72,57 +56,52 @@ impl Verification for SqliteStore {
     }
 }
 
-/// Contacts of the workspace, and members of its lists and segments.
-fn contacts(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    number: i64,
-    verified: &mut Verified,
-) -> Result<(), Fault> {
-    const CONTACTS: &str = "SELECT contacts, (SELECT count(*) FROM contacts c WHERE c.n BETWEEN ?2 AND ?3)
-        FROM workspace_numbers WHERE number = ?1";
-    const LISTS: &str = "SELECT id, contacts, (SELECT count(*) FROM list_members m WHERE m.list = lists.n)
-        FROM lists WHERE workspace_number = ?1 AND removed = 0";
-    const SEGMENTS: &str = "SELECT id, members, (SELECT count(*) FROM segment_members m WHERE m.segment = segments.n)
-        FROM segments WHERE workspace_number = ?1 AND removed = 0";
-    let range = range(number);
-    let counted = one(connection, CONTACTS, params![number, range.0, range.1], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if let Some((stored, counted)) = counted {
-        verified.compare(|| format!("{workspace}: contacts"), stored, counted);
+/// What the rows of a workspace's messages say, all of which are looked at once. What is kept in memory is a sum for each
+/// variant, link and channel.
+pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result<Recount, Fault> {
+    const MESSAGES: &str = "SELECT id, status, channel, campaign, variant, automation, seen, skip, links FROM messages
+        NOT INDEXED WHERE workspace = ?1";
+    const VISITS: &str = "SELECT kind, meta ->> '$.machine' IS 1, count(*) FROM message_events
+        WHERE workspace = ?1 AND message = ?2 AND kind IN (6, 7) GROUP BY 1, 2";
+    let mut recount = Recount::default();
+    let mut visits = connection.prepare_cached(VISITS)?;
+    let mut statement = connection.prepare_cached(MESSAGES)?;
+    let mut rows = statement.query([workspace.to_bytes()])?;
+    while let Some(row) = rows.next()? {
+        let seen = Seen::from_bits(row.get(6)?);
+        let skip: Option<i64> = row.get(7)?;
+        let status = numbered(&MessageStatus::ALL, row.get(1)?)?;
+        let skip = skip.map(|skip| numbered(&Skip::ALL, skip)).transpose()?;
+        let mut found = tally(&Row { status, seen, skip, sent_at: None, delivered_at: None });
+        if [Seen::OPENED, Seen::CLICKED, Seen::MACHINE].into_iter().any(|one| seen.has(one)) {
+            found += visited(&mut visits, workspace, row.get(0)?)?;
+        }
+        let campaign: Option<CampaignId> = maybe_id(row, 3)?;
+        let variant = row.get::<_, Option<u8>>(4)?.unwrap_or_default();
+        let counted_in = CountedIn {
+            channel: numbered(&Channel::ALL, row.get(2)?)?,
+            campaign: campaign.map(|campaign| (campaign, variant)),
+            is_automatic: maybe_id::<AutomationId>(row, 5)?.is_some(),
+        };
+        recount.add(counted_in, found);
+        let Some(campaign) = campaign else { continue };
+        recount.add_seen(campaign, seen, 1);
+        let links: i64 = row.get(8)?;
+        for link in (0..64).filter(|link| links >> link & 1 == 1) {
+            recount.add_clicked(campaign, variant, link, 1);
+        }
     }
-    for (list, stored, counted) in
-        many(connection, LISTS, [number], |row| Ok((id::<ListId>(row, 0)?, row.get(1)?, row.get(2)?)))?
-    {
-        verified.compare(|| format!("{list}: contacts"), stored, counted);
-    }
-    for (segment, stored, counted) in
-        many(connection, SEGMENTS, [number], |row| Ok((id::<SegmentId>(row, 0)?, row.get(1)?, row.get(2)?)))?
-    {
-        verified.compare(|| format!("{segment}: contacts"), stored, counted);
-    }
-    Ok(())
+    Ok(recount)
 }
 
-/// Product events by name and quarter of an hour.
-fn product_events(connection: &Connection, number: i64, verified: &mut Verified) -> Result<(), Fault> {
-    const NAMES: &str = "SELECT n, name FROM event_names WHERE workspace_number = ?1";
-    const KEPT: &str = "SELECT name, quarter, events FROM product_event_activity
-        WHERE name IN (SELECT n FROM event_names WHERE workspace_number = ?1)";
-    // Divided downwards, also before 1970.
-    const ROWS: &str = "SELECT name, (at - (at < 0) * 899999) / 900000 AS quarter, count(*) FROM product_events
-        WHERE contact BETWEEN ?1 AND ?2 GROUP BY name, quarter";
-    let names: BTreeMap<i64, String> =
-        many(connection, NAMES, [number], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect();
-    let range = range(number);
-    let counted =
-        many(connection, ROWS, params![range.0, range.1], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
-    let kept = many(connection, KEPT, [number], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
-    compare_events(&names, kept, counted, verified);
-    Ok(())
-}
-
-/// The numbers that contacts of a workspace have.
-const fn range(workspace_number: i64) -> (i64, i64) {
-    let first = workspace_number << COUNT_BITS;
-    (first, first | ((1 << COUNT_BITS) - 1))
+/// How often a message was opened and its links followed.
+fn visited(statement: &mut CachedStatement<'_>, workspace: WorkspaceId, message: [u8; 16]) -> Result<Counts, Fault> {
+    let mut counts = Counts::default();
+    let mut rows = statement.query(params![workspace.to_bytes(), message])?;
+    while let Some(row) = rows.next()? {
+        let number: i64 = row.get(2)?;
+        let one = of_event(numbered(&EventKind::ALL, row.get(0)?)?, row.get(1)?);
+        counts += one.iter().map(|(counter, _)| (counter, number)).collect();
+    }
+    Ok(counts)
 }

@@ -6,25 +6,12 @@ use rusqlite::{Connection, ToSql, params};
 
 use super::Sqlite;
 use super::connection::Overwriting;
-use super::fault::{Fault, expect_one};
+use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::query::many;
-use super::row::{id, sql_limit};
-use crate::workspace_rows::{By, EMPTY_LANES, HAS_JOBS, JOBS, LAST, OWNED, Owned};
-
-/// Ends the removal of a workspace.
-pub(super) fn end(connection: &Connection, workspace: WorkspaceId) -> Result<(), Fault> {
-    const NUMBER: &str = "UPDATE workspace_numbers SET contacts = 0, read_mask = 0 WHERE workspace = ?1";
-    if connection.prepare_cached(HAS_JOBS)?.exists([workspace.to_string()])? {
-        // One that is still at work.
-        return Err(Fault::Conflict);
-    }
-    connection.prepare_cached(NUMBER)?.execute([workspace.to_bytes()])?;
-    for sql in LAST {
-        expect_one(connection.prepare_cached(sql)?.execute([workspace.to_bytes()])?)?;
-    }
-    Ok(())
-}
+use crate::pages::sql_limit;
+use crate::row::id;
+use crate::workspace_rows::{By, EMPTY_LANES, JOBS, OWNED, Owned};
 
 pub(super) async fn remove_rows(
     store: &Sqlite,

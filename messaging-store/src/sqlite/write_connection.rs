@@ -13,7 +13,6 @@ use rusqlite::Connection;
 
 use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
-use super::counters::CounterDeltas;
 use super::fault::Fault;
 use super::health::Health;
 use super::installation_values;
@@ -21,6 +20,7 @@ use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
 use super::news::Others;
+use crate::counter_deltas::CounterDeltas;
 
 /// How often a store that is not healthy tries whether it is again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);

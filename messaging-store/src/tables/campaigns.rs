@@ -1,5 +1,7 @@
 //! Campaigns and how far the work on them has come.
 
+mod messages;
+
 use async_trait::async_trait;
 use messaging_core::changes::{ContactSends, Expect, WaitingKey};
 use messaging_core::domain::campaign::progress::CampaignProgress;
@@ -28,15 +30,6 @@ const LOCK_SHARED: Sql =
 /// What each database does in its own way.
 #[async_trait]
 pub(crate) trait CampaignRows {
-    /// See [`Campaigns::campaign_messages`].
-    async fn messages_of_campaign(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        wanted: Wanted,
-        page: PageRequest,
-    ) -> Result<Slice<Message>, StoreError>;
-
     /// See [`Campaigns::waiting_tracks`].
     async fn tracks(&self, workspace: WorkspaceId, campaign: CampaignId) -> Result<Vec<(u8, Timestamp)>, StoreError>;
 
@@ -250,7 +243,7 @@ impl<D: Database + CampaignRows> Campaigns for SqlStore<D> {
         wanted: Wanted,
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError> {
-        self.messages_of_campaign(workspace, campaign, wanted, page).await
+        messages::list(&self.0, workspace, campaign, wanted, &page).await
     }
 
     async fn campaign_message_of(

@@ -1,28 +1,77 @@
-//! Contacts as their rows hold them.
+//! Contacts.
 
+use async_trait::async_trait;
 use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Consent, Contact};
-use messaging_core::ids::{ListId, WorkspaceId};
-use messaging_core::ports::store::Stored;
+use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
+use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 
+use crate::database::{Database, Query, SqlStore};
 use crate::fault::Fault;
-use crate::row::{Row, document, get, id, or_empty, time};
+use crate::row::{Row, count, document, get, id, or_empty, time};
+use crate::sql::{Sql, key, params, sql};
 
-/// The columns that [`contact`] reads, in its order.
+/// The columns that [`contact`] reads, in its order. The last are the lists, in hexadecimal digits.
 macro_rules! contact_columns {
+    (sqlite) => {
+        concat!(
+            $crate::tables::contacts::contact_columns!(),
+            $crate::tables::contacts::contact_columns!(lists of sqlite)
+        )
+    };
+    (lists of sqlite) => {
+        "(SELECT group_concat(hex(l.id)) FROM list_members lm CROSS JOIN lists l ON l.n = lm.list
+            WHERE lm.contact = c.n AND NOT l.removed)"
+    };
+    (postgres) => {
+        concat!(
+            $crate::tables::contacts::contact_columns!(),
+            "(SELECT string_agg(encode(uuid_send(l.id), 'hex'), ',') FROM list_members lm
+                JOIN lists l ON l.n = lm.list WHERE lm.contact = c.n AND NOT l.removed)"
+        )
+    };
     () => {
         "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, c.external_id, c.email, \
-         c.phone, c.locale, c.timezone, c.tags, c.attributes"
+         c.phone, c.locale, c.timezone, c.tags, c.attributes, "
     };
 }
 pub(crate) use contact_columns;
 
-/// A contact from the columns of `contact_columns`, with its number. Its lists stand in other rows.
-pub(crate) fn contact(
-    workspace: WorkspaceId,
-    row: &dyn Row,
-    list_ids: Vec<ListId>,
-) -> Result<(i64, Stored<Contact>), Fault> {
+/// How many columns those are: where those of a longer selection begin.
+#[cfg(feature = "postgres")]
+pub(crate) const CONTACT_COLUMNS: usize = 15;
+
+/// What each database does in its own way.
+#[async_trait]
+pub(crate) trait ContactRows {
+    /// See [`Contacts::contacts_identified`].
+    async fn identified_by(
+        &self,
+        workspace: WorkspaceId,
+        identifiers: Vec<Identifier>,
+    ) -> Result<Vec<Stored<Contact>>, StoreError>;
+
+    /// See [`Contacts::contacts`].
+    async fn matching(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ContactFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError>;
+}
+
+/// The lists of a contact.
+fn lists(row: &dyn Row, column: usize) -> Result<Vec<ListId>, Fault> {
+    let Some(text) = get::<Option<&str>>(row, column)? else { return Ok(Vec::new()) };
+    let id = |digits: &str| Some(ListId::from_bytes(u128::from_str_radix(digits, 16).ok()?.to_be_bytes()));
+    let ids: Option<Vec<ListId>> = text.split(',').map(id).collect();
+    let mut ids = ids.ok_or(Fault::Malformed("an id is no hexadecimal number"))?;
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// A contact from the columns of `contact_columns`, with its number.
+pub(crate) fn contact(workspace: WorkspaceId, row: &dyn Row) -> Result<(i64, Stored<Contact>), Fault> {
     let record = Contact {
         id: id(row, 1)?,
         workspace_id: workspace,
@@ -34,7 +83,7 @@ pub(crate) fn contact(
         locale: get(row, 10)?,
         timezone: get(row, 11)?,
         consent: Consent { marketing_email: get(row, 5)?, sms: get(row, 6)? },
-        list_ids,
+        list_ids: lists(row, 14)?,
         created_at: time(row, 3)?,
         updated_at: time(row, 4)?,
     };
@@ -49,4 +98,92 @@ pub(crate) fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
 /// The attributes of a contact as they are stored.
 pub(crate) fn attributes_text(contact: &Contact) -> Option<&str> {
     if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
+}
+
+/// The identifier that a filter asks for, which finds one contact at most.
+pub(crate) fn identifier(filter: &ContactFilter) -> Option<Identifier> {
+    let external_id = filter.external_id.clone().map(Identifier::ExternalId);
+    let email = || filter.email.clone().map(Identifier::Email);
+    external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
+}
+
+/// Whether a contact is as a filter says, but for its segments.
+pub(crate) fn matches(filter: &ContactFilter, contact: &Contact) -> bool {
+    let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
+    is(&filter.external_id, &contact.external_id)
+        && is(&filter.email, &contact.email)
+        && is(&filter.phone, &contact.phone)
+        && filter.updated_since.is_none_or(|since| contact.updated_at >= since)
+        && filter.tag.as_ref().is_none_or(|tag| contact.tags.contains(tag))
+        && filter.list_id.is_none_or(|list| contact.list_ids.contains(&list))
+}
+
+/// Selects the id of the contact that has an identifier.
+macro_rules! identified {
+    ($column:literal) => {
+        sql!(concat!(
+            "SELECT id FROM contacts WHERE ",
+            $column,
+            " = $2 AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)"
+        ))
+    };
+}
+
+#[async_trait]
+impl<D: Database + ContactRows> Contacts for SqlStore<D> {
+    async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError> {
+        macro_rules! by_id {
+            ($database:ident) => {
+                concat!(
+                    "SELECT ",
+                    contact_columns!($database),
+                    " FROM contacts c
+                     WHERE c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND c.id = $2"
+                )
+            };
+        }
+        const SQL: Sql = sql!(sqlite: by_id!(sqlite), postgres: by_id!(postgres));
+        let query = Query::new(SQL, params![key(workspace), key(id)], move |row| Ok(contact(workspace, row)?.1));
+        self.one(query.point()).await
+    }
+
+    async fn contacts_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifiers: Vec<Identifier>,
+    ) -> Result<Vec<Stored<Contact>>, StoreError> {
+        self.identified_by(workspace, identifiers).await
+    }
+
+    async fn contact_identified(
+        &self,
+        workspace: WorkspaceId,
+        identifier: &Identifier,
+    ) -> Result<Option<ContactId>, StoreError> {
+        let (sql, text): (Sql, _) = match identifier {
+            Identifier::ExternalId(text) => (identified!("external_id"), text),
+            Identifier::Email(text) => (identified!("email"), text),
+            Identifier::Phone(text) => (identified!("phone"), text),
+        };
+        self.one(Query::new(sql, params![key(workspace), text.as_str()], |row| id(row, 0)).point()).await
+    }
+
+    async fn contacts(
+        &self,
+        workspace: WorkspaceId,
+        filter: &ContactFilter,
+        page: PageRequest,
+    ) -> Result<Slice<Contact>, StoreError> {
+        self.matching(workspace, filter, page).await
+    }
+
+    async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError> {
+        const SQL: Sql = sql!(
+            sqlite: "SELECT contacts FROM workspace_numbers WHERE workspace = $1",
+            postgres: "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts
+                WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)",
+        );
+        let found = self.one(Query::new(SQL, params![key(workspace)], |row| count(row, 0)).point()).await?;
+        Ok(found.unwrap_or(0))
+    }
 }

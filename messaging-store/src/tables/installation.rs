@@ -11,6 +11,7 @@ use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreE
 use serde::de::DeserializeOwned;
 
 use super::quarantine;
+use crate::database::open_commit::OpenCommit;
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
 use crate::pages::sql_limit;
@@ -50,8 +51,32 @@ pub(crate) fn put_name(on: &mut dyn Statements, name: &str, before: Option<&str>
     on.run_one(sql!("UPDATE installation SET value = $2 WHERE name = $1 AND value = $3"), params![NAME, name, before])
 }
 
+/// Puts a fence in the place of `before`. It looks first: more than one text may say the same fence.
+pub(crate) async fn put_fence(
+    on: &mut impl OpenCommit,
+    fence: Option<Fence>,
+    before: Option<Fence>,
+) -> Result<(), Fault> {
+    const FOUND: Sql = sql!(
+        sqlite: "SELECT value FROM installation WHERE name = $1",
+        postgres: "SELECT value FROM installation WHERE name = $1 FOR UPDATE",
+    );
+    let found = on.one(Query::new(FOUND, params![FENCE], |row| get::<String>(row, 0))).await?;
+    if found.map(|text| Fence::parse(&text)) != before {
+        return Err(Fault::Conflict);
+    }
+    let on = on.statements();
+    match (fence.map(Fence::to_text), before) {
+        (Some(text), None) => put_first(on, FENCE, &text),
+        (Some(text), Some(_)) => {
+            on.run_one(sql!("UPDATE installation SET value = $2 WHERE name = $1"), params![FENCE, text])
+        }
+        (None, _) => on.run(sql!("DELETE FROM installation WHERE name = $1"), params![FENCE]),
+    }
+}
+
 /// Keeps a value, unless there is one.
-pub(crate) fn put_first(on: &mut dyn Statements, name: &str, value: &str) -> Result<(), Fault> {
+fn put_first(on: &mut dyn Statements, name: &str, value: &str) -> Result<(), Fault> {
     on.run(sql!("INSERT INTO installation (name, value) VALUES ($1, $2)"), params![name, value])
 }
 

@@ -8,13 +8,13 @@ use messaging_core::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::PostgresStore;
-use super::super::counters;
 use super::super::fault::Fault;
 use super::super::query::{many, params};
 use super::super::row::{get as column, small, sql_limit};
 use super::super::sweep::{begin_undurably, end, sweep};
 use super::super::transaction::Transaction;
 use crate::counter_deltas::AutomationCounter;
+use crate::tables::counters;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -154,7 +154,8 @@ async fn forget_ended_runs(transaction: &mut Transaction, before: Timestamp, lim
         transaction.deltas.add_automation(AutomationCounter::Version(*automation, *version), -1);
     }
     delete_rows_of_runs(transaction, ended.iter().map(|(automation, run, _)| (*automation, *run)));
-    counters::settle(transaction);
+    let deltas = std::mem::take(&mut transaction.deltas);
+    counters::settle(transaction, &deltas)?;
     Ok(ended.len())
 }
 

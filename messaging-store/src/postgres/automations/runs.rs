@@ -307,13 +307,6 @@ pub(super) async fn of_message(
     reads.one(SQL, params![uuid(message), uuid(workspace)], read).await
 }
 
-/// By how many automations in a row a message was caused; 0 for one of no run.
-pub(in super::super) async fn depth_of_message(on: &mut impl Queries, message: MessageId) -> Result<u8, Fault> {
-    const SQL: &str = "SELECT r.depth::bigint FROM automation_messages m
-        JOIN automation_runs r ON r.automation = m.automation AND r.id = m.run WHERE m.message = $1";
-    Ok(one(on, SQL, params![uuid(message)], |row| small(row, 0)).await?.unwrap_or(0))
-}
-
 pub(super) async fn due(
     reads: &Reads,
     of: Of,

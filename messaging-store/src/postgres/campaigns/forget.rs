@@ -6,11 +6,13 @@ use messaging_core::time::Timestamp;
 
 use super::super::audiences;
 use super::super::fault::Fault;
-use super::super::query::{one, params};
-use super::super::row::{get, sql_limit};
-use super::super::sweep::sweep;
+use super::super::query::one;
+use super::super::sweep::{begin_undurably, end, sweep};
 use super::super::transaction::Transaction;
 use super::super::writes::Writes;
+use crate::pages::sql_limit;
+use crate::row::get;
+use crate::sql::params;
 
 /// Removes rows of a removed campaign, `$1`, at most `$2`; in their order.
 const OF_A_CAMPAIGN: [&str; 8] = [
@@ -36,8 +38,9 @@ pub(super) async fn removed_campaigns(writes: &Writes, limit: usize) -> Result<u
     let limit = sql_limit(limit).unsigned_abs();
     let mut forgotten = 0;
     while forgotten < limit {
-        let transaction = writes.begin().await?;
-        match some_of_one(transaction, limit - forgotten).await? {
+        let mut transaction = begin_undurably(writes).await?;
+        let gone = rows_of_one(&mut transaction, limit - forgotten).await;
+        match end(transaction, gone).await? {
             0 => break,
             gone => forgotten += gone,
         }
@@ -46,23 +49,9 @@ pub(super) async fn removed_campaigns(writes: &Writes, limit: usize) -> Result<u
 }
 
 /// Lets go up to `limit` rows of one removed campaign; answers how many went.
-async fn some_of_one(mut transaction: Transaction, limit: u64) -> Result<u64, Fault> {
-    match rows_of_one(&mut transaction, limit).await {
-        Ok(forgotten) => {
-            transaction.commit().await?;
-            Ok(forgotten)
-        }
-        Err(fault) => {
-            transaction.roll_back().await;
-            Err(fault)
-        }
-    }
-}
-
 async fn rows_of_one(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault> {
     // Whoever adds rows to a campaign keeps it locked until they are there: who has it alone sees all that there will be.
     const REMOVED: &str = "SELECT n FROM campaigns WHERE removed ORDER BY n LIMIT 1 FOR UPDATE SKIP LOCKED";
-    transaction.run("SET LOCAL synchronous_commit = off", params![]);
     let removed: Option<i64> = one(transaction, REMOVED, params![], |row| get(row, 0)).await?;
     let mut forgotten = 0;
     if let Some(n) = removed {

@@ -6,12 +6,11 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::super::fault::Fault;
-use super::super::messages::insert_row;
-
-use super::super::query::{Params, params};
 use super::super::reads::Reads;
-use super::super::row::{small, time, uuid};
 use super::super::transaction::Transaction;
+use crate::row::{get, time};
+use crate::sql::{Params, key, params};
+use crate::tables::messages::insert_row;
 
 /// Those of a campaign that is there, which stays until the transaction ends.
 const INSERT: &str = "WITH campaign AS (
@@ -28,8 +27,8 @@ pub(in super::super) fn insert(
     campaign: CampaignId,
     waiting: &[NewWaiting],
 ) -> Result<(), Fault> {
-    let key = |new: &NewWaiting| WaitingKey { track: new.track, due_at: new.due_at, message_id: new.message.id };
-    let keys: Vec<_> = waiting.iter().map(key).collect();
+    let key_of = |new: &NewWaiting| WaitingKey { track: new.track, due_at: new.due_at, message_id: new.message.id };
+    let keys: Vec<_> = waiting.iter().map(key_of).collect();
     if keys.is_empty() {
         expect_there(transaction, workspace, campaign);
         return Ok(());
@@ -59,25 +58,25 @@ pub(in super::super) fn put(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    key: WaitingKey,
+    waiting: WaitingKey,
 ) {
-    transaction.run_one(INSERT, columns(workspace, campaign, &[key]));
+    transaction.run_one(INSERT, columns(workspace, campaign, &[waiting]));
 }
 
 fn expect_there(transaction: &mut Transaction, workspace: WorkspaceId, campaign: CampaignId) {
     let sql = "SELECT expect_rows(
         (SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed), 1)";
-    transaction.run(sql, params![uuid(workspace), uuid(campaign)]);
+    transaction.run(sql, params![key(workspace), key(campaign)]);
 }
 
 /// A campaign and the columns of keys.
 fn columns(workspace: WorkspaceId, campaign: CampaignId, keys: &[WaitingKey]) -> Params {
     params![
-        uuid(workspace),
-        uuid(campaign),
-        keys.iter().map(|key| i16::from(key.track)).collect::<Vec<_>>(),
-        keys.iter().map(|key| key.due_at.as_millis()).collect::<Vec<_>>(),
-        keys.iter().map(|key| uuid(key.message_id)).collect::<Vec<_>>(),
+        key(workspace),
+        key(campaign),
+        keys.iter().map(|one| i16::from(one.track)).collect::<Vec<_>>(),
+        keys.iter().map(|one| one.due_at.as_millis()).collect::<Vec<_>>(),
+        keys.iter().map(|one| key(one.message_id)).collect::<Vec<_>>(),
     ]
 }
 
@@ -99,5 +98,5 @@ pub(super) async fn tracks(
             ) AS next
         )
         SELECT track::bigint, due_at FROM firsts ORDER BY track";
-    reads.many(SQL, params![uuid(workspace), uuid(campaign)], |row| Ok((small(row, 0)?, time(row, 1)?))).await
+    reads.many(SQL, params![key(workspace), key(campaign)], |row| Ok((get(row, 0)?, time(row, 1)?))).await
 }

@@ -8,12 +8,12 @@ use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::super::fault::Fault;
-use super::super::query::{many, params};
-use super::super::row::{get, id, small, time, uuid};
+use super::super::query::many;
 use super::super::transaction::Transaction;
+use crate::row::{get, id, time};
+use crate::sql::{Value, key, params};
 use crate::tables::contacts::{attributes_text, tags_text};
 
 /// A contact as it is stored, and held until the transaction ends.
@@ -35,7 +35,7 @@ pub(super) struct Held {
 pub(super) async fn read(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
-    contacts: Vec<Uuid>,
+    contacts: Vec<Value>,
     is_asked: bool,
 ) -> Result<HashMap<ContactId, Held>, Fault> {
     const SQL: &str = "SELECT id, n, revision, external_id, email, phone, tags, updated_at, locale, timezone,
@@ -49,7 +49,7 @@ pub(super) async fn read(
         let phone = get::<Option<String>>(row, 5)?.map(Identifier::Phone);
         let held = Held {
             n: get(row, 1)?,
-            revision: small(row, 2)?,
+            revision: get(row, 2)?,
             identifiers: external_id.into_iter().chain(email).chain(phone).collect(),
             tags: get(row, 6)?,
             updated_at: time(row, 7)?,
@@ -60,7 +60,7 @@ pub(super) async fn read(
         };
         Ok((id(row, 0)?, held))
     };
-    Ok(many(transaction, SQL, params![uuid(workspace), contacts, is_asked], held).await?.into_iter().collect())
+    Ok(many(transaction, SQL, params![key(workspace), contacts, is_asked], held).await?.into_iter().collect())
 }
 
 impl Held {

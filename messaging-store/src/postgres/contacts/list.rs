@@ -11,10 +11,12 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, Slice};
 
 use super::super::fault::Fault;
-use super::super::query::{Params, many, one, params};
+use super::super::query::{many, one};
 use super::super::reads::Reads;
-use super::super::row::{get, numbered_place, one_more, place_number, uuid};
-use super::rows::{contact, contact_columns};
+use crate::pages::{numbered_place, one_more, place_number};
+use crate::row::get;
+use crate::sql::{Params, key, params};
+use crate::tables::contacts::{CONTACT_COLUMNS, contact, contact_columns, identifier, matches};
 
 /// The number of the workspace whose id is the first parameter.
 macro_rules! workspace_number {
@@ -30,7 +32,7 @@ macro_rules! listing {
     ($column:literal, $from:expr, $and:literal) => {
         concat!(
             "SELECT ",
-            contact_columns!(),
+            contact_columns!(postgres),
             ", c.matches, m.place = 20000 FROM (
                  SELECT ",
             $column,
@@ -83,7 +85,7 @@ macro_rules! by_identifier {
     ($column:literal) => {
         concat!(
             "SELECT ",
-            contact_columns!(),
+            contact_columns!(postgres),
             " FROM contacts c WHERE c.workspace_number = ",
             workspace_number!(),
             " AND c.",
@@ -137,19 +139,19 @@ pub(super) async fn contacts(
         return Ok(Slice { items, next: None });
     }
     let since = filter.updated_since.map(messaging_core::time::Timestamp::as_millis);
-    let mut wanted: Params = params![uuid(workspace), start, since, one_more(page), filter.tag.clone()];
+    let mut wanted: Params = params![key(workspace), start, since, one_more(page), filter.tag.clone()];
     let sql = match (filter.list_id, filter.segment_id, &filter.tag) {
         (Some(list), None, _) => {
-            wanted.push(uuid(list).into());
+            wanted.push(key(list));
             OF_LIST
         }
         (Some(list), Some(segment), _) => {
-            wanted.push(uuid(list).into());
-            wanted.push(uuid(segment).into());
+            wanted.push(key(list));
+            wanted.push(key(segment));
             OF_LIST_IN_SEGMENT
         }
         (None, Some(segment), _) => {
-            wanted.push(uuid(segment).into());
+            wanted.push(key(segment));
             OF_SEGMENT
         }
         (None, None, Some(_)) => OF_TAG,
@@ -157,7 +159,7 @@ pub(super) async fn contacts(
     };
     let rows = many(&mut reads.clone(), sql, wanted, |row| {
         let (n, stored) = contact(workspace, row)?;
-        Ok((n, stored.record, get::<bool>(row, 15)?, get::<bool>(row, 16)?))
+        Ok((n, stored.record, get::<bool>(row, CONTACT_COLUMNS)?, get::<bool>(row, CONTACT_COLUMNS + 1)?))
     })
     .await?;
     let mut items = Vec::with_capacity(rows.len().min(page.limit));
@@ -178,12 +180,6 @@ pub(super) async fn contacts(
     Ok(Slice { items, next: None })
 }
 
-fn identifier(filter: &ContactFilter) -> Option<Identifier> {
-    let external_id = filter.external_id.clone().map(Identifier::ExternalId);
-    let email = || filter.email.clone().map(Identifier::Email);
-    external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
-}
-
 /// The contact that has an identifier, if it matches what else is asked for.
 async fn identified(
     reads: &Reads,
@@ -200,27 +196,16 @@ async fn identified(
         Identifier::Email(text) => (BY_EMAIL, text),
         Identifier::Phone(text) => (BY_PHONE, text),
     };
-    let wanted = params![uuid(workspace), text.clone(), start];
+    let wanted = params![key(workspace), text.clone(), start];
     let on = &mut reads.clone();
     let Some((n, stored)) = one(on, sql, wanted, |row| contact(workspace, row)).await? else { return Ok(None) };
     if !matches(filter, &stored.record) {
         return Ok(None);
     }
     if let Some(segment) = filter.segment_id
-        && one(on, IN_SEGMENT, params![uuid(workspace), uuid(segment), n], |_| Ok(())).await?.is_none()
+        && one(on, IN_SEGMENT, params![key(workspace), key(segment), n], |_| Ok(())).await?.is_none()
     {
         return Ok(None);
     }
     Ok(Some(stored.record))
-}
-
-/// Whether a contact is as a filter says, but for its segments.
-fn matches(filter: &ContactFilter, contact: &Contact) -> bool {
-    let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
-    is(&filter.external_id, &contact.external_id)
-        && is(&filter.email, &contact.email)
-        && is(&filter.phone, &contact.phone)
-        && filter.updated_since.is_none_or(|since| contact.updated_at >= since)
-        && filter.tag.as_ref().is_none_or(|tag| contact.tags.contains(tag))
-        && filter.list_id.is_none_or(|list| contact.list_ids.contains(&list))
 }

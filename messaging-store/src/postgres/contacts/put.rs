@@ -10,16 +10,16 @@ use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
-use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, Happened};
 use super::super::outbox;
-use super::super::query::{Params, many, params};
-use super::super::row::{get, uuid};
+use super::super::query::many;
 use super::super::transaction::Transaction;
 use super::held::{self, Held};
 use super::tags::TagMoves;
+use crate::row::get;
+use crate::sql::{Params, Value, key, params};
 use crate::tables::contacts::{attributes_text, tags_text};
 use crate::tables::lists::number_workspace;
 
@@ -47,7 +47,7 @@ async fn put_together(transaction: &mut Transaction, workspace: WorkspaceId, put
     let mut tags = TagMoves::default();
     let mut held = HashMap::new();
     if !changed.is_empty() {
-        let ids = changed.iter().map(|put| uuid(put.contact.id)).collect();
+        let ids = changed.iter().map(|put| key(put.contact.id)).collect();
         held = held::read(transaction, workspace, ids, is_asked).await?;
         for put in &changed {
             expect(&held, put, &mut tags)?;
@@ -133,9 +133,9 @@ async fn insert(
     const RETURNING: &str = concat!(insert!(), " RETURNING n");
     number_workspace(transaction, workspace)?;
     let mut params = fields(new)?;
-    let ids: Vec<Uuid> = new.iter().map(|put| uuid(put.contact.id)).collect();
+    let ids: Vec<Value> = new.iter().map(|put| key(put.contact.id)).collect();
     let created: Vec<i64> = new.iter().map(|put| put.contact.created_at.as_millis()).collect();
-    params.extend(params![uuid(workspace), ids, created]);
+    params.extend(params![key(workspace), ids, created]);
     transaction.counts.add_contacts(workspace, i64::try_from(new.len()).unwrap_or(i64::MAX));
     if !is_asked {
         transaction.run_exactly(new.len(), insert!(), params);

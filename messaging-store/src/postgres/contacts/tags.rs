@@ -3,26 +3,24 @@
 use std::collections::BTreeSet;
 
 use messaging_core::ids::{ContactId, WorkspaceId};
-use uuid::Uuid;
 
-use super::super::query::params;
-use super::super::row::uuid;
 use super::super::transaction::Transaction;
+use crate::sql::{Value, key, params};
 
 /// Which contacts get tags that they do not have yet, and which lose some.
 #[derive(Debug, Default)]
 pub(super) struct TagMoves {
-    added: Vec<(Uuid, String)>,
-    removed: Vec<(Uuid, String)>,
+    added: Vec<(ContactId, String)>,
+    removed: Vec<(ContactId, String)>,
 }
 
 impl TagMoves {
     pub(super) fn add<'t>(&mut self, contact: ContactId, tags: impl Iterator<Item = &'t String>) {
-        self.added.extend(tags.map(|tag| (uuid(contact), tag.clone())));
+        self.added.extend(tags.map(|tag| (contact, tag.clone())));
     }
 
     pub(super) fn remove<'t>(&mut self, contact: ContactId, tags: impl Iterator<Item = &'t String>) {
-        self.removed.extend(tags.map(|tag| (uuid(contact), tag.clone())));
+        self.removed.extend(tags.map(|tag| (contact, tag.clone())));
     }
 
     /// Changes who has which tag, once the contacts are written. A tag that nobody has any more goes: it may say
@@ -33,21 +31,20 @@ impl TagMoves {
             WHERE w.workspace = $1 AND t.workspace_number = w.number AND t.tag = given.tag
                 AND c.workspace_number = w.number AND c.id = given.contact AND m.tag = t.n AND m.contact = c.n";
         const FORGET: &str = "SELECT forget_tags(number, $2::text[]) FROM workspace_numbers WHERE workspace = $1";
-        let workspace_id = uuid(workspace);
         if !self.removed.is_empty() {
-            let (contacts, tags): (Vec<Uuid>, Vec<String>) = self.removed.iter().cloned().unzip();
-            transaction.run(REMOVE, params![workspace_id, contacts, tags]);
+            let (contacts, tags) = columns(&self.removed);
+            transaction.run(REMOVE, params![key(workspace), contacts, tags]);
         }
         if !self.added.is_empty() {
-            add(transaction, workspace_id, self.added);
+            add(transaction, workspace, self.added);
         }
         if !self.removed.is_empty() {
-            transaction.run(FORGET, params![workspace_id, distinct(&self.removed)]);
+            transaction.run(FORGET, params![key(workspace), distinct(&self.removed)]);
         }
     }
 }
 
-fn add(transaction: &mut Transaction, workspace: Uuid, added: Vec<(Uuid, String)>) {
+fn add(transaction: &mut Transaction, workspace: WorkspaceId, added: Vec<(ContactId, String)>) {
     const MAKE: &str = "INSERT INTO tags (workspace_number, tag)
         SELECT w.number, given.tag FROM workspace_numbers w CROSS JOIN unnest($2::text[]) AS given(tag)
         WHERE w.workspace = $1 AND NOT EXISTS (
@@ -66,13 +63,17 @@ fn add(transaction: &mut Transaction, workspace: Uuid, added: Vec<(Uuid, String)
             AND c.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
         ORDER BY named.n, c.n";
     let tags = distinct(&added);
-    transaction.run(MAKE, params![workspace, tags.clone()]);
+    transaction.run(MAKE, params![key(workspace), tags.clone()]);
     let number = added.len();
-    let (contacts, of_contacts): (Vec<Uuid>, Vec<String>) = added.into_iter().unzip();
-    transaction.run_exactly(number, ADD, params![workspace, tags, contacts, of_contacts]);
+    let (contacts, of_contacts) = columns(&added);
+    transaction.run_exactly(number, ADD, params![key(workspace), tags, contacts, of_contacts]);
 }
 
-fn distinct(moves: &[(Uuid, String)]) -> Vec<String> {
+fn columns(moves: &[(ContactId, String)]) -> (Vec<Value>, Vec<String>) {
+    moves.iter().map(|(contact, tag)| (key(*contact), tag.clone())).unzip()
+}
+
+fn distinct(moves: &[(ContactId, String)]) -> Vec<String> {
     let tags: BTreeSet<&String> = moves.iter().map(|(_, tag)| tag).collect();
     tags.into_iter().cloned().collect()
 }

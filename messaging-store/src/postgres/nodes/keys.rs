@@ -7,7 +7,7 @@ use deadpool_postgres::{Object, Transaction};
 
 use super::super::fault::Fault;
 use super::super::installation_values::{KEY_CHECK, SECRET_KEY};
-use super::super::row::get;
+use crate::row::get;
 
 const LOCK: &str = "SELECT 1 FROM installation WHERE name = $1 FOR SHARE";
 

@@ -1,66 +1,25 @@
-//! How many product events happened, and of how many contacts.
+//! Of how many contacts product events are.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use messaging_core::domain::tally::buckets::{Buckets, Quarter};
+use messaging_core::domain::tally::buckets::Buckets;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::product_events::EventActivity;
 
 use super::super::fault::Fault;
-use super::super::query::{many, one, params};
+use super::super::query::{many, one};
 use super::super::reads::Reads;
-use super::super::row::{count as count_at, get, sql_limit, uuid};
+use crate::row::{count as count_at, get};
 use crate::sampling::spread;
+use crate::sql::{key, params};
+use crate::tables::product_events::{Found, estimated};
 
 /// How long contacts are counted.
 const COUNTING: Duration = Duration::from_secs(2);
 
 /// About how many contacts stand in a piece.
 const PIECE: i64 = 2048;
-
-/// Events by the number of their name.
-type Found = Vec<(i64, EventActivity)>;
-
-/// Counts events from what is kept of them.
-pub(super) async fn count(
-    reads: &Reads,
-    workspace: WorkspaceId,
-    name: Option<&str>,
-    buckets: &Buckets,
-    limit: usize,
-) -> Result<Found, Fault> {
-    // One statement, so that the names are those of the series.
-    const SQL: &str = "WITH top AS (
-            SELECT names.n, names.name, sum(a.events) AS events FROM event_names names
-            JOIN product_event_activity a ON a.name = names.n AND a.quarter >= $3 AND a.quarter < $4
-            WHERE names.workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
-                AND ($2::text IS NULL OR names.name = $2)
-            GROUP BY names.n HAVING sum(a.events) > 0 ORDER BY events DESC, names.name LIMIT $5
-        )
-        SELECT top.n, top.name, a.quarter, sum(a.events)::bigint
-        FROM top JOIN product_event_activity a ON a.name = top.n AND a.quarter >= $3 AND a.quarter < $4
-        GROUP BY top.n, top.name, top.events, a.quarter ORDER BY top.events DESC, top.name, a.quarter";
-    let (from, to) = buckets.quarters();
-    let bounds = params![uuid(workspace), name.map(str::to_owned), from.0, to.0, sql_limit(limit)];
-    let rows = many(&mut reads.clone(), SQL, bounds, |row| {
-        let events = u64::try_from(get::<i64>(row, 3)?).unwrap_or(0);
-        Ok((get::<i64>(row, 0)?, get::<String>(row, 1)?, Quarter(get(row, 2)?), events))
-    })
-    .await?;
-    let mut found: Found = Vec::new();
-    for (n, name, quarter, events) in rows {
-        if found.last().is_none_or(|(last, _)| *last != n) {
-            let series = vec![0; buckets.starts().len()];
-            found.push((n, EventActivity { name, count: 0, contacts: 0, series }));
-        }
-        if let (Some(place), Some((_, activity))) = (buckets.place_of(quarter), found.last_mut()) {
-            activity.series[place] += events;
-            activity.count += events;
-        }
-    }
-    Ok(found)
-}
 
 /// Counts the contacts of events.
 ///
@@ -87,7 +46,7 @@ pub(super) async fn with_contacts(
     }
     let on = &mut reads.clone();
     let all =
-        one(on, ALL, params![uuid(workspace)], |row| Ok((get(row, 0)?, get(row, 1)?, get::<i64>(row, 2)?))).await?;
+        one(on, ALL, params![key(workspace)], |row| Ok((get(row, 0)?, get(row, 1)?, get::<i64>(row, 2)?))).await?;
     let (Some(lowest), Some(highest), contacts): (Option<i64>, Option<i64>, _) = all.unwrap_or_default() else {
         return Ok(found.into_iter().map(|(_, activity)| activity).collect());
     };
@@ -109,12 +68,5 @@ pub(super) async fn with_contacts(
         }
         seen += 1;
     }
-    let estimate = |activity: EventActivity| {
-        let contacts = match u64::try_from(seen) {
-            Ok(seen) if seen > 0 => activity.contacts.saturating_mul(pieces.unsigned_abs()) / seen,
-            _ => activity.contacts,
-        };
-        EventActivity { contacts: contacts.min(activity.count), ..activity }
-    };
-    Ok(found.into_iter().map(|(_, activity)| estimate(activity)).collect())
+    Ok(estimated(found, seen, pieces))
 }

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use messaging_core::domain::product_event::{ProductEvent, UNIQUE_FOR};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
-use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, EventHappened, Happened};
 use super::super::outbox;
-use super::super::query::{Params, many, params};
-use super::super::row::{get, sql_limit, uuid};
+use super::super::query::many;
 use super::super::transaction::Transaction;
+use crate::pages::sql_limit;
+use crate::row::get;
+use crate::sql::{Params, key, params};
 
 /// Adds events and their unique ids, `$8` to `$10`. Contacts are held, so that none goes before its events are there to
 /// be seen.
@@ -98,18 +99,17 @@ fn columns(workspace: WorkspaceId, events: &[ProductEvent], names: Vec<i64>) -> 
     fn column<T>(events: &[ProductEvent], of: impl Fn(&ProductEvent) -> T) -> Vec<T> {
         events.iter().map(of).collect()
     }
-    let contacts = column(events, |event| uuid(event.contact_id));
-    let distinct: Vec<Uuid> = contacts.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let distinct: BTreeSet<_> = events.iter().map(|event| event.contact_id).collect();
     let unique = || events.iter().filter_map(|event| Some((event, event.unique_id.clone()?)));
     params![
-        uuid(workspace),
-        distinct,
-        contacts,
+        key(workspace),
+        distinct.into_iter().map(key).collect::<Vec<_>>(),
+        column(events, |event| key(event.contact_id)),
         names,
         column(events, |event| event.occurred_at.as_millis()),
-        column(events, |event| uuid(event.id)),
+        column(events, |event| key(event.id)),
         column(events, |event| (!event.properties.is_empty()).then(|| event.properties.json().to_owned())),
-        unique().map(|(event, _)| uuid(event.id)).collect::<Vec<_>>(),
+        unique().map(|(event, _)| key(event.id)).collect::<Vec<_>>(),
         unique().map(|(_, unique_id)| unique_id).collect::<Vec<_>>(),
         unique().map(|(event, _)| event.received_at().as_millis()).collect::<Vec<_>>(),
     ]
@@ -132,9 +132,9 @@ async fn names(
     let unknown: BTreeSet<&String> = events.iter().map(|event| &event.name).filter(|name| !is_known(name)).collect();
     if !unknown.is_empty() {
         let unknown: Vec<String> = unknown.into_iter().cloned().collect();
-        transaction.run(MAKE, params![uuid(workspace), unknown.clone()]);
+        transaction.run(MAKE, params![key(workspace), unknown.clone()]);
         let found: Vec<(String, i64)> =
-            many(transaction, FIND, params![uuid(workspace), unknown], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
+            many(transaction, FIND, params![key(workspace), unknown], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
         transaction.event_names.extend(found.into_iter().map(|(name, n)| ((workspace, name), n)));
     }
     // Where there are no contacts, there is no number of the workspace and no name, and that of the event is gone.
@@ -157,6 +157,6 @@ fn free_unique_ids(transaction: &mut Transaction, workspace: WorkspaceId, events
     });
     let (unique_ids, since): (Vec<String>, Vec<i64>) = unique.unzip();
     if !unique_ids.is_empty() {
-        transaction.run(SQL, params![uuid(workspace), unique_ids, since]);
+        transaction.run(SQL, params![key(workspace), unique_ids, since]);
     }
 }

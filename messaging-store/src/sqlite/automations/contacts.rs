@@ -7,7 +7,6 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::super::counters::{AutomationCounter, CounterDeltas};
 use super::super::fault::Fault;
 use super::super::listeners::{Listeners, shard};
 use super::super::numbers::contact_number;
@@ -15,6 +14,7 @@ use super::super::query::{many, one};
 use super::super::row::{maybe_time, numbered, sql_limit, time};
 use super::forget::delete_rows_of_run;
 use crate::automation_rows::Place;
+use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 
 /// The automations of a workspace, removed ones too.
 fn of_workspace(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<i64>, Fault> {

@@ -5,13 +5,13 @@ use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::{AutomationCounts, NodeCounts};
 use rusqlite::Connection;
 
-use super::super::counters::{AutomationCounter, CounterDeltas};
 use super::super::fault::Fault;
 use super::super::listeners::Listeners;
 use super::super::numbers::automation_number;
 use super::super::query::many;
 use super::super::row::count;
 use super::runs::Of;
+use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 
 pub(in super::super) fn count_nodes(
     connection: &Connection,

@@ -8,13 +8,13 @@ use messaging_core::ports::store::{PageRequest, RunFilter, Slice, StoreCursor, S
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
-use super::super::counters::{AutomationCounter, CounterDeltas};
 use super::super::fault::{Fault, expect_one};
 use super::super::listeners::Listeners;
 use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one};
 use super::super::row::{below, document, id, maybe_time, number, numbered, or_empty, sql_limit, time};
 use crate::automation_rows::{self, Place, are_untold, entry_event, read_steps, steps_text, untold_steps};
+use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 
 /// How many rows one call of a listing looks at.
 const MAX_SCANNED: i64 = 20_000;
@@ -257,13 +257,6 @@ pub(super) fn of_message(
     one(connection, SQL, [message.to_bytes(), workspace.to_bytes()], |row| {
         Ok(RunKey { workspace_id: workspace, automation_id: id(row, 0)?, run_id: id(row, 1)? })
     })
-}
-
-/// By how many automations in a row a message was caused; 0 for one of no run.
-pub(in super::super) fn depth_of_message(connection: &Connection, message: MessageId) -> Result<u8, Fault> {
-    const SQL: &str = "SELECT r.depth FROM automation_messages m
-        CROSS JOIN automation_runs r ON r.automation = m.automation AND r.id = m.run WHERE m.message = ?1";
-    Ok(one(connection, SQL, [message.to_bytes()], |row| Ok(row.get(0)?))?.unwrap_or(0))
 }
 
 pub(super) fn due(

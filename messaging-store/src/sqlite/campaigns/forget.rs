@@ -8,10 +8,10 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::super::Sqlite;
+use super::super::audiences;
 use super::super::fault::Fault;
 use super::super::query::{many, one};
-use super::super::row::sql_limit;
-use super::super::{audiences, counters};
+use crate::pages::sql_limit;
 
 /// How many rows a sweep removes in one transaction.
 const SLICE: usize = 500;
@@ -20,12 +20,18 @@ const SLICE: usize = 500;
 const WINDOW: usize = 10_000;
 
 /// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
-const OF_A_CAMPAIGN: [&str; 3] = [
+const OF_A_CAMPAIGN: [&str; 6] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_engagements WHERE (campaign, seen, message) IN (
          SELECT campaign, seen, message FROM campaign_engagements WHERE campaign = ?1 LIMIT ?2)",
     "DELETE FROM campaign_progress WHERE campaign = ?1 AND ?2 > 0",
+    "DELETE FROM campaign_counts WHERE (campaign, variant) IN
+         (SELECT campaign, variant FROM campaign_counts WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_links WHERE (campaign, variant, link) IN
+         (SELECT campaign, variant, link FROM campaign_links WHERE campaign = ?1 LIMIT ?2)",
+    "DELETE FROM campaign_activity WHERE (campaign, quarter) IN
+         (SELECT campaign, quarter FROM campaign_activity WHERE campaign = ?1 LIMIT ?2)",
 ];
 
 /// A row of sends: contact, channel, revision.
@@ -77,11 +83,9 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
             return Ok(gone as u64);
         }
     }
-    for forget in [counters::forget_campaign, audiences::forget_campaign] {
-        let gone = forget(connection, n, limit)?;
-        if gone > 0 {
-            return Ok(gone as u64);
-        }
+    let gone = audiences::forget_campaign(connection, n, limit)?;
+    if gone > 0 {
+        return Ok(gone as u64);
     }
     // The last: its number is free from then on.
     Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed")?.execute([n])? as u64)

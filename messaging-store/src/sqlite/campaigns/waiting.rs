@@ -6,10 +6,10 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::super::fault::{Fault, expect_one};
-use super::super::messages::InsertMessage;
 use super::super::numbers::campaign_number;
 use super::super::query::one;
-use super::super::row::time;
+use crate::row::time;
+use crate::tables::messages::insert_row;
 
 const INSERT: &str = "INSERT INTO campaign_waiting (campaign, track, due_at, message) VALUES (?1, ?2, ?3, ?4)";
 
@@ -20,10 +20,10 @@ pub(in super::super) fn insert(
     waiting: &[NewWaiting],
 ) -> Result<(), Fault> {
     let n = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
-    let mut messages = InsertMessage::prepare(connection)?;
+    let mut on = connection;
     let mut rows = connection.prepare_cached(INSERT)?;
     for new in waiting {
-        messages.run(&new.message, None)?;
+        insert_row(&mut on, &new.message)?;
         rows.execute(params![n, new.track, new.due_at.as_millis(), new.message.id.to_bytes()])?;
     }
     Ok(())

@@ -6,7 +6,7 @@
 //! key of a page is a number. The numbers of a workspace are a range; every listing is bounded by it on both
 //! sides, so that a key that was made up reaches nobody else.
 
-use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, Slice, Stored};
 use rusqlite::{Connection, Rows, params};
@@ -14,38 +14,44 @@ use rusqlite::{Connection, Rows, params};
 use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, list_number, segment_number, workspace_number};
 use super::super::query::one;
-use super::super::row::{numbered_place, place_number, time};
-use super::rows::{contact, identified, numbered};
+use super::rows::{identified, numbered};
 use super::tags;
-use crate::tables::contacts::contact_columns;
+use crate::pages::{numbered_place, place_number};
+use crate::row::time;
+use crate::tables::contacts::{contact, contact_columns, identifier, matches};
 
 /// How many rows one call looks at.
 const MAX_SCANNED: usize = 20_000;
 
+/// The columns of a contact. Its lists are looked up where it was changed after `?4` alone.
+macro_rules! columns {
+    () => {
+        concat!(contact_columns!(), "CASE WHEN c.updated_at >= ?4 THEN ", contact_columns!(lists of sqlite), " END")
+    };
+}
+
 const OF_LIST: &str = concat!(
     "SELECT ",
-    contact_columns!(),
+    columns!(),
     " FROM list_members m CROSS JOIN contacts c ON c.n = m.contact
      WHERE m.list = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
 const OF_SEGMENT: &str = concat!(
     "SELECT ",
-    contact_columns!(),
+    columns!(),
     " FROM segment_members m CROSS JOIN contacts c ON c.n = m.contact
      WHERE m.segment = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
 const OF_TAG: &str = concat!(
     "SELECT ",
-    contact_columns!(),
+    columns!(),
     " FROM tag_members m CROSS JOIN contacts c ON c.n = m.contact
      WHERE m.tag = ?1 AND m.contact >= ?2 AND m.contact < ?3 ORDER BY m.contact DESC"
 );
-const ALL: &str =
-    concat!("SELECT ", contact_columns!(), " FROM contacts c WHERE c.n >= ?2 AND c.n < ?3 ORDER BY c.n DESC");
+const ALL: &str = concat!("SELECT ", columns!(), " FROM contacts c WHERE c.n >= ?2 AND c.n < ?3 ORDER BY c.n DESC");
 
-/// A filter whose list, segment and tag were found.
+/// A filter whose segment was found.
 struct Wanted<'a> {
-    list: Option<i64>,
     segment: Option<i64>,
     filter: &'a ContactFilter,
 }
@@ -85,7 +91,7 @@ pub(super) fn contacts(
         Some(place) => place_number(place).min(end),
         None => end,
     };
-    let wanted = Wanted { list, segment, filter };
+    let wanted = Wanted { segment, filter };
     if let Some(identifier) = identifier(filter) {
         let mut items = Vec::new();
         if let Some(n) = identified(connection, workspace_number, &identifier)?.filter(|n| *n < start)
@@ -102,15 +108,10 @@ pub(super) fn contacts(
         (None, None, Some(_)) => OF_TAG,
         (None, None, None) => ALL,
     };
+    let since = filter.updated_since.map_or(i64::MIN, |since| since.as_millis());
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query(params![list.or(segment).or(tag), lowest, start])?;
+    let rows = statement.query(params![list.or(segment).or(tag), lowest, start, since])?;
     wanted.collect(connection, workspace, rows, page.limit)
-}
-
-fn identifier(filter: &ContactFilter) -> Option<Identifier> {
-    let external_id = filter.external_id.clone().map(Identifier::ExternalId);
-    let email = || filter.email.clone().map(Identifier::Email);
-    external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
 }
 
 impl Wanted<'_> {
@@ -131,7 +132,7 @@ impl Wanted<'_> {
                 None => true,
             };
             if is_recent {
-                let (n, stored) = contact(connection, workspace, row)?;
+                let (n, stored) = contact(workspace, row)?;
                 if self.matches(connection, n, &stored.record)? {
                     if items.len() == limit {
                         // The row after the last tells that there is a rest.
@@ -149,21 +150,11 @@ impl Wanted<'_> {
     }
 
     fn matches(&self, connection: &Connection, n: i64, contact: &Contact) -> Result<bool, Fault> {
-        let filter = self.filter;
-        let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
-        if !(is(&filter.external_id, &contact.external_id)
-            && is(&filter.email, &contact.email)
-            && is(&filter.phone, &contact.phone)
-            && filter.updated_since.is_none_or(|since| contact.updated_at >= since)
-            && filter.tag.as_ref().is_none_or(|tag| contact.tags.contains(tag)))
-        {
+        const IN_SEGMENT: &str = "SELECT 1 FROM segment_members WHERE segment = ?1 AND contact = ?2";
+        if !matches(self.filter, contact) {
             return Ok(false);
         }
-        let holds = |sql, group: Option<i64>| -> Result<bool, Fault> {
-            let Some(group) = group else { return Ok(true) };
-            Ok(one(connection, sql, [group, n], |_| Ok(()))?.is_some())
-        };
-        Ok(holds("SELECT 1 FROM list_members WHERE list = ?1 AND contact = ?2", self.list)?
-            && holds("SELECT 1 FROM segment_members WHERE segment = ?1 AND contact = ?2", self.segment)?)
+        let Some(segment) = self.segment else { return Ok(true) };
+        Ok(one(connection, IN_SEGMENT, [segment, n], |_| Ok(()))?.is_some())
     }
 }
