@@ -4,6 +4,8 @@ pub(crate) mod scan;
 
 use std::fmt;
 use std::ops::Deref;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, RemovedRows, Slice, StoreError};
@@ -93,6 +95,24 @@ impl<T> Query<T> {
     /// The same for what many ask at the same time.
     pub(crate) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
+    }
+}
+
+/// The database at one moment, or an open transaction: what asks several times. On SQLite answers are there at once, see
+/// [`at_once`].
+pub(crate) trait Moment {
+    /// The first row of a query, if there is one.
+    async fn first<T>(&mut self, query: Query<T>) -> Result<Option<T>, Fault>;
+
+    /// All rows of a query.
+    async fn all<T>(&mut self, query: Query<T>) -> Result<Vec<T>, Fault>;
+}
+
+/// The answer of a future that never waits, as over a connection of SQLite.
+pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => Err(Fault::Panicked),
     }
 }
 

@@ -165,16 +165,20 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::MarkReplayed(workspace, id) => tables::webhooks::mark_replayed(transaction, *workspace, *id)?,
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
-        Write::ExpectAutomation(workspace, id, status) => automations::expect(transaction, *workspace, *id, *status),
+        Write::ExpectAutomation(workspace, id, status) => {
+            tables::automations::expect(transaction, *workspace, *id, *status)?;
+        }
         Write::PutRun(put) => automations::put_run(transaction, put).await?,
-        Write::PutEntry(entry, expect) => automations::put_entry(transaction, entry, *expect),
-        Write::ExpectEntries(expected) => automations::expect_entries(transaction, expected)?,
-        Write::TakeNotes(take) => automations::take_notes(transaction, take),
+        Write::PutEntry(entry, expect) => tables::automations::put_entry(transaction, entry, *expect)?,
+        Write::ExpectEntries(expected) => tables::automations::expect_entries(transaction, expected)?,
+        Write::TakeNotes(take) => tables::automations::take_notes(transaction, take)?,
         Write::CountNodes(workspace, id, counts) => {
             automations::count_nodes(transaction, (*workspace, *id), counts).await?;
         }
         Write::PutDateFires(put) => automations::put_date_fires(transaction, put).await?,
-        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(transaction, *workspace, *id, fire),
+        Write::TakeDateFire(workspace, id, fire) => {
+            tables::automations::take_date_fire(transaction, *workspace, *id, fire)?;
+        }
         Write::MoveRuns(change) => automations::move_runs(transaction, change).await?,
         Write::DeleteRuns(workspace, contact, limit) => {
             automations::delete_runs(transaction, *workspace, *contact, *limit).await?;

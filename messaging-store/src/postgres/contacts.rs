@@ -16,12 +16,13 @@ use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Sto
 
 use self::rows::{contact, contact_columns};
 use super::PostgresStore;
+use super::campaigns;
 use super::fault::Fault;
 use super::query::{many, one, params};
 use super::row::{count, get, id, maybe_id, or_empty, uuid};
 use super::transaction::Transaction;
-use super::{automations, campaigns};
 use super::{product_events, segments};
+use crate::tables::automations;
 
 pub(super) use self::identifiers::Kinds;
 pub(super) use self::put::put;
@@ -44,7 +45,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     }
     product_events::depart(transaction, workspace_number, id, n);
     campaigns::delete_contact_sends(transaction, n);
-    automations::depart(transaction, workspace, id, n);
+    automations::depart(transaction, workspace, id, n)?;
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
     segments::let_go(transaction, workspace, workspace_number, n);
     transaction.counts.add_contacts(workspace, -1);

@@ -7,10 +7,11 @@ use messaging_core::time::Timestamp;
 use super::Postgres;
 use super::expected;
 use super::fault::Fault;
+use super::query::{Queries, many, one};
 use super::sweep::sweep;
 use super::transaction::Transaction;
 use super::workspace_end;
-use crate::database::{Aged, Database, Query, Statements};
+use crate::database::{Aged, Database, Moment, Query, Statements};
 use crate::pages::sql_limit;
 use crate::sql::{Params, Sql, params};
 
@@ -41,6 +42,16 @@ impl Statements for Transaction {
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
         self.add_one_row(sql.postgres, row);
         Ok(())
+    }
+}
+
+impl<Q: Queries> Moment for Q {
+    async fn first<T>(&mut self, Query { sql, params, read, .. }: Query<T>) -> Result<Option<T>, Fault> {
+        one(self, sql.postgres, params, |row| read(row)).await
+    }
+
+    async fn all<T>(&mut self, Query { sql, params, read, .. }: Query<T>) -> Result<Vec<T>, Fault> {
+        many(self, sql.postgres, params, |row| read(row)).await
     }
 }
 

@@ -25,9 +25,7 @@ use super::waking;
 use crate::happened::EntersBy;
 
 pub(super) use self::hearing::Hearing;
-pub(super) use crate::happened::{
-    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number,
-};
+pub(super) use crate::happened::{EventHappened, Happened, MessageHappened, shard};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";

@@ -130,20 +130,24 @@ pub(super) fn apply(
             audiences::leave_out(connection, *workspace, *campaign, *piece, entries)
         }
         Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(connection, *workspace, *campaign),
-        Write::PutAutomation(put, expect) => automations::put(connection, &mut interests.listeners, put, *expect),
-        Write::DeleteAutomation(workspace, id) => {
-            automations::delete(connection, &mut interests.listeners, *workspace, *id)
+        Write::PutAutomation(put, expect) => {
+            interests.listeners.forget(put.automation.workspace_id);
+            tables::automations::put(on, put, *expect)
         }
-        Write::ExpectAutomation(workspace, id, status) => automations::expect(connection, *workspace, *id, *status),
+        Write::DeleteAutomation(workspace, id) => {
+            interests.listeners.forget(*workspace);
+            tables::automations::delete(on, *workspace, *id)
+        }
+        Write::ExpectAutomation(workspace, id, status) => tables::automations::expect(on, *workspace, *id, *status),
         Write::PutRun(put) => automations::put_run(connection, deltas, &mut interests.listeners, put),
-        Write::PutEntry(entry, expect) => automations::put_entry(connection, entry, *expect),
-        Write::ExpectEntries(expected) => automations::expect_entries(connection, expected),
-        Write::TakeNotes(take) => automations::take_notes(connection, take),
+        Write::PutEntry(entry, expect) => tables::automations::put_entry(on, entry, *expect),
+        Write::ExpectEntries(expected) => tables::automations::expect_entries(on, expected),
+        Write::TakeNotes(take) => tables::automations::take_notes(on, take),
         Write::CountNodes(workspace, id, counts) => {
             automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)
         }
         Write::PutDateFires(put) => automations::put_date_fires(connection, &mut interests.listeners, put),
-        Write::TakeDateFire(workspace, id, fire) => automations::take_date_fire(connection, *workspace, *id, fire),
+        Write::TakeDateFire(workspace, id, fire) => tables::automations::take_date_fire(on, *workspace, *id, fire),
         Write::MoveRuns(change) => automations::move_runs(connection, &mut interests.listeners, change),
         Write::DeleteRuns(workspace, contact, limit) => {
             automations::delete_runs(connection, deltas, *workspace, *contact, *limit)

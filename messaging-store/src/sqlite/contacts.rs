@@ -19,7 +19,6 @@ use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 use self::rows::{contact, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
-use super::automations;
 use super::campaigns;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
@@ -29,6 +28,7 @@ use super::product_events;
 use super::query::one;
 use super::row::{count, id, or_empty, time};
 use super::segments::{let_go, note};
+use crate::tables::automations;
 use crate::tables::contacts::{attributes_text, contact_columns, tags_text};
 
 pub(super) use rows::numbered;
@@ -233,7 +233,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     let_go(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(connection, workspace_number, id, n)?;
-    automations::depart(connection, workspace, id, n)?;
+    automations::depart(&mut &*connection, workspace, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection
         .prepare_cached("UPDATE workspace_numbers SET contacts = contacts - 1 WHERE number = ?1")?

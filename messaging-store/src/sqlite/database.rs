@@ -11,7 +11,7 @@ use super::fault::{Fault, expect_one};
 use super::query::{many, one};
 use super::row::sql_limit;
 use super::workspace_end;
-use crate::database::{Aged, Database, Query, Read, Statements};
+use crate::database::{Aged, Database, Moment, Query, Read, Statements};
 use crate::sql::{Params, Sql};
 
 impl Statements for &Connection {
@@ -34,6 +34,16 @@ impl Statements for &Connection {
 
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
         self.run_one(sql, row)
+    }
+}
+
+impl Moment for &Connection {
+    async fn first<T>(&mut self, Query { sql, params, read, .. }: Query<T>) -> Result<Option<T>, Fault> {
+        one(self, sql.sqlite, params_from_iter(params), |row| read(row))
+    }
+
+    async fn all<T>(&mut self, Query { sql, params, read, .. }: Query<T>) -> Result<Vec<T>, Fault> {
+        many(self, sql.sqlite, params_from_iter(params), |row| read(row))
     }
 }
 

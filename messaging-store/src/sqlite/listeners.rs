@@ -13,9 +13,7 @@ use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-pub(super) use crate::happened::{
-    EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, status_number, trigger,
-};
+pub(super) use crate::happened::{EventHappened, Happened, MessageHappened, counted_kind, is_machine, shard, trigger};
 
 use super::fault::Fault;
 use super::lanes::LaneIndex;
