@@ -632,7 +632,7 @@ CREATE TABLE segments (
     filter TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX segments_by_id ON segments (workspace_number, id);
-CREATE INDEX segments_removed ON segments (n) WHERE removed = 1;
+CREATE INDEX segments_removed ON segments (n) WHERE removed;
 
 CREATE TABLE segment_members (
     segment INTEGER NOT NULL,
@@ -647,7 +647,7 @@ CREATE TABLE changed_contacts (
     read_mask INTEGER NOT NULL,
     mark INTEGER NOT NULL,
     -- How many automations caused one another up to the change.
-    depth INTEGER NOT NULL DEFAULT 0
+    depth INTEGER NOT NULL
 ) STRICT;
 
 -- Addresses that came onto the suppression list or off it, of channels whose addresses no index finds: the
@@ -659,8 +659,8 @@ CREATE TABLE changed_addresses (
     channel INTEGER NOT NULL,
     address TEXT NOT NULL,
     looked_through INTEGER NOT NULL,
-    at INTEGER NOT NULL DEFAULT 0,
-    depth INTEGER NOT NULL DEFAULT 0
+    at INTEGER NOT NULL,
+    depth INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX changed_addresses_by_workspace ON changed_addresses (workspace_number);
 

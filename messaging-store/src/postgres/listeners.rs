@@ -117,12 +117,6 @@ pub(super) async fn hears_changes(transaction: &mut Transaction, workspace: Work
     Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
 }
 
-/// What [`hears_changes`] says, for those who do not write.
-pub(super) async fn runs_hear_changes(on: &mut impl Queries, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let listeners = stored(on, workspace).await?;
-    Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
-}
-
 /// Keeps notes of what happened to a contact, by its number, for the automations that listen for it.
 pub(super) async fn hear(
     transaction: &mut Transaction,

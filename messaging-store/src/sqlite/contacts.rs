@@ -16,7 +16,7 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
-use self::rows::{contact, text_at};
+use self::rows::{contact, numbered, text_at};
 use self::tags::Tags;
 use super::SqliteStore;
 use super::campaigns;
@@ -30,8 +30,6 @@ use super::row::{count, id, or_empty, time};
 use super::segments::{let_go, note};
 use crate::tables::automations;
 use crate::tables::contacts::{attributes_text, contact_columns, tags_text};
-
-pub(super) use rows::numbered;
 
 pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;

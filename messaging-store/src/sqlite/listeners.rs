@@ -271,14 +271,6 @@ fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listene
     Ok(listeners)
 }
 
-/// What [`Listeners::hears_changes`] says, for those who are not the writer.
-pub(super) fn runs_hear_changes(connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
-    const SQL: &str = "SELECT 1 FROM automations a CROSS JOIN automation_versions v ON v.automation = a.n
-        WHERE a.workspace = ?1 AND a.removed = 0 AND a.lanes <> '[]' AND v.interest <> ''
-            AND json_extract(v.interest, '$.everything') = 1 LIMIT 1";
-    Ok(connection.prepare_cached(SQL)?.exists([workspace.to_bytes()])?)
-}
-
 /// Whether a contact has an open run that may go on or end by what happened.
 fn moves_a_run(
     connection: &Connection,

@@ -1,9 +1,10 @@
 //! Automations, their runs, and what these have to hear of.
 //!
 //! Beside this: runs and what they did ([`runs`]), reading notes ([`notes`]), entries of contacts ([`entries`]), moments of
-//! dates ([`dates`]), counts ([`counts`]), what becomes of all that when contacts go ([`departed`]), and how it goes itself
-//! ([`forget`]).
+//! dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), what becomes of all that when contacts go
+//! ([`departed`]), and how it goes itself ([`forget`]).
 
+pub(crate) mod asks;
 mod counts;
 mod dates;
 mod departed;
@@ -150,6 +151,15 @@ pub(crate) fn expect(
     const SQL: Sql =
         sql!("SELECT count(*) FROM automations WHERE workspace = $1 AND id = $2 AND status = $3 AND NOT removed");
     on.expect(1, SQL, params![key(workspace), key(id), status_number(status)])
+}
+
+/// What the runs of a workspace wait for, of those versions that wait for anything.
+pub(crate) fn run_interests(workspace: WorkspaceId) -> Query<RunInterest> {
+    const SQL: Sql = sql!(
+        "SELECT v.interest FROM automations a {CROSS} JOIN automation_versions v ON v.automation = a.n
+         WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' AND v.interest <> ''"
+    );
+    Query::new(SQL, params![key(workspace)], |row| record(row, 0)).point()
 }
 
 #[async_trait]

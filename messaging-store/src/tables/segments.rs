@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, JobHandle};
+use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Contact, ContactFilter, addresses_in};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
-use messaging_core::domain::address;
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
 use messaging_core::ports::store::{
@@ -27,6 +27,7 @@ use messaging_core::ports::store::{
 use messaging_core::time::Timestamp;
 
 use self::follow::Followed;
+use self::tally::Counted;
 use self::trace::Traced;
 use super::{automations, lists};
 use crate::database::{Database, Query, SqlStore, Statements};
@@ -63,14 +64,14 @@ pub(crate) trait SegmentRows {
     /// Fails when the claim of a job is lost.
     async fn require_claim(&self, job: &JobHandle) -> Result<(), CommitError>;
 
-    /// See [`Segments::preview`].
+    /// Counts who matches a query, and each of the conditions.
     async fn count_matching(
         &self,
         workspace: WorkspaceId,
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Preview, StoreError>;
+    ) -> Result<Counted, StoreError>;
 
     /// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
     async fn difference(
@@ -125,6 +126,8 @@ macro_rules! workspace_number {
         "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
     };
 }
+
+use workspace_number;
 
 /// Selects segments by the columns that [`segment`] reads. On PostgreSQL members are counted in several rows.
 macro_rules! select {
@@ -276,7 +279,14 @@ where
         conditions: &[Filter],
         sample: usize,
     ) -> Result<Preview, StoreError> {
-        self.count_matching(workspace, query, conditions, sample).await
+        let mut counted = self.count_matching(workspace, query, conditions, sample).await?;
+        let mut sample = Vec::new();
+        for id in counted.sample {
+            // One that is gone meanwhile is left out.
+            sample.extend(self.contact(workspace, id).await?.map(|stored| stored.record));
+        }
+        let size = counted.sizes.remove(0);
+        Ok(Preview { size, sizes: counted.sizes, exact: counted.exact, sample })
     }
 
     async fn calculate_members(

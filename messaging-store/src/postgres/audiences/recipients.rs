@@ -12,9 +12,9 @@ use super::super::fault::Fault;
 use super::super::query::{many, params};
 use super::super::reads::Reads;
 use super::super::row::{get, id, uuid};
-use super::super::segments::attribute_addresses;
 use super::left_out::LeftOut;
 use super::scan::suppressed;
+use crate::tables::segments::attribute_addresses;
 
 macro_rules! numbered_sql {
     ($address:literal) => {

@@ -21,8 +21,9 @@ use super::super::numbers::{COUNT_BITS, contact_number, workspace_number};
 use super::super::query::{many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, number, uuid};
-use super::super::segments::{EVALUATED, Evaluation, attribute_addresses};
+use super::super::segments::{EVALUATED, Evaluation};
 use crate::audience_rows::any_of;
+use crate::tables::segments::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
 /// What was found of contacts of one piece.

@@ -10,9 +10,9 @@ use rusqlite::Connection;
 use super::super::fault::Fault;
 use super::super::numbers::workspace_number;
 use super::super::row::id;
-use super::super::segments::attribute_addresses;
 use super::left_out::LeftOut;
 use super::suppressed::Suppressed;
+use crate::tables::segments::attribute_addresses;
 
 macro_rules! numbered_sql {
     ($address:literal) => {
@@ -51,7 +51,7 @@ pub(super) fn numbered(
             AddressSource::Email | AddressSource::Phone => row.get(2)?,
             AddressSource::Attributes => {
                 let mut free = Vec::new();
-                for address in attribute_addresses(channel, row.get_ref(2)?)? {
+                for address in attribute_addresses(channel, crate::row::get(row, 2)?)? {
                     if !left_out.contains(number, &address)? {
                         free.push(address);
                     }

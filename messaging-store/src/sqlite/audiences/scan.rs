@@ -20,9 +20,10 @@ use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::count;
-use super::super::segments::{Evaluation, attribute_addresses, compile};
+use super::super::segments::{Evaluation, compile};
 use super::suppressed::Suppressed;
 use crate::audience_rows::any_of;
+use crate::tables::segments::attribute_addresses;
 
 /// How long one look may take: others wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
@@ -266,7 +267,8 @@ impl Noting<'_, '_> {
         }
         let is_excluded = facts.excluded.contains(place);
         if self.source == AddressSource::Attributes {
-            let addresses = attribute_addresses(self.channel, row.get_ref(2)?)?;
+            let addresses =
+                attribute_addresses(self.channel, row.get_ref(2)?.as_str_or_null().map_err(|_| WRONG_COLUMN)?)?;
             if addresses.is_empty() {
                 return Ok(());
             }

@@ -43,7 +43,7 @@ pub(super) fn identified(
 }
 
 /// A contact by its number.
-pub(in super::super) fn numbered(
+pub(super) fn numbered(
     connection: &Connection,
     workspace: WorkspaceId,
     n: i64,

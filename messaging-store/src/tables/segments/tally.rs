@@ -3,7 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use messaging_core::ids::ContactId;
+
+use crate::database::{Moment, Query};
+use crate::fault::Fault;
+use crate::row::id;
 use crate::sampling::estimated;
+use crate::sql::{Sql, params, sql};
 
 /// How many of the contacts that were looked at match each of some filters, and some whom the first matches.
 pub(crate) struct Tally {
@@ -36,15 +42,32 @@ impl Tally {
         }
     }
 
-    /// How many contacts match each filter: estimates unless everybody was looked at.
-    pub(crate) fn sizes(&self, exact: bool) -> Vec<u64> {
+    /// What was found; `exact` if everybody was looked at.
+    pub(crate) async fn counted(self, on: &mut impl Moment, exact: bool) -> Result<Counted, Fault> {
+        const SAMPLE: Sql = sql!(
+            sqlite: "SELECT c.id FROM json_each($1) j CROSS JOIN contacts c ON c.n = j.value ORDER BY c.n DESC",
+            postgres: "SELECT id FROM contacts WHERE n = ANY ($1) ORDER BY n DESC",
+        );
         let size = |seen: &u64| if exact { *seen } else { estimated(*seen, self.contacts, self.seen) };
-        self.sizes.iter().map(size).collect()
+        let sizes = self.sizes.iter().map(size).collect();
+        let numbers: Vec<i64> = self.sample.into_iter().map(|Reverse(contact)| contact).collect();
+        let sample = on.all(Query::new(SAMPLE, params![numbers], |row| id(row, 0))).await?;
+        Ok(Counted { sizes, exact, sample })
     }
+}
 
-    /// Some contacts whom the first filter matches, from the newest on.
-    pub(crate) fn sample(self) -> Vec<i64> {
-        // Sorted by what is reversed.
-        self.sample.into_sorted_vec().into_iter().map(|Reverse(contact)| contact).collect()
+/// Who was counted.
+pub(crate) struct Counted {
+    /// How many match each of the filters; estimates unless everybody was looked at.
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) exact: bool,
+    /// Some whom the first matches, newest first.
+    pub(crate) sample: Vec<ContactId>,
+}
+
+impl Counted {
+    /// Nobody, in a workspace without contacts.
+    pub(crate) fn nobody(filters: usize) -> Self {
+        Self { sizes: vec![0; filters], exact: true, sample: Vec::new() }
     }
 }

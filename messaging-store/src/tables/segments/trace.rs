@@ -9,7 +9,7 @@ use messaging_core::time::Timestamp;
 
 use super::attribute_addresses;
 use super::follow::Matching;
-use crate::database::{Moment as _, Query};
+use crate::database::Query;
 use crate::fault::Fault;
 use crate::pages::{number, sql_limit};
 use crate::row::{get, numbered, time};
