@@ -6,6 +6,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod attempts;
+pub(crate) mod audiences;
 pub(crate) mod automations;
 pub(crate) mod campaigns;
 pub(crate) mod channels;

@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, counters, counts, events, installation_values, jobs, listeners,
-    lists, messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
+    automations, blobs, campaigns, contacts, counters, counts, events, installation_values, jobs, listeners, lists,
+    messages, product_events, sandbox, segments, suppressions, waking, workspace_end,
 };
 use crate::tables;
 
@@ -83,15 +83,19 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
-        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::PutAudience(row) => tables::audiences::put(transaction, row)?,
         Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(transaction, *workspace, *campaign, digests);
+            tables::audiences::take_addresses(transaction, *workspace, *campaign, digests)?;
         }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::ForgetAddresses(workspace, campaign) => {
+            tables::audiences::forget_addresses(transaction, *workspace, *campaign)?;
+        }
         Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
-            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+            tables::audiences::leave_out(transaction, *workspace, *campaign, *piece, entries)?;
         }
-        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
+        Write::ForgetLeftOut(workspace, campaign) => {
+            tables::audiences::forget_left_out(transaction, *workspace, *campaign)?;
+        }
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,

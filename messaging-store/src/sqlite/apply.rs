@@ -8,8 +8,8 @@ use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::{
-    audiences, automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, messages,
-    product_events, sandbox, segments, suppressions, waking, workspace_end,
+    automations, blobs, campaigns, contacts, events, installation_values, jobs, lists, messages, product_events,
+    sandbox, segments, suppressions, waking, workspace_end,
 };
 use crate::database::Statements;
 use crate::tables;
@@ -121,15 +121,15 @@ pub(super) fn apply(
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
         Write::PutContactSends(sends, expect) => tables::campaigns::put_contact_sends(on, sends, *expect),
-        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::PutAudience(row) => tables::audiences::put(on, row),
         Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(connection, *workspace, *campaign, digests)
+            tables::audiences::take_addresses(on, *workspace, *campaign, digests)
         }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
+        Write::ForgetAddresses(workspace, campaign) => tables::audiences::forget_addresses(on, *workspace, *campaign),
         Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
-            audiences::leave_out(connection, *workspace, *campaign, *piece, entries)
+            tables::audiences::leave_out(on, *workspace, *campaign, *piece, entries)
         }
-        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(connection, *workspace, *campaign),
+        Write::ForgetLeftOut(workspace, campaign) => tables::audiences::forget_left_out(on, *workspace, *campaign),
         Write::PutAutomation(put, expect) => {
             interests.listeners.forget(put.automation.workspace_id);
             tables::automations::put(on, put, *expect)

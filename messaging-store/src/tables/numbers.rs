@@ -1,8 +1,8 @@
-//! The numbers that workspaces and segments have in tables of many rows, instead of their ids.
+//! The numbers that workspaces, contacts and segments have in tables of many rows, instead of their ids.
 
 use std::ops::RangeInclusive;
 
-use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 
 use crate::database::Query;
 use crate::row::get;
@@ -20,6 +20,15 @@ pub(crate) const fn contacts_of(workspace_number: i64) -> RangeInclusive<i64> {
 pub(crate) fn workspace(workspace: WorkspaceId) -> Query<i64> {
     const SQL: Sql = sql!("SELECT number FROM workspace_numbers WHERE workspace = $1");
     Query::new(SQL, params![key(workspace)], |row| get(row, 0)).point()
+}
+
+/// The number of a contact.
+pub(crate) fn contact(workspace: WorkspaceId, id: ContactId) -> Query<i64> {
+    const SQL: Sql = sql!(
+        "SELECT n FROM contacts
+         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2"
+    );
+    Query::new(SQL, params![key(workspace), key(id)], |row| get(row, 0)).point()
 }
 
 /// The number of a segment.

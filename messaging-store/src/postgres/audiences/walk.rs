@@ -12,7 +12,8 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 
 use super::super::fault::Fault;
 use super::super::reads::{Reads, Snapshot};
-use super::scan::{Found, Scan};
+use super::scan::Scan;
+use crate::tables::audiences::found::Found;
 
 /// How long one snapshot may be looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -78,9 +79,6 @@ impl Walk<'_> {
     }
 
     fn found(self) -> AudiencePiece {
-        let Found { facts, zones, addresses } = self.found;
-        let mut zones: Vec<_> = zones.into_iter().collect();
-        zones.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        AudiencePiece { piece: self.piece.unwrap_or(0), facts, zones, addresses, next: self.next }
+        self.found.piece(self.piece.unwrap_or(0), self.next)
     }
 }

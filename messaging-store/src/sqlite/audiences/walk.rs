@@ -13,7 +13,8 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
-use super::scan::{Found, Scan};
+use super::scan::Scan;
+use crate::tables::audiences::found::Found;
 
 /// What is asked, and what was found so far.
 pub(super) struct Walk {
@@ -63,9 +64,6 @@ impl Walk {
     }
 
     pub(super) fn found(self) -> AudiencePiece {
-        let Found { facts, zones, addresses } = self.found;
-        let mut zones: Vec<_> = zones.into_iter().collect();
-        zones.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        AudiencePiece { piece: self.piece.unwrap_or(0), facts, zones, addresses, next: self.next }
+        self.found.piece(self.piece.unwrap_or(0), self.next)
     }
 }
