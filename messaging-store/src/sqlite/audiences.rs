@@ -1,4 +1,4 @@
-//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`walk`], [`preview`]), and which addresses are taken
+//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`preview`]), and which addresses are taken
 //! ([`taken`]).
 //!
 //! What is found is found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
@@ -9,7 +9,6 @@ mod suppressed;
 mod taken;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,11 +23,11 @@ use rusqlite::Connection;
 use self::preview::Count;
 use self::scan::LOOK;
 use self::taken::Taken;
-use self::walk::Walk;
 use super::Sqlite;
 use super::fault::Fault;
 use super::row::sql_limit;
 use crate::tables::audiences::AudienceRows;
+use crate::tables::audiences::walk::Walk;
 
 /// Lets go up to `limit` rows of a campaign that was removed, in steps of a few megabytes; answers how many went.
 pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
@@ -64,12 +63,13 @@ impl AudienceRows for Sqlite {
         query: &Arc<AudienceQuery>,
         piece: Option<u64>,
     ) -> Result<AudiencePiece, StoreError> {
-        let mut walk = Walk::new(workspace, query, piece);
+        let mut walk = Walk::new(piece);
         loop {
+            let query = Arc::clone(query);
             let (gone_on, is_all) = self
                 .scans
                 .read(move |connection| {
-                    let is_all = walk.go_on(connection, LOOK)?;
+                    let is_all = scan::walk_on(connection, workspace, &query, &mut walk, LOOK)?;
                     Ok((walk, is_all))
                 })
                 .await?;

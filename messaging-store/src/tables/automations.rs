@@ -1,7 +1,7 @@
 //! Automations, their runs, and what these have to hear of.
 //!
 //! Beside this: runs and what they did ([`runs`]), reading notes ([`notes`]), entries of contacts ([`entries`]), moments of
-//! dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), what becomes of all that when contacts go
+//! dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), who listens ([`listening`]), what becomes of all that when contacts go
 //! ([`departed`]), and how it goes itself ([`forget`]).
 
 pub(crate) mod asks;
@@ -10,6 +10,7 @@ mod dates;
 mod departed;
 mod entries;
 mod forget;
+pub(crate) mod listening;
 mod notes;
 mod runs;
 

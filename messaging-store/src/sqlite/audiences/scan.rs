@@ -22,7 +22,9 @@ use super::super::row::count;
 use super::super::segments::{Evaluation, compile};
 use super::suppressed::Suppressed;
 use crate::audience_rows::any_of;
+use crate::database::at_once;
 use crate::tables::audiences::found::Found;
+use crate::tables::audiences::walk::{Scanning, Walk};
 use crate::tables::segments::attribute_addresses;
 
 /// How long one look may take: others wait for the thread meanwhile.
@@ -206,6 +208,35 @@ impl<'c> Scan<'c> {
         }
         Ok(())
     }
+}
+
+impl Scanning for Scan<'_> {
+    async fn bounds(&mut self) -> Result<RangeInclusive<i64>, Fault> {
+        Scan::bounds(self)
+    }
+
+    async fn first_in(&mut self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+        Scan::first_in(self, range)
+    }
+
+    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault> {
+        let end = (*range.end()).min(range.start() + self.step() - 1);
+        self.read(&(*range.start()..=end), found)?;
+        Ok((end < *range.end()).then_some(end + 1))
+    }
+}
+
+/// Reads more of a piece, in one snapshot; answers whether that was all.
+pub(super) fn walk_on(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    query: &AudienceQuery,
+    walk: &mut Walk,
+    look: Duration,
+) -> Result<bool, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(true) };
+    at_once(walk.go_on(&mut scan, look))
 }
 
 /// What is known of one contact; `None` if it does not match.
