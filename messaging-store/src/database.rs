@@ -5,6 +5,8 @@ pub(crate) mod scan;
 
 use std::fmt;
 use std::ops::Deref;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, RemovedRows, Slice, StoreError};
@@ -94,6 +96,14 @@ impl<T> Query<T> {
     /// The same for what many ask at the same time.
     pub(crate) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
+    }
+}
+
+/// The outcome of what is written for both databases and waits on PostgreSQL alone: answers of SQLite are there at once.
+pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => Err(Fault::Panicked),
     }
 }
 

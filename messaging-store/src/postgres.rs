@@ -201,7 +201,7 @@ impl Store for PostgresStore {
     }
 }
 
-impl PostgresStore {
+impl Postgres {
     /// Fails unless all claims are held, and this process may still say so.
     async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), Fault> {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";

@@ -9,7 +9,6 @@
 
 mod address_digest;
 mod apply;
-mod at_once;
 mod audiences;
 mod automations;
 mod batch;

@@ -7,6 +7,8 @@
 
 pub(crate) mod accounts;
 pub(crate) mod attempts;
+pub(crate) mod audiences;
+pub(crate) mod automations;
 pub(crate) mod blobs;
 pub(crate) mod campaigns;
 pub(crate) mod channels;
@@ -20,12 +22,14 @@ pub(crate) mod installation;
 pub(crate) mod keys;
 pub(crate) mod lists;
 pub(crate) mod messages;
+pub(crate) mod numbers;
 pub(crate) mod operator_queue;
 pub(crate) mod product_events;
 pub(crate) mod provider_links;
 pub(crate) mod quarantine;
 pub(crate) mod replies;
 pub(crate) mod sandbox;
+pub(crate) mod segments;
 pub(crate) mod sending_domains;
 pub(crate) mod sign_ins;
 pub(crate) mod soft_bounces;

@@ -1107,6 +1107,9 @@ CREATE TABLE automation_runs (
     entry_event bytea,
     held text,
     exit_reason text COLLATE "C",
+    -- The run waits where it began and keeps no row of steps: that it entered, and waits from `arrived` until `due_at`,
+    -- stands in this row. The row of steps is written when it goes on.
+    untold boolean NOT NULL,
     PRIMARY KEY (automation, id)
 ) WITH (fillfactor = 80);
 CREATE INDEX automation_runs_due ON automation_runs (automation, (contact & 3), due_at) WHERE due_at IS NOT NULL;

@@ -631,7 +631,7 @@ CREATE TABLE segments (
     filter TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX segments_by_id ON segments (workspace_number, id);
-CREATE INDEX segments_removed ON segments (n) WHERE removed = 1;
+CREATE INDEX segments_removed ON segments (n) WHERE removed;
 
 CREATE TABLE segment_members (
     segment INTEGER NOT NULL,
@@ -646,7 +646,7 @@ CREATE TABLE changed_contacts (
     read_mask INTEGER NOT NULL,
     mark INTEGER NOT NULL,
     -- How many automations caused one another up to the change.
-    depth INTEGER NOT NULL DEFAULT 0
+    depth INTEGER NOT NULL
 ) STRICT;
 
 -- Addresses that came onto the suppression list or off it, of channels whose addresses no index finds: the
@@ -658,8 +658,8 @@ CREATE TABLE changed_addresses (
     channel INTEGER NOT NULL,
     address TEXT NOT NULL,
     looked_through INTEGER NOT NULL,
-    at INTEGER NOT NULL DEFAULT 0,
-    depth INTEGER NOT NULL DEFAULT 0
+    at INTEGER NOT NULL,
+    depth INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX changed_addresses_by_workspace ON changed_addresses (workspace_number);
 
@@ -773,8 +773,8 @@ CREATE TABLE automations (
     doc TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX automations_by_id ON automations (workspace, id);
-CREATE INDEX automations_by_status ON automations (workspace, status, id) WHERE removed = 0;
-CREATE INDEX automations_removed ON automations (n) WHERE removed = 1;
+CREATE INDEX automations_by_status ON automations (workspace, status, id) WHERE NOT removed;
+CREATE INDEX automations_removed ON automations (n) WHERE removed;
 
 -- `runs` counts the rows of runs that name it; `interest` is what those wait for.
 CREATE TABLE automation_versions (
@@ -835,7 +835,7 @@ CREATE TABLE automation_runs (
     exit_reason TEXT,
     -- 1: the run waits where it began and keeps no row of steps: that it entered, and waits from `arrived` until `due_at`,
     -- stands in this row. The row of steps is written when it goes on.
-    untold INTEGER NOT NULL DEFAULT 0,
+    untold INTEGER NOT NULL,
     PRIMARY KEY (automation, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX automation_runs_due ON automation_runs (automation, contact & 3, due_at) WHERE due_at IS NOT NULL;
@@ -906,8 +906,8 @@ CREATE TABLE automation_date_fires (
     taken INTEGER NOT NULL,
     PRIMARY KEY (automation, contact, due_at)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX automation_date_fires_due ON automation_date_fires (automation, contact & 3, due_at) WHERE taken = 0;
-CREATE INDEX automation_date_fires_taken ON automation_date_fires (due_at) WHERE taken = 1;
+CREATE INDEX automation_date_fires_due ON automation_date_fires (automation, contact & 3, due_at) WHERE NOT taken;
+CREATE INDEX automation_date_fires_taken ON automation_date_fires (due_at) WHERE taken;
 
 -- Contacts that are gone while runs of theirs are still there, to be deleted a slice at a time.
 CREATE TABLE automation_deleted_contacts (

@@ -2,8 +2,6 @@
 
 use rusqlite::types::Value;
 
-use crate::automation_rows::untold_steps;
-
 /// A row of the source.
 pub(crate) type SourceRow = Vec<Value>;
 
@@ -252,19 +250,10 @@ pub(crate) const TABLES: &[Table] = &[
     same(
         "automation_runs",
         "automation, contact, id, revision, version, entered_at, arrived, due_at, ended_at, \
-         node, status, depth, steps, entry_event, held, exit_reason",
+         node, status, depth, steps, entry_event, held, exit_reason, untold",
     ),
     same("automation_run_inputs", "automation, run, event, key"),
-    table(
-        "automation_run_steps",
-        "automation, run, revision, steps",
-        Rows::Select(concat!(
-            "SELECT automation, run, revision, steps FROM automation_run_steps UNION ALL \
-             SELECT r.automation, r.id AS run, 1 AS revision, ",
-            untold_steps!(),
-            " AS steps FROM automation_runs r JOIN automation_nodes node ON node.n = r.node WHERE r.untold"
-        )),
-    ),
+    same("automation_run_steps", "automation, run, revision, steps"),
     same("automation_messages", "message, automation, run, node"),
     same("automation_entries", "automation, contact, key, revision, entered_at"),
     same("automation_date_fires", "automation, contact, due_at, taken"),

@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
-    audiences, automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events,
-    segments, waking,
+    automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events, segments,
+    waking,
 };
 use crate::{tables, workspace_rows};
 
@@ -66,15 +66,19 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
-        Write::PutAudience(row) => audiences::put(transaction, row),
+        Write::PutAudience(row) => tables::audiences::put(transaction, row)?,
         Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(transaction, *workspace, *campaign, digests);
+            tables::audiences::take_addresses(transaction, *workspace, *campaign, digests)?;
         }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(transaction, *workspace, *campaign),
+        Write::ForgetAddresses(workspace, campaign) => {
+            tables::audiences::forget_addresses(transaction, *workspace, *campaign)?
+        }
         Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
-            audiences::leave_out(transaction, *workspace, *campaign, *piece, entries);
+            tables::audiences::leave_out(transaction, *workspace, *campaign, *piece, entries)?;
         }
-        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(transaction, *workspace, *campaign),
+        Write::ForgetLeftOut(workspace, campaign) => {
+            tables::audiences::forget_left_out(transaction, *workspace, *campaign)?
+        }
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
@@ -143,20 +147,20 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
         Write::Expect(Condition::Automation(workspace, id, status)) => {
-            automations::expect(transaction, *workspace, *id, *status)
+            tables::automations::expect(transaction, *workspace, *id, *status)?;
         }
         Write::Automation(AutomationWrite::PutRun(put)) => automations::put_run(transaction, put).await?,
         Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
-            automations::put_entry(transaction, entry, *expect)
+            tables::automations::put_entry(transaction, entry, *expect)?
         }
-        Write::Expect(Condition::Entries(expected)) => automations::expect_entries(transaction, expected)?,
-        Write::Automation(AutomationWrite::TakeNotes(take)) => automations::take_notes(transaction, take),
+        Write::Expect(Condition::Entries(expected)) => tables::automations::expect_entries(transaction, expected)?,
+        Write::Automation(AutomationWrite::TakeNotes(take)) => tables::automations::take_notes(transaction, take)?,
         Write::Automation(AutomationWrite::CountNodes(workspace, id, counts)) => {
             automations::count_nodes(transaction, (*workspace, *id), counts).await?;
         }
         Write::Automation(AutomationWrite::PutDateFires(put)) => automations::put_date_fires(transaction, put).await?,
         Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)) => {
-            automations::take_date_fire(transaction, *workspace, *id, fire)
+            tables::automations::take_date_fire(transaction, *workspace, *id, fire)?;
         }
         Write::Automation(AutomationWrite::MoveRuns(change)) => automations::move_runs(transaction, change).await?,
         Write::Automation(AutomationWrite::DeleteRuns(workspace, contact, limit)) => {

@@ -1,33 +1,23 @@
-//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`walk`], [`preview`]), and as it was frozen
-//! ([`kept`], [`taken`], [`left_out`]).
+//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`walk`], [`preview`]), and which addresses are taken.
 
-mod campaign;
-mod kept;
-mod left_out;
 mod preview;
-mod recipients;
 mod scan;
-mod taken;
 mod walk;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::changes::AudienceRow;
-use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::campaign::audience::ContactFacts;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
-use messaging_core::ports::store::audiences::{
-    AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient,
-};
+use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
 
-use super::PostgresStore;
-
-pub(super) use self::kept::put;
-pub(super) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
-pub(super) use self::taken::{forget as forget_addresses, take};
+use super::Postgres;
+use super::fault::Fault;
+use super::query::params;
+use super::row::{get, uuid};
+use crate::audience_rows::common;
+use crate::tables::audiences::AudienceRows;
 
 /// Statements that remove rows of a removed campaign, `$1`, at most `$2`.
 pub(super) const FORGET_CAMPAIGN: [&str; 3] = [
@@ -40,8 +30,8 @@ pub(super) const FORGET_CAMPAIGN: [&str; 3] = [
 ];
 
 #[async_trait]
-impl Audiences for PostgresStore {
-    async fn audience_piece(
+impl AudienceRows for Postgres {
+    async fn piece(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
@@ -50,16 +40,26 @@ impl Audiences for PostgresStore {
         Ok(walk::piece(&self.reads, workspace, query, piece).await?)
     }
 
-    async fn taken_addresses(
+    async fn taken(
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
         digests: Vec<u64>,
     ) -> Result<Vec<u64>, StoreError> {
-        Ok(taken::among(&self.reads, workspace, campaign, digests).await?)
+        const SQL: &str = "SELECT digests FROM campaign_addresses
+            WHERE campaign = (SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed) ORDER BY n";
+        let mut found = Vec::new();
+        let mut on = self.reads.snapshot().await?;
+        on.each_row(SQL, params![uuid(workspace), uuid(campaign)], |row| {
+            let are_digests = common(&digests, get(row, 0)?, &mut found);
+            if are_digests { Ok(()) } else { Err(Fault::Malformed("digests of addresses cannot be read")) }
+        })
+        .await?;
+        on.end().await?;
+        Ok(found)
     }
 
-    async fn preview_audience(
+    async fn count_audience(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
@@ -67,54 +67,12 @@ impl Audiences for PostgresStore {
         Ok(preview::preview(&self.reads, workspace, query).await?)
     }
 
-    async fn audience_facts(
+    async fn facts(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
         contact: ContactId,
     ) -> Result<Option<ContactFacts>, StoreError> {
         Ok(scan::facts_of(&self.reads, workspace, query, contact).await?)
-    }
-
-    async fn audience_rows(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        set: AudienceSet,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<AudienceRow>, StoreError> {
-        kept::rows(&self.reads, (workspace, campaign), set, from, limit).await
-    }
-
-    async fn audience_sets_of(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        contact: ContactId,
-    ) -> Result<Vec<AudienceSet>, StoreError> {
-        kept::sets_of(&self.reads, workspace, campaign, contact).await
-    }
-
-    async fn addresses_left_in(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        channel: Channel,
-        contact: ContactId,
-        addresses: Vec<String>,
-    ) -> Result<Vec<String>, StoreError> {
-        Ok(left_out::rest(&self.reads, (workspace, campaign), channel, contact, addresses).await?)
-    }
-
-    async fn campaign_recipients(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        channel: Channel,
-        viber: ViberService,
-        numbers: &[u64],
-    ) -> Result<Vec<CampaignRecipient>, StoreError> {
-        Ok(recipients::numbered(&self.reads, (workspace, campaign), (channel, viber), numbers).await?)
     }
 }

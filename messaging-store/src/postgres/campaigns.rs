@@ -11,9 +11,9 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use super::Postgres;
-use super::audiences;
 use super::transaction::Transaction;
 use crate::sql::params;
+use crate::tables::audiences::forget_old_left_out;
 use crate::tables::campaigns::CampaignRows;
 
 pub(super) use waiting::{insert as insert_waiting, put as put_waiting, take as take_waiting};
@@ -27,7 +27,7 @@ impl CampaignRows for Postgres {
     async fn forget_rows_of_campaigns(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let room = |forgotten: u64| limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
         let mut forgotten = forget::removed_campaigns(&self.writes, limit).await?;
-        forgotten += audiences::forget_old_left_out(&self.reads, &self.writes, now, room(forgotten)).await?;
+        forgotten += forget_old_left_out(self, now, room(forgotten)).await?;
         forgotten += forget::contact_sends(&self.writes, now, room(forgotten)).await?;
         Ok(forgotten)
     }

@@ -15,11 +15,11 @@ use super::Postgres;
 use super::fault::Fault;
 use super::query::{many, one};
 use super::transaction::Transaction;
-use super::{automations, campaigns, segments};
+use super::{campaigns, segments};
 use crate::row::{get, maybe_id, or_empty};
 use crate::sql::{key, params};
 use crate::tables::contacts::{ContactRows, contact, contact_columns};
-use crate::tables::product_events;
+use crate::tables::{automations, product_events};
 
 pub(super) use self::identifiers::Kinds;
 pub(super) use self::put::put;
@@ -42,7 +42,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     }
     product_events::depart(transaction, workspace_number, id, n)?;
     campaigns::delete_contact_sends(transaction, n);
-    automations::depart(transaction, workspace, id, n);
+    automations::depart(transaction, workspace, id, n)?;
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
     segments::let_go(transaction, workspace, workspace_number, n);
     transaction.counts.add_contacts(workspace, -1);

@@ -11,23 +11,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messaging_core::changes::{AutomationWrite, Changes, Condition, Write};
-use messaging_core::domain::automation::note::RunInterest;
-use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
-use self::hearing::{Listener, NewNote, OfWorkspace};
+use self::hearing::{NewNote, OfWorkspace};
 use super::fault::Fault;
 use super::query::{Queries, many, one};
 use super::row::{small, uuid};
 use super::transaction::Transaction;
 use super::waking;
-use crate::happened::EntersBy;
-use crate::row::{get, record, time};
+use crate::row::{get, time};
 use crate::sql::params;
+use crate::tables::automations::listening::{Listener, listeners};
 
 pub(super) use self::hearing::Hearing;
-pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machine, shard, status_number};
+pub(super) use crate::happened::{EventHappened, Happened, shard};
 
 /// The lock of a workspace's automations; together with others, and alone.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";
@@ -77,34 +75,10 @@ async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfW
     }
     // Another statement than the look, which sees what was committed before the lock was given.
     share(transaction, workspace);
-    let listeners = Arc::new(stored(transaction, workspace).await?);
+    let listeners = Arc::new(listeners(transaction, workspace).await?);
     let hearing = &mut transaction.hearing;
     hearing.lanes.extend(listeners.iter().map(|listener| (listener.n, Arc::clone(&listener.lanes))));
     hearing.known.insert(workspace, Arc::clone(&listeners));
-    Ok(listeners)
-}
-
-async fn stored(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const SQL: &str = "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
-        LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
-        WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version";
-    let rows = many(on, SQL, params![uuid(workspace)], |row| {
-        let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
-        let lanes: Vec<Lane> = record(row, 1)?;
-        let run = match get::<Option<i64>>(row, 3)? {
-            Some(version) => Some((version, record::<RunInterest>(row, 4)?)),
-            None => None,
-        };
-        Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
-    })
-    .await?;
-    let mut listeners: Vec<Listener> = Vec::new();
-    for (listener, run) in rows {
-        match listeners.last_mut() {
-            Some(last) if last.n == listener.n => last.runs.extend(run),
-            _ => listeners.push(Listener { runs: run.into_iter().collect(), ..listener }),
-        }
-    }
     Ok(listeners)
 }
 
@@ -115,14 +89,7 @@ pub(super) async fn is_any(transaction: &mut Transaction, workspace: WorkspaceId
 
 /// Whether runs of a workspace may go on or end by any change of their contact.
 pub(super) async fn hears_changes(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let listeners = of(transaction, workspace).await?;
-    Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
-}
-
-/// What [`hears_changes`] says, for those who do not write.
-pub(super) async fn runs_hear_changes(on: &mut impl Queries, workspace: WorkspaceId) -> Result<bool, Fault> {
-    let listeners = stored(on, workspace).await?;
-    Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
+    Ok(of(transaction, workspace).await?.iter().any(Listener::hears_changes))
 }
 
 /// Keeps notes of what happened to a contact, by its number, for the automations that listen for it.
@@ -137,7 +104,8 @@ pub(super) async fn hear(
     for listener in listeners.iter() {
         let may_enter = listener.entry.as_ref().is_some_and(|entry| happened.enters(entry));
         let moved = listener.runs.iter().filter(|(_, interest)| happened.moves(interest));
-        let versions: Vec<i64> = if may_enter { Vec::new() } else { moved.map(|(version, _)| *version).collect() };
+        let versions: Vec<i64> =
+            if may_enter { Vec::new() } else { moved.map(|(version, _)| i64::from(*version)).collect() };
         if may_enter || !versions.is_empty() {
             let (kind, what, event) = happened.stored();
             let (automation, depth) = (listener.n, transaction.depth);

@@ -4,7 +4,6 @@ use messaging_core::ids::{AutomationId, ContactId, SegmentId, WorkspaceId};
 
 use super::fault::Fault;
 use super::query::{Queries, one};
-use super::transaction::Transaction;
 use crate::row::get;
 use crate::sql::{key, params};
 
@@ -15,16 +14,6 @@ pub(super) const COUNT_BITS: i64 = 40;
 pub(super) async fn workspace_number(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
     let sql = "SELECT number FROM workspace_numbers WHERE workspace = $1";
     one(on, sql, params![key(workspace)], |row| get(row, 0)).await
-}
-
-/// The number of a workspace, given to it when it has none.
-pub(super) async fn make_workspace_number(on: &mut Transaction, workspace: WorkspaceId) -> Result<i64, Fault> {
-    if let Some(number) = workspace_number(on, workspace).await? {
-        return Ok(number);
-    }
-    on.run("INSERT INTO workspace_numbers (workspace) VALUES ($1) ON CONFLICT DO NOTHING", params![key(workspace)]);
-    // Another statement, so that it sees the row of whoever was first.
-    workspace_number(on, workspace).await?.ok_or(Fault::Malformed("a workspace has no number"))
 }
 
 /// The number of a contact.

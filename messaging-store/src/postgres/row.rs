@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, number, numbered_place, one_more, place_number, slice, sql_limit};
-pub(super) use crate::row::{count, document, get, id, maybe_id, maybe_time, numbered, or_empty, record, stored, time};
+pub(super) use crate::pages::{below, number, numbered_place, place_number, sql_limit};
+pub(super) use crate::row::{count, get, id, maybe_time, numbered, time};
 
 /// An id as a parameter.
 pub(super) fn uuid(id: impl Id) -> Uuid {

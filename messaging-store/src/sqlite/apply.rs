@@ -3,17 +3,15 @@
 use messaging_core::changes::{AutomationWrite, Condition, JobWrite, Write};
 use rusqlite::Connection;
 
-use super::at_once::at_once;
 use super::blob_files::is_large;
 use super::fault::Fault;
 use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::open_commit::Applying;
-use super::{
-    audiences, automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking,
-};
+use super::{automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking};
 use crate::counter_deltas::CounterDeltas;
 use crate::database::Statements;
+use crate::database::at_once;
 use crate::{tables, workspace_rows};
 
 /// Applies a write inside the open transaction.
@@ -103,30 +101,34 @@ pub(super) fn apply(
             campaigns::take_waiting(connection, *workspace, *campaign, keys)
         }
         Write::PutWaiting(workspace, campaign, key) => campaigns::put_waiting(connection, *workspace, *campaign, *key),
-        Write::PutAudience(row) => audiences::put(connection, row),
+        Write::PutAudience(row) => tables::audiences::put(on, row),
         Write::TakeAddresses(workspace, campaign, digests) => {
-            audiences::take(connection, *workspace, *campaign, digests)
+            tables::audiences::take_addresses(on, *workspace, *campaign, digests)
         }
-        Write::ForgetAddresses(workspace, campaign) => audiences::forget_addresses(connection, *workspace, *campaign),
+        Write::ForgetAddresses(workspace, campaign) => tables::audiences::forget_addresses(on, *workspace, *campaign),
         Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
-            audiences::leave_out(connection, *workspace, *campaign, *piece, entries)
+            tables::audiences::leave_out(on, *workspace, *campaign, *piece, entries)
         }
-        Write::ForgetLeftOut(workspace, campaign) => audiences::forget_left_out(connection, *workspace, *campaign),
-        Write::PutAutomation(put, expect) => automations::put(connection, &mut interests.listeners, put, *expect),
+        Write::ForgetLeftOut(workspace, campaign) => tables::audiences::forget_left_out(on, *workspace, *campaign),
+        Write::PutAutomation(put, expect) => {
+            interests.listeners.forget(put.automation.workspace_id);
+            tables::automations::put(on, put, *expect)
+        }
         Write::DeleteAutomation(workspace, id) => {
-            automations::delete(connection, &mut interests.listeners, *workspace, *id)
+            interests.listeners.forget(*workspace);
+            tables::automations::delete(on, *workspace, *id)
         }
         Write::Expect(Condition::Automation(workspace, id, status)) => {
-            automations::expect(connection, *workspace, *id, *status)
+            tables::automations::expect(on, *workspace, *id, *status)
         }
         Write::Automation(AutomationWrite::PutRun(put)) => {
             automations::put_run(connection, deltas, &mut interests.listeners, put)
         }
         Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
-            automations::put_entry(connection, entry, *expect)
+            tables::automations::put_entry(on, entry, *expect)
         }
-        Write::Expect(Condition::Entries(expected)) => automations::expect_entries(connection, expected),
-        Write::Automation(AutomationWrite::TakeNotes(take)) => automations::take_notes(connection, take),
+        Write::Expect(Condition::Entries(expected)) => tables::automations::expect_entries(on, expected),
+        Write::Automation(AutomationWrite::TakeNotes(take)) => tables::automations::take_notes(on, take),
         Write::Automation(AutomationWrite::CountNodes(workspace, id, counts)) => {
             automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)
         }
@@ -134,7 +136,7 @@ pub(super) fn apply(
             automations::put_date_fires(connection, &mut interests.listeners, put)
         }
         Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)) => {
-            automations::take_date_fire(connection, *workspace, *id, fire)
+            tables::automations::take_date_fire(on, *workspace, *id, fire)
         }
         Write::Automation(AutomationWrite::MoveRuns(change)) => {
             automations::move_runs(connection, &mut interests.listeners, change)

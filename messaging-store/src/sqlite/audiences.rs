@@ -1,60 +1,75 @@
-//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`walk`], [`preview`]), and as it was frozen
-//! ([`kept`], [`taken`]).
+//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`preview`]), and which addresses are taken
+//! ([`taken`]).
 //!
 //! What is found is found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
 
-mod kept;
-mod left_out;
 mod preview;
-mod recipients;
 mod scan;
 mod suppressed;
 mod taken;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use messaging_core::changes::AudienceRow;
-use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts};
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::campaign::audience::ContactFacts;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
-use messaging_core::ports::store::audiences::{
-    AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient,
-};
+use messaging_core::ports::store::audiences::{AudiencePiece, AudiencePreview, AudienceQuery};
+use rusqlite::Connection;
 
 use self::preview::Count;
 use self::scan::LOOK;
 use self::taken::Taken;
-use self::walk::Walk;
-use super::SqliteStore;
+use super::Sqlite;
+use super::fault::Fault;
+use super::row::sql_limit;
+use crate::tables::audiences::AudienceRows;
+use crate::tables::audiences::walk::Walk;
 
-pub(super) use self::kept::{forget_campaign, put};
-pub(super) use self::left_out::{
-    SLICE as LEFT_OUT_SLICE, forget as forget_left_out, forget_some as forget_some_left_out, old as old_left_out,
-    put as leave_out,
-};
-pub(super) use self::taken::{forget as forget_addresses, take};
+/// Lets go up to `limit` rows of a campaign that was removed, in steps of a few megabytes; answers how many went.
+pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
+    let mut forgotten = 0;
+    for (sql, most) in [
+        (
+            "DELETE FROM campaign_audience WHERE (campaign, kind, due_at, piece) IN
+                 (SELECT campaign, kind, due_at, piece FROM campaign_audience WHERE campaign = ?1 LIMIT ?2)",
+            200,
+        ),
+        (
+            "DELETE FROM campaign_addresses WHERE (campaign, n) IN
+                 (SELECT campaign, n FROM campaign_addresses WHERE campaign = ?1 LIMIT ?2)",
+            4,
+        ),
+        (
+            "DELETE FROM campaign_left_out WHERE (campaign, piece) IN
+                 (SELECT campaign, piece FROM campaign_left_out WHERE campaign = ?1 LIMIT ?2)",
+            4,
+        ),
+    ] {
+        let room = sql_limit(limit.saturating_sub(forgotten).min(most));
+        forgotten += connection.prepare_cached(sql)?.execute([campaign, room])?;
+    }
+    Ok(forgotten)
+}
 
 #[async_trait]
-impl Audiences for SqliteStore {
-    async fn audience_piece(
+impl AudienceRows for Sqlite {
+    async fn piece(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
         piece: Option<u64>,
     ) -> Result<AudiencePiece, StoreError> {
-        let mut walk = Walk::new(workspace, query, piece);
+        let mut walk = Walk::new(piece);
         loop {
+            let query = Arc::clone(query);
             let (gone_on, is_all) = self
                 .scans
                 .read(move |connection| {
-                    let is_all = walk.go_on(connection, LOOK)?;
+                    let is_all = scan::walk_on(connection, workspace, &query, &mut walk, LOOK)?;
                     Ok((walk, is_all))
                 })
                 .await?;
@@ -65,7 +80,7 @@ impl Audiences for SqliteStore {
         }
     }
 
-    async fn taken_addresses(
+    async fn taken(
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
@@ -87,7 +102,7 @@ impl Audiences for SqliteStore {
         }
     }
 
-    async fn preview_audience(
+    async fn count_audience(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
@@ -109,7 +124,7 @@ impl Audiences for SqliteStore {
         }
     }
 
-    async fn audience_facts(
+    async fn facts(
         &self,
         workspace: WorkspaceId,
         query: &Arc<AudienceQuery>,
@@ -117,52 +132,5 @@ impl Audiences for SqliteStore {
     ) -> Result<Option<ContactFacts>, StoreError> {
         let query = Arc::clone(query);
         self.scans.read(move |connection| scan::facts_of(connection, workspace, &query, contact)).await
-    }
-
-    async fn audience_rows(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        set: AudienceSet,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<AudienceRow>, StoreError> {
-        self.readers.read(move |connection| kept::rows(connection, workspace, campaign, set, from, limit)).await
-    }
-
-    async fn audience_sets_of(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        contact: ContactId,
-    ) -> Result<Vec<AudienceSet>, StoreError> {
-        self.readers.read(move |connection| kept::sets_of(connection, workspace, campaign, contact)).await
-    }
-
-    async fn addresses_left_in(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        channel: Channel,
-        contact: ContactId,
-        addresses: Vec<String>,
-    ) -> Result<Vec<String>, StoreError> {
-        self.readers
-            .read(move |connection| left_out::rest(connection, workspace, campaign, channel, contact, addresses))
-            .await
-    }
-
-    async fn campaign_recipients(
-        &self,
-        workspace: WorkspaceId,
-        campaign: CampaignId,
-        channel: Channel,
-        viber: ViberService,
-        numbers: &[u64],
-    ) -> Result<Vec<CampaignRecipient>, StoreError> {
-        let numbers = numbers.to_vec();
-        self.readers
-            .read(move |connection| recipients::numbered(connection, workspace, campaign, (channel, viber), &numbers))
-            .await
     }
 }

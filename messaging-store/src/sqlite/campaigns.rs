@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::Sqlite;
 use super::fault::Fault;
+use crate::tables::audiences::forget_old_left_out;
 use crate::tables::campaigns::CampaignRows;
 
 pub(super) use sends_look::SendsLook;
@@ -29,7 +30,7 @@ impl CampaignRows for Sqlite {
         let room = |forgotten: u64| limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
         let mut forgotten = self.forget_removed_campaigns(limit).await?;
         forgotten += self.forget_contact_sends(now, room(forgotten)).await?;
-        Ok(forgotten + self.forget_left_out(now, room(forgotten)).await?)
+        Ok(forgotten + forget_old_left_out(self, now, room(forgotten)).await?)
     }
 }
 

@@ -14,10 +14,9 @@ use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
-use self::rows::text_at;
+use self::rows::{numbered, text_at};
 use self::tags::Tags;
 use super::Sqlite;
-use super::automations;
 use super::campaigns;
 use super::fault::{Fault, expect_one};
 use super::interests::Interests;
@@ -27,9 +26,9 @@ use super::query::one;
 use super::segments::{let_go, note};
 use crate::row::{or_empty, time};
 use crate::tables::contacts::{ContactRows, attributes_text, tags_text};
-use crate::tables::product_events;
+use crate::tables::{automations, product_events};
 
-pub(super) use rows::{identified, numbered};
+pub(super) use rows::identified;
 
 pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
@@ -231,7 +230,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     let_go(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(&mut &*connection, workspace_number, id, n)?;
-    automations::depart(connection, workspace, id, n)?;
+    automations::depart(&mut &*connection, workspace, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection
         .prepare_cached("UPDATE workspace_numbers SET contacts = contacts - 1 WHERE number = ?1")?

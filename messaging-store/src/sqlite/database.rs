@@ -6,11 +6,11 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params_from_iter};
 
 use super::Sqlite;
-use super::at_once::at_once;
 use super::due_rows::Dated;
 use super::fault::{Fault, expect_one};
 use super::query::{execute, many, one};
 use super::workspace_end;
+use crate::database::at_once;
 use crate::database::open_commit::Answers as _;
 use crate::database::{Aged, Database, Query, Statements};
 use crate::pages::sql_limit;

@@ -7,36 +7,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::automation::note::RunInterest;
 use messaging_core::domain::lane::Lane;
-use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-pub(super) use crate::happened::{EventHappened, Happened, counted_kind, is_machine, shard, status_number};
+pub(super) use crate::happened::{EventHappened, Happened, shard};
 
 use super::fault::Fault;
 use super::lanes::LaneIndex;
-use super::query::{many, one};
+use super::query::one;
 use super::waking;
-use crate::happened::EntersBy;
-use crate::row::record;
+use crate::database::at_once;
+use crate::tables::automations::listening::{Listener, listeners};
 
 /// Workspaces whose automations are remembered; beyond that the memory starts anew.
 const MAX_KNOWN: usize = 10_000;
 /// Nodes whose numbers are remembered.
 const MAX_NODES: usize = 20_000;
-
-/// An automation that listens.
-#[derive(Debug)]
-struct Listener {
-    n: i64,
-    /// What enters contacts, while it is active.
-    entry: Option<EntersBy>,
-    /// What the runs of versions wait for, of those that wait for anything.
-    runs: Vec<(u32, RunInterest)>,
-    lanes: Vec<Lane>,
-}
 
 /// The automations of a workspace that listen.
 type OfWorkspace = Arc<Vec<Listener>>;
@@ -123,8 +111,7 @@ impl Listeners {
 
     /// Whether runs of a workspace may go on or end by any change of their contact.
     pub(super) fn hears_changes(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
-        let listeners = self.of(connection, workspace)?;
-        Ok(listeners.iter().flat_map(|listener| &listener.runs).any(|(_, interest)| interest.everything))
+        Ok(self.of(connection, workspace)?.iter().any(Listener::hears_changes))
     }
 
     /// Keeps notes of what happened to a contact, for the automations that listen for it.
@@ -246,37 +233,13 @@ impl Listeners {
         if let Some(known) = self.known.get(&workspace) {
             return Ok(Arc::clone(known));
         }
-        let listeners = Arc::new(stored(connection, workspace)?);
+        let listeners = Arc::new(at_once(listeners(&mut &*connection, workspace))?);
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
         self.known.insert(workspace, Arc::clone(&listeners));
         Ok(listeners)
     }
-}
-
-fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const AUTOMATIONS: &str = "SELECT n, lanes, entry FROM automations
-        WHERE workspace = ?1 AND removed = 0 AND lanes <> '[]' ORDER BY n";
-    const VERSIONS: &str =
-        "SELECT version, interest FROM automation_versions WHERE automation = ?1 AND interest <> '' ORDER BY version";
-    let mut listeners = many(connection, AUTOMATIONS, [workspace.to_bytes()], |row| {
-        let entry = row.get_ref(2)?.as_str_or_null().map_err(|_| Fault::Malformed("a document is not text"))?;
-        let entry = entry.map(EntersBy::read).transpose()?;
-        Ok(Listener { n: row.get(0)?, lanes: record(row, 1)?, entry, runs: Vec::new() })
-    })?;
-    for listener in &mut listeners {
-        listener.runs = many(connection, VERSIONS, [listener.n], |row| Ok((row.get(0)?, record(row, 1)?)))?;
-    }
-    Ok(listeners)
-}
-
-/// What [`Listeners::hears_changes`] says, for those who are not the writer.
-pub(super) fn runs_hear_changes(connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
-    const SQL: &str = "SELECT 1 FROM automations a CROSS JOIN automation_versions v ON v.automation = a.n
-        WHERE a.workspace = ?1 AND a.removed = 0 AND a.lanes <> '[]' AND v.interest <> ''
-            AND json_extract(v.interest, '$.everything') = 1 LIMIT 1";
-    Ok(connection.prepare_cached(SQL)?.exists([workspace.to_bytes()])?)
 }
 
 /// Whether a contact has an open run that may go on or end by what happened.

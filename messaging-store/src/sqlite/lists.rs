@@ -72,12 +72,6 @@ impl ListRows for Sqlite {
     }
 }
 
-/// A removed list of a workspace.
-pub(super) fn removed(connection: &Connection, workspace_number: i64) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT n FROM lists WHERE removed AND workspace_number = ?1";
-    one(connection, sql, [workspace_number], |row| Ok(row.get(0)?))
-}
-
 /// Lets members of a removed list go, and when there are none, the list; answers how many rows went.
 pub(super) fn forget(connection: &Connection, list: i64, limit: usize) -> Result<u64, Fault> {
     let members: Vec<i64> = many(

@@ -12,10 +12,10 @@ use messaging_core::ports::store::{StoreCursor, StoreError};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::Sqlite;
-use super::at_once::at_once;
 use super::fault::Fault;
 use super::query::many;
 use crate::comparing::{CountedIn, Recount};
+use crate::database::at_once;
 use crate::pages::{numbered_place, place_number, sql_limit};
 use crate::row::{id, maybe_id, numbered};
 use crate::tables::verification::{Verifier, message_jobs, workspace_of};

@@ -3,11 +3,10 @@
 //! Like the preview of a segment: parts that are spread over all contacts, so that what is too large for the time is
 //! estimated from everywhere.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use messaging_core::domain::campaign::audience::{AudienceCounts, PIECE, claim, number_at, place_of, shares_addresses};
+use messaging_core::domain::campaign::audience::{number_at, place_of};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 
@@ -16,12 +15,12 @@ use super::super::query::{one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::count;
 use super::super::segments::{Parts, contact_count};
-use super::scan::{Found, Scan};
+use super::scan::Scan;
 use super::walk::LOOK;
-use crate::sampling::{estimated, is_over, scaled};
+use crate::sampling::is_over;
+use crate::tables::audiences::found::Found;
+use crate::tables::audiences::tally::{Tally, nobody};
 
-/// More addresses than these are not compared with one another.
-const MAX_ADDRESSES: usize = 100_000;
 /// How many contacts stand in a part when nothing is evaluated, about.
 const PART: i64 = 8192;
 /// The same when filters are.
@@ -34,11 +33,7 @@ struct Counted {
     contacts: u64,
     /// The ranges of numbers that were looked at.
     seen: Vec<RangeInclusive<i64>>,
-    counts: AudienceCounts,
-    /// Whoever nothing but a duplicate address could stop, and the addresses.
-    addresses: Vec<(u64, Vec<u64>)>,
-    /// How many addresses these are.
-    kept: usize,
+    tally: Tally,
 }
 
 /// How many there are of each verdict.
@@ -53,10 +48,9 @@ pub(super) async fn preview(
         let mut on = reads.snapshot().await?;
         let is_all = go_on(&mut on, workspace, query, &mut counted).await?;
         if is_all || is_over(counted.as_ref().map_or(0, |counted| counted.contacts), began) {
-            let shares = shares_addresses(query.channel, query.viber);
             let preview = match counted {
-                Some(counted) => counted.preview(&mut on, shares).await?,
-                None => AudiencePreview { counts: AudienceCounts::default(), exact: true, knows_duplicates: true },
+                Some(counted) => counted.preview(&mut on, query).await?,
+                None => nobody(),
             };
             on.end().await?;
             return Ok(preview);
@@ -91,8 +85,7 @@ impl Counted {
         let contacts = contact_count(on, scan.workspace_number).await?;
         let of_each = if scan.evaluates() { FILTERED_PART } else { PART };
         let parts = Parts::new(on, scan.workspace_number, contacts, of_each).await?;
-        let counts = AudienceCounts::default();
-        Ok(Self { parts, contacts, seen: Vec::new(), counts, addresses: Vec::new(), kept: 0 })
+        Ok(Self { parts, contacts, seen: Vec::new(), tally: Tally::default() })
     }
 
     /// Looks at the first contacts of a part, of one piece; the rest is put back.
@@ -110,61 +103,22 @@ impl Counted {
         if rest <= end {
             self.parts.put_back(rest..=end);
         }
-        if !found.facts.matched.is_empty() {
-            self.counts += found.facts.judge().counts();
-        }
-        if self.kept <= MAX_ADDRESSES && !found.addresses.is_empty() {
-            let candidates = found.facts.candidates();
-            for (place, digests) in found.addresses {
-                if candidates.contains(place) {
-                    self.kept += digests.len();
-                    self.addresses.push((piece * PIECE + u64::from(place), digests));
-                }
-            }
-        }
+        self.tally.add(found, piece);
         Ok(())
     }
 
-    async fn preview(self, on: &mut Snapshot, shares: bool) -> Result<AudiencePreview, Fault> {
-        let exact = self.parts.is_empty();
-        let knows_duplicates = !shares || (exact && self.kept <= MAX_ADDRESSES);
-        let mut counts = if exact { self.counts } else { self.estimate(on).await? };
-        if shares && knows_duplicates {
-            counts.duplicates = duplicates(self.addresses);
-            counts.recipients -= counts.duplicates;
-        }
-        Ok(AudiencePreview { counts, exact, knows_duplicates })
+    async fn preview(self, on: &mut Snapshot, query: &AudienceQuery) -> Result<AudiencePreview, Fault> {
+        let is_part = !self.parts.is_empty();
+        let part = if is_part { Some((self.contacts_seen(on).await?, self.contacts)) } else { None };
+        Ok(self.tally.preview(query, part))
     }
 
-    async fn estimate(&self, on: &mut Snapshot) -> Result<AudienceCounts, Fault> {
+    /// How many contacts stand in the ranges that were looked at.
+    async fn contacts_seen(&self, on: &mut Snapshot) -> Result<u64, Fault> {
         const SEEN: &str = "SELECT coalesce(sum(c.number), 0)::bigint
             FROM unnest($1::bigint[], $2::bigint[]) AS r (first, last)
             CROSS JOIN LATERAL (SELECT count(*) AS number FROM contacts WHERE n BETWEEN r.first AND r.last) c";
         let (first, last): (Vec<i64>, Vec<i64>) = self.seen.iter().map(|range| (*range.start(), *range.end())).unzip();
-        let seen = one(on, SEEN, params![first, last], |row| count(row, 0)).await?.unwrap_or(0);
-        let of = |count| scaled(count, self.contacts, seen);
-        let AudienceCounts { recipients, excluded, no_address, suppressed, no_consent, duplicates } = self.counts;
-        Ok(AudienceCounts {
-            recipients: estimated(recipients, self.contacts, seen),
-            excluded: of(excluded),
-            no_address: of(no_address),
-            suppressed: of(suppressed),
-            no_consent: of(no_consent),
-            duplicates: of(duplicates),
-        })
+        Ok(one(on, SEEN, params![first, last], |row| count(row, 0)).await?.unwrap_or(0))
     }
-}
-
-/// How many have only addresses that contacts before them have.
-fn duplicates(mut addresses: Vec<(u64, Vec<u64>)>) -> u64 {
-    addresses.sort_unstable_by_key(|(contact, _)| *contact);
-    let mut taken = HashSet::new();
-    let mut duplicates = 0;
-    for (_, digests) in addresses {
-        match claim(digests, |digest| taken.contains(digest)) {
-            Some(free) => taken.extend(free),
-            None => duplicates += 1,
-        }
-    }
-    duplicates
 }

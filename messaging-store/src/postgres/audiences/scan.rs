@@ -3,13 +3,12 @@
 //! Lists and static segments are ranges of their indexes; only filters are evaluated contact by contact. One statement
 //! reads the contacts that match, with what is known of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use messaging_core::domain::campaign::audience::bits::Bits;
-use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, place_of};
+use messaging_core::domain::campaign::audience::{ContactFacts, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{AddressSource, Consent};
+use messaging_core::domain::contact::AddressSource;
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{ContactId, Id, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
@@ -21,17 +20,11 @@ use super::super::numbers::{COUNT_BITS, contact_number, workspace_number};
 use super::super::query::{many, one, params};
 use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, number, uuid};
-use super::super::segments::{EVALUATED, Evaluation, attribute_addresses};
+use super::super::segments::{EVALUATED, Evaluation};
 use crate::audience_rows::any_of;
+use crate::tables::audiences::found::Found;
+use crate::tables::segments::attribute_addresses;
 use crate::tables::soft_bounces::digest;
-
-/// What was found of contacts of one piece.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) facts: Piece,
-    pub(super) zones: HashMap<String, Bits>,
-    pub(super) addresses: Vec<(u16, Vec<u64>)>,
-}
 
 /// Reads contacts of one workspace, at the moment of a snapshot.
 pub(super) struct Scan {
@@ -217,20 +210,9 @@ impl Scan {
     /// Notes a contact that matches, but for its address; answers its place.
     fn note(&self, row: &Row, found: &mut Found) -> Result<u16, Fault> {
         let (_, place) = place_of(get::<i64>(row, 0)?.cast_unsigned());
-        let facts = &mut found.facts;
-        facts.matched.insert(place);
-        let consent: Option<bool> = get(row, 1)?;
-        if agrees(self.channel, Consent { marketing_email: consent, sms: consent }) {
-            facts.consenting.insert(place);
-        }
-        if let Some(zone) = get::<Option<&str>>(row, 3)? {
-            match found.zones.get_mut(zone) {
-                Some(bits) => bits.insert(place),
-                None => drop(found.zones.insert(zone.to_owned(), Bits::from_iter([place]))),
-            }
-        }
+        found.note(place, self.channel, get(row, 1)?, get(row, 3)?);
         if get(row, 4)? {
-            facts.excluded.insert(place);
+            found.facts.excluded.insert(place);
         }
         Ok(place)
     }
@@ -258,14 +240,8 @@ impl Scan {
         let all = addresses.iter().flat_map(|(_, of_contact)| of_contact).cloned().collect();
         let suppressed = suppressed(on, self.workspace, self.channel, all).await?;
         for (place, of_contact) in addresses {
-            found.facts.addressed.insert(place);
             let free = of_contact.iter().filter(|address| !suppressed.contains(*address));
-            let digests: Vec<u64> = free.map(|address| address_digest(self.workspace, self.channel, address)).collect();
-            if digests.is_empty() {
-                found.facts.suppressed.insert(place);
-            } else {
-                found.addresses.push((place, digests));
-            }
+            found.note_addresses(place, (self.workspace, self.channel), free);
         }
         Ok(())
     }
@@ -285,21 +261,14 @@ pub(super) async fn facts_of(
     {
         let mut found = Found::default();
         scan.read(&mut on, &(number..=number), &mut found).await?;
-        let (facts, (_, place)) = (&found.facts, place_of(number.cast_unsigned()));
-        known = facts.matched.contains(place).then(|| ContactFacts {
-            is_excluded: facts.excluded.contains(place),
-            has_address: facts.addressed.contains(place),
-            is_suppressed: facts.suppressed.contains(place),
-            has_consent: facts.consenting.contains(place),
-            is_duplicate: false,
-        });
+        known = found.facts_at(place_of(number.cast_unsigned()).1);
     }
     on.end().await?;
     Ok(known)
 }
 
 /// Those of some addresses, spelled as the suppression list spells them, that are on it.
-pub(super) async fn suppressed(
+async fn suppressed(
     on: &mut Snapshot,
     workspace: WorkspaceId,
     channel: Channel,

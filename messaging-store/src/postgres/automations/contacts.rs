@@ -9,44 +9,13 @@ use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::listeners;
-use super::super::query::{Queries, many, one, params};
+use super::super::query::{many, one, params};
 use super::super::row::{get as column, maybe_time, numbered, small, sql_limit, time, uuid};
 use super::super::transaction::Transaction;
 use super::forget::delete_rows_of_runs;
 use crate::automation_rows::Place;
 use crate::counter_deltas::AutomationCounter;
-
-/// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries. Goes
-/// after the lock of the contact's row, so that no run begins meanwhile.
-pub(in super::super) fn depart(transaction: &mut Transaction, workspace: WorkspaceId, id: ContactId, n: i64) {
-    const KEEP: &str = "INSERT INTO automation_deleted_contacts (workspace, id, n)
-        SELECT $1, $2, $3 WHERE EXISTS (SELECT 1 FROM automation_runs WHERE contact = $3) ON CONFLICT DO NOTHING";
-    transaction.run(KEEP, params![uuid(workspace), uuid(id), n]);
-    delete_entries(transaction, workspace, n);
-}
-
-/// Lets go what is known of the entries of a contact, unless it has runs.
-fn delete_entries(transaction: &mut Transaction, workspace: WorkspaceId, contact: i64) {
-    const ENTRIES: &str = "DELETE FROM automation_entries
-        WHERE automation = ANY (ARRAY(SELECT n FROM automations WHERE workspace = $1)) AND contact = $2
-            AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE contact = $2)";
-    const FIRES: &str = "DELETE FROM automation_date_fires
-        WHERE automation = ANY (ARRAY(SELECT n FROM automations WHERE workspace = $1)) AND contact = $2
-            AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE contact = $2)";
-    for sql in [ENTRIES, FIRES] {
-        transaction.run(sql, params![uuid(workspace), contact]);
-    }
-}
-
-/// The number of a contact that is gone and has runs left.
-pub(super) async fn deleted_number(
-    on: &mut impl Queries,
-    workspace: WorkspaceId,
-    id: ContactId,
-) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT n FROM automation_deleted_contacts WHERE workspace = $1 AND id = $2";
-    one(on, sql, params![uuid(workspace), uuid(id)], |row| column(row, 0)).await
-}
+use crate::tables::automations::{departed_number, end_departure};
 
 /// Deletes a slice of the runs of a contact that is gone. Its notes lead nowhere and go when they are worked off.
 pub(in super::super) async fn delete(
@@ -58,9 +27,9 @@ pub(in super::super) async fn delete(
     const RUNS: &str = "DELETE FROM automation_runs WHERE ctid = ANY (ARRAY (
             SELECT ctid FROM automation_runs WHERE contact = $1 LIMIT $2 FOR UPDATE))
         RETURNING automation, id, version, status::bigint, node";
-    const FORGET: &str = "DELETE FROM automation_deleted_contacts
-        WHERE workspace = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM automation_runs WHERE contact = $3)";
-    let Some(n) = deleted_number(transaction, workspace, id).await? else { return Ok(()) };
+    let departed = departed_number(workspace, id);
+    let found = one(transaction, departed.sql.postgres, departed.params, |row| column(row, 0)).await?;
+    let Some(n): Option<i64> = found else { return Ok(()) };
     let runs = many(transaction, RUNS, params![n, sql_limit(limit)], |row| {
         let place = Place { status: numbered(&RunStatus::ALL, column(row, 3)?)?, node: column(row, 4)? };
         Ok((column::<i64>(row, 0)?, column::<Uuid>(row, 1)?, small(row, 2)?, place))
@@ -74,9 +43,7 @@ pub(in super::super) async fn delete(
         transaction.deltas.add_automation(AutomationCounter::Version(*automation, *version), -1);
     }
     delete_rows_of_runs(transaction, runs.iter().map(|(automation, run, ..)| (*automation, *run)));
-    delete_entries(transaction, workspace, n);
-    transaction.run(FORGET, params![uuid(workspace), uuid(id), n]);
-    Ok(())
+    end_departure(transaction, workspace, id, n)
 }
 
 /// Gives all that is kept of a contact that is about to go to the one that it is merged into.
@@ -91,7 +58,6 @@ pub(in super::super) async fn merge(transaction: &mut Transaction, change: &Move
         (SELECT n FROM contacts WHERE id = $3
             AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1))";
     let workspace = change.workspace_id;
-    listeners::share(transaction, workspace);
     listeners::write_notes(transaction).await?;
     let (from, to) = (uuid(change.from), uuid(change.to));
     transaction.run(HOLD, params![uuid(workspace), vec![from, to]]);

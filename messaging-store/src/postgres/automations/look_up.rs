@@ -6,16 +6,15 @@
 use std::collections::BTreeSet;
 
 use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
-use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one, params};
-use super::super::row::{get, id, numbered, revision_param, uuid};
+use super::super::row::{get, id, uuid};
 use super::super::transaction::Transaction;
-use crate::automation_rows::Place;
+use crate::tables::automations::{Before, revision};
 
 /// Looks up what the writes of a transaction need.
 pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -79,7 +78,7 @@ async fn look_up_nodes(
 
 /// The numbers of the automations and contacts of runs, and where the runs stand.
 async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result<(), Fault> {
-    const SQL: &str = "SELECT p.place, a.n, c.n, r.status::bigint, r.node
+    const SQL: &str = "SELECT p.place, a.n, c.n, r.status, r.node, r.untold
         FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[])
             WITH ORDINALITY AS p (workspace, automation, contact, run, revision, place)
         JOIN automations a ON a.workspace = p.workspace AND a.id = p.automation AND NOT a.removed
@@ -92,35 +91,24 @@ async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result
         runs.iter().map(|put| uuid(put.run.automation_id)).collect::<Vec<_>>(),
         runs.iter().map(|put| uuid(put.run.contact_id)).collect::<Vec<_>>(),
         runs.iter().map(|put| uuid(put.run.id)).collect::<Vec<_>>(),
-        runs.iter().map(|put| revision(put.expect)).collect::<Vec<_>>(),
+        runs.iter().map(|put| i64::from(revision(put.expect))).collect::<Vec<_>>(),
     ];
     let found = many(transaction, SQL, columns, |row| {
-        let place = match get::<Option<i64>>(row, 3)? {
-            Some(status) => Some(Place { status: numbered(&RunStatus::ALL, status)?, node: get(row, 4)? }),
-            None => None,
-        };
-        Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, get::<i64>(row, 2)?, place))
+        let before = if get::<Option<i64>>(row, 3)?.is_some() { Some(Before::read(row, 3)?) } else { None };
+        Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, get::<i64>(row, 2)?, before))
     })
     .await?;
-    for (at, automation, contact, place) in found {
+    for (at, automation, contact, before) in found {
         let put = usize::try_from(at - 1).ok().and_then(|at| runs.get(at));
         let put = put.ok_or(Fault::Malformed("a row is of no run"))?;
         let (run, looked_up) = (&put.run, &mut transaction.looked_up);
         looked_up.automations.insert((run.workspace_id, run.automation_id), automation);
         looked_up.contacts.insert((run.workspace_id, run.contact_id), contact);
-        if let Some(place) = place {
-            looked_up.runs.insert((automation, run.id, revision(put.expect)), place);
+        if let (Some(before), Expect::Revision(revision)) = (before, put.expect) {
+            looked_up.runs.insert((automation, run.id, revision), before);
         }
     }
     Ok(())
-}
-
-/// A revision as a parameter; 0 of what must not be there.
-pub(super) fn revision(expect: Expect) -> i64 {
-    match expect {
-        Expect::Absent => 0,
-        Expect::Revision(revision) => revision_param(revision),
-    }
 }
 
 /// The number of an automation. Where the lock of the workspace's automations is held it stays there.
@@ -165,20 +153,16 @@ pub(super) async fn node(transaction: &mut Transaction, automation: i64, id: &st
     Ok(n)
 }
 
-/// Where a run of a contact stands at a revision; a conflict when it is not there.
-pub(super) async fn place(
+/// What has to be known of a run of a contact at a revision; a conflict when it is not there.
+pub(super) async fn before(
     transaction: &mut Transaction,
     automation: i64,
     (run, contact): (RunId, i64),
-    revision: i64,
-) -> Result<Place, Fault> {
-    const SQL: &str = "SELECT status::bigint, node FROM automation_runs
-        WHERE automation = $1 AND id = $2 AND revision = $3 AND contact = $4";
+    revision: u32,
+) -> Result<Before, Fault> {
     if let Some(known) = transaction.looked_up.runs.get(&(automation, run, revision)) {
         return Ok(*known);
     }
-    let found = one(transaction, SQL, params![automation, uuid(run), revision, contact], |row| {
-        Ok(Place { status: numbered(&RunStatus::ALL, get(row, 0)?)?, node: get(row, 1)? })
-    });
-    found.await?.ok_or(Fault::Conflict)
+    let wanted = params![automation, uuid(run), revision, contact];
+    one(transaction, Before::SQL.postgres, wanted, |row| Before::read(row, 0)).await?.ok_or(Fault::Conflict)
 }

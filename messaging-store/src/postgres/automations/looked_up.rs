@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 
-use crate::automation_rows::Place;
+use crate::tables::automations::Before;
 
 /// What a transaction has looked up.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(in super::super) struct LookedUp {
     pub(super) contacts: HashMap<(WorkspaceId, ContactId), i64>,
     pub(super) nodes: HashMap<i64, HashMap<String, i64>>,
     /// Runs of automations at revisions.
-    pub(super) runs: HashMap<(i64, RunId, i64), Place>,
+    pub(super) runs: HashMap<(i64, RunId, u32), Before>,
 }
 
 impl LookedUp {

@@ -3,23 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use messaging_core::domain::automation::note::RunInterest;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
-use crate::happened::EntersBy;
-
-/// An automation that listens.
-#[derive(Debug)]
-pub(super) struct Listener {
-    pub(super) n: i64,
-    /// What enters contacts, while it is active.
-    pub(super) entry: Option<EntersBy>,
-    /// What the runs of versions wait for, of those that wait for anything.
-    pub(super) runs: Vec<(i64, RunInterest)>,
-    pub(super) lanes: Arc<[Lane]>,
-}
+use crate::tables::automations::listening::Listener;
 
 /// The automations of a workspace that listen.
 pub(super) type OfWorkspace = Arc<Vec<Listener>>;

@@ -4,45 +4,15 @@
 //! events that counts for it; those that count from the present are equal only as of the same moment.
 
 use jiff::tz::TimeZone;
-use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::values::Present;
-use messaging_core::ids::{EventId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan};
-use messaging_core::time::Timestamp;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::store::Ask;
 
 use super::super::fault::Fault;
 use super::super::reads::Snapshot;
 use super::super::row::uuid;
 use super::evaluate::{Evaluation, Spanned};
-
-/// Questions with one filter.
-struct Same<'a> {
-    filter: &'a Filter,
-    /// What counts from the present counts from here.
-    at: Timestamp,
-    /// Whether anything does.
-    is_relative: bool,
-    /// The questions.
-    places: Vec<usize>,
-}
-
-/// The questions by their filters.
-fn by_filter(asks: &[Ask]) -> Vec<Same<'_>> {
-    let mut all: Vec<Same<'_>> = Vec::new();
-    for (place, Ask { filter, at, .. }) in asks.iter().enumerate() {
-        let is_same = |same: &&mut Same<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
-        match all.iter_mut().find(is_same) {
-            Some(same) => same.places.push(place),
-            None => all.push(Same { filter, at: *at, is_relative: filter.reads().present, places: vec![place] }),
-        }
-    }
-    all
-}
-
-/// The event after which events are since the entry.
-fn after(span: AskSpan) -> Option<EventId> {
-    span.entry_event.or_else(|| span.entered_at.map(EventId::last_of))
-}
+use crate::tables::automations::asks::{after, by_filter};
 
 /// Whether each question's filter matches its contact; whoever is gone does not match.
 pub(in super::super) async fn answers(

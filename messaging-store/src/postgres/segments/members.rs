@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::StoreCursor;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
-use messaging_core::time::Timestamp;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, Happened};
@@ -23,28 +22,14 @@ use super::super::row::{get, numbered_place, place_number};
 use super::super::transaction::Transaction;
 use super::evaluate::{Evaluation, PIECE, present};
 use crate::segment_moves::compare;
+use crate::tables::segments::Difference;
 
 /// How long one snapshot may be looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// More moves than this end a look, so that memory stays bounded.
 const MAX_MOVES: usize = 50_000;
-/// How many moves one transaction writes.
-pub(super) const SLICE: usize = 2000;
 /// The first number of the locks of members; the second is made of the workspace's id.
 const MEMBERS: i32 = 0x7365_6702;
-
-/// Who has to become or cease to be a member.
-pub(super) struct Difference {
-    workspace: WorkspaceId,
-    id: SegmentId,
-    /// As of when.
-    now: Timestamp,
-    segment: i64,
-    /// The contact, and whether it becomes a member; in the order of their numbers.
-    pub(super) moves: Vec<(i64, bool)>,
-    /// The count of the first contact that was not looked at.
-    pub(super) next: Option<StoreCursor>,
-}
 
 /// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
 pub(super) async fn difference(
@@ -74,7 +59,8 @@ async fn compared(
     let Some(evaluation) = evaluation else { return Ok(None) };
     let first = evaluation.workspace_number << COUNT_BITS;
     let last = first | ((1 << COUNT_BITS) - 1);
-    let mut difference = Difference { workspace, id, now: query.now, segment, moves: Vec::new(), next: None };
+    let mut difference =
+        Difference { workspace, id, now: query.now, segment, moves: Vec::new(), erased: 0, next: None };
     let mut start = first.saturating_add(from.map_or(0, place_number).max(0));
     // What was needed before does not count, so that every look gets somewhere.
     let began = Instant::now();

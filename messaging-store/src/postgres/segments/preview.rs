@@ -3,23 +3,23 @@
 //! Contacts are looked at in small ranges of their numbers that are spread over all of them, the newest first, so that a
 //! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::values::Present;
-use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::segments::MemberQuery;
 
 use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, workspace_number};
-use super::super::query::{Queries, many, one, params};
+use super::super::query::{Queries, one, params};
 use super::super::reads::{Reads, Snapshot};
-use super::super::row::{count, get, id};
+use super::super::row::{count, get};
 use super::evaluate::{Evaluation, PIECE, present};
-use crate::sampling::{estimated, is_over, spread};
+use crate::sampling::{is_over, spread};
+use crate::tables::segments::tally::{Counted, Tally};
 
 /// How long one snapshot may be looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -81,21 +81,7 @@ struct Count<'a> {
 
 struct Found {
     parts: Parts,
-    /// How many contacts there are.
-    contacts: u64,
-    seen: u64,
-    sizes: Vec<u64>,
-    /// The newest that match.
-    sample: BinaryHeap<Reverse<i64>>,
-}
-
-/// Who was counted.
-pub(super) struct Counted {
-    /// How many match each of the filters; estimates unless everybody was looked at.
-    pub(super) sizes: Vec<u64>,
-    pub(super) exact: bool,
-    /// Some whom the first matches, newest first.
-    pub(super) sample: Vec<ContactId>,
+    tally: Tally,
 }
 
 /// Counts who matches a query, and each of the conditions.
@@ -112,7 +98,7 @@ pub(super) async fn counted(
     loop {
         let mut on = reads.snapshot().await?;
         let is_all = count.go_on(&mut on).await?;
-        if is_all || is_over(count.found.as_ref().map_or(0, |found| found.contacts), began) {
+        if is_all || is_over(count.found.as_ref().map_or(0, |found| found.tally.contacts), began) {
             let counted = count.counted(&mut on).await?;
             on.end().await?;
             return Ok(counted);
@@ -129,7 +115,7 @@ impl Count<'_> {
         let Some(evaluation) = evaluation else { return Ok(true) };
         let found = match &mut self.found {
             Some(found) => found,
-            None => self.found.insert(Found::begin(on, self.workspace, self.filters.len()).await?),
+            None => self.found.insert(Found::begin(on, self.workspace, self.filters.len(), self.sample).await?),
         };
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
@@ -138,7 +124,7 @@ impl Count<'_> {
         {
             let seen = evaluation.in_range(on, &part, PIECE).await?;
             for (contact, holds) in seen.each() {
-                found.note(contact, holds, self.sample);
+                found.tally.note(contact, holds);
             }
             if let Some(rest) = seen.rest {
                 found.parts.put_back(rest..=*part.end());
@@ -149,16 +135,9 @@ impl Count<'_> {
 
     /// What was found.
     async fn counted(self, on: &mut Snapshot) -> Result<Counted, Fault> {
-        const SAMPLE: &str = "SELECT id FROM contacts WHERE n = ANY($1) ORDER BY n DESC";
-        let Some(found) = self.found else {
-            return Ok(Counted { sizes: vec![0; self.filters.len()], exact: true, sample: Vec::new() });
-        };
+        let Some(found) = self.found else { return Ok(Counted::nobody(self.filters.len())) };
         let exact = found.parts.is_empty();
-        let size = |seen: &u64| if exact { *seen } else { estimated(*seen, found.contacts, found.seen) };
-        let sizes = found.sizes.iter().map(size).collect();
-        let numbers: Vec<i64> = found.sample.into_iter().map(|Reverse(contact)| contact).collect();
-        let sample = many(on, SAMPLE, params![numbers], |row| id(row, 0)).await?;
-        Ok(Counted { sizes, exact, sample })
+        found.tally.counted(on, exact).await
     }
 }
 
@@ -169,24 +148,10 @@ pub(in super::super) async fn contact_count(on: &mut impl Queries, workspace_num
 }
 
 impl Found {
-    async fn begin(on: &mut Snapshot, workspace: WorkspaceId, filters: usize) -> Result<Self, Fault> {
+    async fn begin(on: &mut Snapshot, workspace: WorkspaceId, filters: usize, sample: usize) -> Result<Self, Fault> {
         let number = workspace_number(on, workspace).await?.unwrap_or(0);
         let contacts = contact_count(on, number).await?;
         let parts = Parts::new(on, number, contacts, PART).await?;
-        let sizes = vec![0; filters];
-        Ok(Self { parts, contacts, seen: 0, sizes, sample: BinaryHeap::new() })
-    }
-
-    fn note(&mut self, contact: i64, holds: &[bool], sample: usize) {
-        self.seen += 1;
-        for (size, holds) in self.sizes.iter_mut().zip(holds) {
-            *size += u64::from(*holds);
-        }
-        if holds.first() == Some(&true) {
-            self.sample.push(Reverse(contact));
-            if self.sample.len() > sample {
-                self.sample.pop();
-            }
-        }
+        Ok(Self { parts, tally: Tally::new(contacts, filters, sample) })
     }
 }

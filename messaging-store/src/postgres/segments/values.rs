@@ -2,10 +2,7 @@
 //!
 //! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the column.
 
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::addresses_in;
-use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::segment::filter::{ConsentKind, FilterField, Leaf};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
@@ -15,6 +12,7 @@ use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::row::get;
+use crate::tables::segments::attribute_addresses;
 
 /// The columns of a contact that questions read. The first three parameters say which of the long ones are wanted: the
 /// texts of the contact, its tags, its attributes.
@@ -144,11 +142,4 @@ pub(super) fn addresses(channel: Channel, contact: &Row) -> Result<Vec<String>, 
         addresses.extend(attribute_addresses(channel, text(ATTRIBUTES)?)?);
     }
     Ok(addresses)
-}
-
-/// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
-pub(in super::super) fn attribute_addresses(channel: Channel, attributes: Option<&str>) -> Result<Vec<String>, Fault> {
-    let Some(json) = attributes else { return Ok(Vec::new()) };
-    let addresses = addresses_in(&Attributes::parse(json)?, channel);
-    Ok(addresses.iter().map(|address| address::normalize(channel, address)).collect())
 }

@@ -3,21 +3,19 @@
 //! Like the preview of a segment: parts that are spread over all contacts, so that what is too large for the time is
 //! estimated from everywhere.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use messaging_core::domain::campaign::audience::{AudienceCounts, PIECE, claim, shares_addresses};
+use messaging_core::domain::campaign::audience::{PIECE, place_of};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
-use super::scan::{Found, LOOK, Scan};
-use crate::sampling::{estimated, is_over, is_small, scaled, spread};
-
-/// More addresses than these are not compared with one another.
-const MAX_ADDRESSES: usize = 100_000;
+use super::scan::{LOOK, Scan};
+use crate::sampling::{is_over, is_small, spread};
+use crate::tables::audiences::found::Found;
+use crate::tables::audiences::tally::{Tally, nobody};
 
 /// What is asked, and what was found so far.
 pub(super) struct Count {
@@ -38,11 +36,7 @@ struct Counted {
     parts: i64,
     /// How many numbers stood in them.
     seen: i64,
-    counts: AudienceCounts,
-    /// Whoever nothing but a duplicate address could stop, and the addresses.
-    addresses: Vec<(i64, Vec<u64>)>,
-    /// How many addresses these are.
-    kept: usize,
+    tally: Tally,
 }
 
 impl Count {
@@ -76,18 +70,10 @@ impl Count {
     }
 
     pub(super) fn preview(self) -> AudiencePreview {
-        let shares = shares_addresses(self.query.channel, self.query.viber);
-        let Some(counted) = self.counted else {
-            return AudiencePreview { counts: AudienceCounts::default(), exact: true, knows_duplicates: true };
-        };
-        let exact = counted.parts == counted.parts_of_all();
-        let knows_duplicates = !shares || (exact && counted.kept <= MAX_ADDRESSES);
-        let mut counts = if exact { counted.counts } else { counted.estimate() };
-        if shares && knows_duplicates {
-            counts.duplicates = duplicates(counted.addresses);
-            counts.recipients -= counts.duplicates;
-        }
-        AudiencePreview { counts, exact, knows_duplicates }
+        let Some(counted) = self.counted else { return nobody() };
+        let is_part = counted.parts < counted.parts_of_all();
+        let all = (counted.last - counted.first + 1).unsigned_abs();
+        counted.tally.preview(&self.query, is_part.then(|| (counted.seen.unsigned_abs(), all)))
     }
 }
 
@@ -103,9 +89,7 @@ impl Counted {
             width: if scan.evaluates() && !is_small(contacts) { scan.step() } else { PIECE.cast_signed() },
             parts: 0,
             seen: 0,
-            counts: AudienceCounts::default(),
-            addresses: Vec::new(),
-            kept: 0,
+            tally: Tally::default(),
         })
     }
 
@@ -119,47 +103,7 @@ impl Counted {
         let mut found = Found::default();
         scan.read(&(start..=end), &mut found)?;
         self.seen += end - start + 1;
-        if !found.facts.matched.is_empty() {
-            self.counts += found.facts.judge().counts();
-        }
-        if self.kept <= MAX_ADDRESSES && !found.addresses.is_empty() {
-            let candidates = found.facts.candidates();
-            let piece = start - start % PIECE.cast_signed();
-            for (place, digests) in found.addresses {
-                if candidates.contains(place) {
-                    self.kept += digests.len();
-                    self.addresses.push((piece + i64::from(place), digests));
-                }
-            }
-        }
+        self.tally.add(found, place_of(start.cast_unsigned()).0);
         Ok(())
     }
-
-    fn estimate(&self) -> AudienceCounts {
-        let all = (self.last - self.first + 1).unsigned_abs();
-        let of = |count| scaled(count, all, self.seen.unsigned_abs());
-        let AudienceCounts { recipients, excluded, no_address, suppressed, no_consent, duplicates } = self.counts;
-        AudienceCounts {
-            recipients: estimated(recipients, all, self.seen.unsigned_abs()),
-            excluded: of(excluded),
-            no_address: of(no_address),
-            suppressed: of(suppressed),
-            no_consent: of(no_consent),
-            duplicates: of(duplicates),
-        }
-    }
-}
-
-/// How many have only addresses that contacts before them have.
-fn duplicates(mut addresses: Vec<(i64, Vec<u64>)>) -> u64 {
-    addresses.sort_unstable_by_key(|(contact, _)| *contact);
-    let mut taken = HashSet::new();
-    let mut duplicates = 0;
-    for (_, digests) in addresses {
-        match claim(digests, |digest| taken.contains(digest)) {
-            Some(free) => taken.extend(free),
-            None => duplicates += 1,
-        }
-    }
-    duplicates
 }

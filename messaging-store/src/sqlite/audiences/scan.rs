@@ -3,14 +3,13 @@
 //! Each list and static segment is a range of its index and becomes a set of bits; only filters are evaluated contact by
 //! contact. Contacts are read last, and only those that match.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use messaging_core::domain::campaign::audience::bits::Bits;
-use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees, number_at, place_of};
+use messaging_core::domain::campaign::audience::{ContactFacts, number_at, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{AddressSource, Consent};
+use messaging_core::domain::contact::AddressSource;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
 use messaging_core::ports::store::segments::MemberQuery;
@@ -20,9 +19,13 @@ use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, contact_number, list_number, segment_number, workspace_number};
 use super::super::query::one;
 use super::super::row::count;
-use super::super::segments::{Evaluation, attribute_addresses, compile};
+use super::super::segments::{Evaluation, compile};
 use super::suppressed::Suppressed;
 use crate::audience_rows::any_of;
+use crate::database::at_once;
+use crate::tables::audiences::found::Found;
+use crate::tables::audiences::walk::{Scanning, Walk};
+use crate::tables::segments::attribute_addresses;
 
 /// How long one look may take: others wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
@@ -31,14 +34,6 @@ pub(super) const LOOK: Duration = Duration::from_millis(25);
 const STEP: i64 = 8192;
 /// The same when filters are.
 const FILTERED_STEP: i64 = 512;
-
-/// What was found of contacts of one piece.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) facts: Piece,
-    pub(super) zones: HashMap<String, Bits>,
-    pub(super) addresses: Vec<(u16, Vec<u64>)>,
-}
 
 /// Reads contacts of one workspace, at the moment of the connection's transaction.
 pub(super) struct Scan<'c> {
@@ -215,6 +210,35 @@ impl<'c> Scan<'c> {
     }
 }
 
+impl Scanning for Scan<'_> {
+    async fn bounds(&mut self) -> Result<RangeInclusive<i64>, Fault> {
+        Scan::bounds(self)
+    }
+
+    async fn first_in(&mut self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+        Scan::first_in(self, range)
+    }
+
+    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault> {
+        let end = (*range.end()).min(range.start() + self.step() - 1);
+        self.read(&(*range.start()..=end), found)?;
+        Ok((end < *range.end()).then_some(end + 1))
+    }
+}
+
+/// Reads more of a piece, in one snapshot; answers whether that was all.
+pub(super) fn walk_on(
+    connection: &Connection,
+    workspace: WorkspaceId,
+    query: &AudienceQuery,
+    walk: &mut Walk,
+    look: Duration,
+) -> Result<bool, Fault> {
+    let connection = &*connection.unchecked_transaction()?;
+    let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(true) };
+    at_once(walk.go_on(&mut scan, look))
+}
+
 /// What is known of one contact; `None` if it does not match.
 pub(super) fn facts_of(
     connection: &Connection,
@@ -227,14 +251,7 @@ pub(super) fn facts_of(
     let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(None) };
     let mut found = Found::default();
     scan.read(&(number..=number), &mut found)?;
-    let (facts, place) = (&found.facts, place(number));
-    Ok(facts.matched.contains(place).then(|| ContactFacts {
-        is_excluded: facts.excluded.contains(place),
-        has_address: facts.addressed.contains(place),
-        is_suppressed: facts.suppressed.contains(place),
-        has_consent: facts.consenting.contains(place),
-        is_duplicate: false,
-    }))
+    Ok(found.facts_at(place(number)))
 }
 
 /// Notes contacts that match.
@@ -250,42 +267,27 @@ struct Noting<'f, 'c> {
 impl Noting<'_, '_> {
     fn contact(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
         const WRONG_COLUMN: Fault = Fault::Malformed("a text column holds no text");
-        let facts = &mut self.found.facts;
-        facts.matched.insert(place);
-        let consent: Option<bool> = row.get(1)?;
-        if agrees(self.channel, Consent { marketing_email: consent, sms: consent }) {
-            facts.consenting.insert(place);
-        }
-        if self.wants_zones
-            && let Some(zone) = row.get_ref(3)?.as_str_or_null().map_err(|_| WRONG_COLUMN)?
-        {
-            match self.found.zones.get_mut(zone) {
-                Some(bits) => bits.insert(place),
-                None => drop(self.found.zones.insert(zone.to_owned(), Bits::from_iter([place]))),
-            }
-        }
-        let is_excluded = facts.excluded.contains(place);
+        let text = |column| row.get_ref(column)?.as_str_or_null().map_err(|_| WRONG_COLUMN);
+        let zone = if self.wants_zones { text(3)? } else { None };
+        self.found.note(place, self.channel, row.get(1)?, zone);
+        let address = text(2)?;
         if self.source == AddressSource::Attributes {
-            let addresses = attribute_addresses(self.channel, row.get_ref(2)?)?;
+            let addresses = attribute_addresses(self.channel, address)?;
             if addresses.is_empty() {
                 return Ok(());
             }
-            facts.addressed.insert(place);
-            let mut digests = Vec::new();
-            for address in addresses {
-                if !self.suppressed.contains(&address)? {
-                    digests.push(address_digest(self.workspace, self.channel, &address));
+            let mut free = Vec::new();
+            for address in &addresses {
+                if !self.suppressed.contains(address)? {
+                    free.push(address);
                 }
             }
-            if digests.is_empty() {
-                facts.suppressed.insert(place);
-            } else {
-                self.found.addresses.push((place, digests));
-            }
-        } else if let Some(address) = row.get_ref(2)?.as_str_or_null().map_err(|_| WRONG_COLUMN)? {
+            self.found.note_addresses(place, (self.workspace, self.channel), free.into_iter());
+        } else if let Some(address) = address {
+            let facts = &mut self.found.facts;
             facts.addressed.insert(place);
             // Whoever is excluded is so in any case.
-            if !is_excluded && self.suppressed.contains(address)? {
+            if !facts.excluded.contains(place) && self.suppressed.contains(address)? {
                 facts.suppressed.insert(place);
             }
         }

@@ -6,43 +6,13 @@
 use std::time::Instant;
 
 use messaging_core::ids::{CampaignId, WorkspaceId};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::super::fault::Fault;
 use super::super::numbers::campaign_number;
 use super::super::query::one;
 use super::scan::LOOK;
-use crate::audience_rows::{common, digest_bytes};
-
-pub(in super::super) fn take(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-    digests: &[u64],
-) -> Result<(), Fault> {
-    let campaign = campaign_number(connection, workspace, campaign)?.ok_or(Fault::Conflict)?;
-    if digests.is_empty() {
-        return Ok(());
-    }
-    connection
-        .prepare_cached(
-            "INSERT INTO campaign_addresses (campaign, n, digests)
-             VALUES (?1, (SELECT ifnull(max(n), 0) + 1 FROM campaign_addresses WHERE campaign = ?1), ?2)",
-        )?
-        .execute(params![campaign, digest_bytes(digests)])?;
-    Ok(())
-}
-
-pub(in super::super) fn forget(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-) -> Result<(), Fault> {
-    if let Some(campaign) = campaign_number(connection, workspace, campaign)? {
-        connection.prepare_cached("DELETE FROM campaign_addresses WHERE campaign = ?1")?.execute([campaign])?;
-    }
-    Ok(())
-}
+use crate::audience_rows::common;
 
 /// A look at which of some digests are taken.
 pub(super) struct Taken {
@@ -56,10 +26,8 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    pub(super) fn new(workspace: WorkspaceId, campaign: CampaignId, mut digests: Vec<u64>) -> Self {
-        digests.sort_unstable();
-        digests.dedup();
-        Self { workspace, campaign, asked: digests, found: Vec::new(), row: 0 }
+    pub(super) fn new(workspace: WorkspaceId, campaign: CampaignId, asked: Vec<u64>) -> Self {
+        Self { workspace, campaign, asked, found: Vec::new(), row: 0 }
     }
 
     /// Reads some more rows; answers whether these were all. Rows are only added while somebody asks, so what comes out

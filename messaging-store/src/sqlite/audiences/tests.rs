@@ -21,7 +21,8 @@ use rusqlite::Connection;
 use super::super::interests::Interests;
 use super::super::{connection, contacts, lists, schema};
 use super::preview::Count;
-use super::walk::Walk;
+use super::scan::walk_on;
+use crate::tables::audiences::walk::Walk;
 
 /// What the numbers of the contacts count: around the ends of pieces, and pieces apart.
 const COUNTS: [i64; 9] = [1, 2, 65_535, 65_536, 65_537, 131_071, 131_072, 10_000_000, 10_000_001];
@@ -113,9 +114,9 @@ impl Place {
 
     /// A piece, in looks of a length; answers how many these were.
     fn piece(&self, query: &Arc<AudienceQuery>, piece: Option<u64>, look: Duration) -> (AudiencePiece, usize) {
-        let mut walk = Walk::new(self.workspace, query, piece);
+        let mut walk = Walk::new(piece);
         let mut looks = 1;
-        while !walk.go_on(&self.connection, look).unwrap() {
+        while !walk_on(&self.connection, self.workspace, query, &mut walk, look).unwrap() {
             looks += 1;
         }
         (walk.found(), looks)

@@ -6,49 +6,18 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
-use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::values::Present;
-use messaging_core::ids::{ContactId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan};
-use messaging_core::time::Timestamp;
+use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
+use messaging_core::ports::store::Ask;
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
 use super::super::numbers::contact_number;
 use super::super::segments::{Answering, compile_asks};
+use crate::tables::automations::asks::{after, by_filter};
 
 /// Filters that are compiled together: all of their values are bound, and SQLite takes only so many.
 const FILTERS: usize = 64;
-
-/// The id after which events are since the entry.
-fn after(span: AskSpan) -> Option<[u8; 16]> {
-    let of_time = |time: Timestamp| messaging_core::ids::EventId::last_of(time);
-    span.entry_event.or_else(|| span.entered_at.map(of_time)).map(messaging_core::ids::Id::to_bytes)
-}
-
-/// Questions with one filter.
-struct Same<'a> {
-    filter: &'a Filter,
-    /// What counts from the present counts from here.
-    at: Timestamp,
-    /// Whether anything does.
-    is_relative: bool,
-    /// The questions.
-    places: Vec<usize>,
-}
-
-/// The questions by their filters.
-fn by_filter(asks: &[Ask]) -> Vec<Same<'_>> {
-    let mut all: Vec<Same<'_>> = Vec::new();
-    for (place, Ask { filter, at, .. }) in asks.iter().enumerate() {
-        let is_same = |same: &&mut Same<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
-        match all.iter_mut().find(is_same) {
-            Some(same) => same.places.push(place),
-            None => all.push(Same { filter, at: *at, is_relative: filter.reads().present, places: vec![place] }),
-        }
-    }
-    all
-}
 
 pub(super) fn answer(
     connection: &Connection,
@@ -75,8 +44,9 @@ pub(super) fn answer(
                 numbers.insert(ask.contact_id, n);
                 n
             };
-            let up_to = ask.span.up_to.map(messaging_core::ids::Id::to_bytes);
-            answers[place] = answering.holds(condition, [&n, &after(ask.span), &up_to])?;
+            let (after, up_to) = (after(ask.span), ask.span.up_to);
+            let span = [after, up_to].map(|event| event.map(EventId::to_bytes));
+            answers[place] = answering.holds(condition, [&n, &span[0], &span[1]])?;
         }
     }
     Ok(answers)

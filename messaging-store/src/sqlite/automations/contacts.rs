@@ -5,7 +5,7 @@ use messaging_core::changes::MoveRuns;
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::time::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::super::fault::Fault;
 use super::super::listeners::{Listeners, shard};
@@ -15,46 +15,12 @@ use super::super::row::{maybe_time, numbered, sql_limit, time};
 use super::forget::delete_rows_of_run;
 use crate::automation_rows::Place;
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
+use crate::tables::automations::{departed_number, end_departure};
 
 /// The automations of a workspace, removed ones too.
 fn of_workspace(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT n FROM automations WHERE workspace = ?1";
     many(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
-}
-
-/// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries.
-pub(in super::super) fn depart(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    id: ContactId,
-    n: i64,
-) -> Result<(), Fault> {
-    const KEEP: &str = "INSERT OR IGNORE INTO automation_deleted_contacts (workspace, id, n)
-        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM automation_runs WHERE contact = ?3)";
-    let kept = connection.prepare_cached(KEEP)?.execute(params![workspace.to_bytes(), id.to_bytes(), n])?;
-    if kept == 0 { delete_entries(connection, workspace, n) } else { Ok(()) }
-}
-
-fn delete_entries(connection: &Connection, workspace: WorkspaceId, contact: i64) -> Result<(), Fault> {
-    for automation in of_workspace(connection, workspace)? {
-        for sql in [
-            "DELETE FROM automation_entries WHERE automation = ?1 AND contact = ?2",
-            "DELETE FROM automation_date_fires WHERE automation = ?1 AND contact = ?2",
-        ] {
-            connection.prepare_cached(sql)?.execute([automation, contact])?;
-        }
-    }
-    Ok(())
-}
-
-/// The number of a contact that is gone and has runs left.
-pub(super) fn deleted_number(
-    connection: &Connection,
-    workspace: WorkspaceId,
-    id: ContactId,
-) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT n FROM automation_deleted_contacts WHERE workspace = ?1 AND id = ?2";
-    one(connection, sql, [workspace.to_bytes(), id.to_bytes()], |row| Ok(row.get(0)?))
 }
 
 /// Deletes a slice of the runs of a contact that is gone. Its notes lead nowhere and go when they are worked off.
@@ -67,13 +33,13 @@ pub(in super::super) fn delete(
 ) -> Result<(), Fault> {
     const RUNS: &str = "SELECT automation, id, version, status, node FROM automation_runs
         INDEXED BY automation_runs_by_contact WHERE contact = ?1 LIMIT ?2";
-    const FORGET: &str = "DELETE FROM automation_deleted_contacts WHERE workspace = ?1 AND id = ?2";
-    let Some(n) = deleted_number(connection, workspace, id)? else { return Ok(()) };
+    let departed = departed_number(workspace, id);
+    let found = one(connection, departed.sql.sqlite, params_from_iter(departed.params), |row| Ok(row.get(0)?))?;
+    let Some(n): Option<i64> = found else { return Ok(()) };
     let runs = many(connection, RUNS, params![n, sql_limit(limit)], |row| {
         let place = Place { status: numbered(&RunStatus::ALL, row.get(3)?)?, node: row.get(4)? };
         Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get(2)?, place))
     })?;
-    let is_end = runs.len() < limit;
     for (automation, run, version, place) in runs {
         // Those that ended stay counted.
         if place.status.is_open() {
@@ -82,11 +48,7 @@ pub(in super::super) fn delete(
         deltas.add_automation(AutomationCounter::Version(automation, version), -1);
         delete_rows_of_run(connection, automation, run)?;
     }
-    if is_end {
-        delete_entries(connection, workspace, n)?;
-        connection.prepare_cached(FORGET)?.execute([workspace.to_bytes(), id.to_bytes()])?;
-    }
-    Ok(())
+    end_departure(&mut &*connection, workspace, id, n)
 }
 
 /// Gives all that is kept of a contact that is about to go to the one that it is merged into.

@@ -61,19 +61,6 @@ impl Sqlite {
         *self.due.sends.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
         Ok(forgotten)
     }
-
-    /// Lets go what was left out for one campaign that was sent long ago; answers of how many pieces.
-    pub(super) async fn forget_left_out(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let old = self.readers.read(move |connection| audiences::old_left_out(connection, now)).await?;
-        let Some(campaign) = old else { return Ok(0) };
-        let forget = move |connection: &Connection, slice| {
-            Ok(audiences::forget_some_left_out(connection, campaign, slice)? as u64)
-        };
-        self.forget_in_slices(limit, audiences::LEFT_OUT_SLICE, forget).await
-    }
 }
 
 fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {

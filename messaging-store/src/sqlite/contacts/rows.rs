@@ -25,7 +25,7 @@ pub(in super::super) fn identified(
 }
 
 /// A contact by its number.
-pub(in super::super) fn numbered(
+pub(super) fn numbered(
     connection: &Connection,
     workspace: WorkspaceId,
     n: i64,

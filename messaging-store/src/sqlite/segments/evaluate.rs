@@ -16,6 +16,7 @@ use super::super::fault::Fault;
 use super::super::row::numbered;
 use super::compile::Compiled;
 use super::probe;
+use crate::tables::segments::attribute_addresses;
 
 /// What is bound for each question.
 const ASKED: usize = 3;
@@ -170,7 +171,8 @@ fn define_functions(connection: &Connection, probes: probe::Probes) -> Result<()
     connection.create_scalar_function("addresses", 2, flags, |call| {
         let failed = |fault: Fault| rusqlite::Error::UserFunctionError(Box::new(fault));
         let channel = numbered(&Channel::ALL, call.get_raw(0).as_i64()?).map_err(failed)?;
-        let addresses = probe::addresses(channel, call.get_raw(1)).map_err(failed)?;
+        let attributes = call.get_raw(1).as_str_or_null()?;
+        let addresses = attribute_addresses(channel, attributes).map_err(failed)?;
         serde_json::to_string(&addresses).map_err(|error| failed(error.into()))
     })?;
     Ok(())

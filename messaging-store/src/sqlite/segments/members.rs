@@ -6,10 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use messaging_core::ids::{SegmentId, WorkspaceId};
+use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
 use messaging_core::ports::store::StoreCursor;
 use messaging_core::ports::store::segments::{MemberQuery, MoveNotes};
-use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::super::fault::Fault;
@@ -20,6 +19,7 @@ use super::super::row::{numbered_place, place_number};
 use super::compile::compile;
 use super::evaluate::Evaluation;
 use crate::segment_moves::compare;
+use crate::tables::segments::Difference;
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -27,29 +27,11 @@ const LOOK: Duration = Duration::from_millis(25);
 const PIECE: i64 = 1024;
 /// More moves than this end a look, so that memory stays bounded.
 const MAX_MOVES: usize = 50_000;
-/// How many moves one transaction writes: it holds the writer for a few milliseconds.
-pub(super) const SLICE: usize = 2000;
-
-/// Who has to become or cease to be a member.
-pub(super) struct Difference {
-    workspace: WorkspaceId,
-    id: SegmentId,
-    /// As of when.
-    now: Timestamp,
-    segment: i64,
-    /// The contact, and whether it becomes a member; in the order of their numbers.
-    pub(super) moves: Vec<(i64, bool)>,
-    /// How many contacts of the workspace had been erased when it was found.
-    erased: i64,
-    workspace_number: i64,
-    /// The count of the first contact that was not looked at.
-    pub(super) next: Option<StoreCursor>,
-}
 
 /// How many contacts were made in a workspace, and how many of them were erased.
-fn population(connection: &Connection, workspace_number: i64) -> Result<(i64, i64), Fault> {
-    let sql = "SELECT newest, newest - contacts FROM workspace_numbers WHERE number = ?1";
-    let found = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+fn population(connection: &Connection, workspace: WorkspaceId) -> Result<(i64, i64), Fault> {
+    let sql = "SELECT newest, newest - contacts FROM workspace_numbers WHERE workspace = ?1";
+    let found = one(connection, sql, [workspace.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.unwrap_or((0, 0)))
 }
 
@@ -65,7 +47,7 @@ pub(super) fn difference(
     let Some(segment) = segment_number(connection, workspace, id)? else { return Ok(None) };
     let Some(compiled) = compile(connection, workspace, query, [&query.filter])? else { return Ok(None) };
     let workspace_number = compiled.workspace_number;
-    let (newest, erased) = population(connection, workspace_number)?;
+    let (newest, erased) = population(connection, workspace)?;
     let (first, last) = (workspace_number << COUNT_BITS, (workspace_number << COUNT_BITS) | newest);
     let mut evaluation = Evaluation::of_ranges(connection, compiled)?;
     let mut members = connection.prepare_cached(
@@ -82,7 +64,7 @@ pub(super) fn difference(
         start = range.end() + 1;
     }
     let next = (start <= last).then(|| numbered_place(start - first));
-    Ok(Some(Difference { workspace, id, now: query.now, segment, moves, erased, workspace_number, next }))
+    Ok(Some(Difference { workspace, id, now: query.now, segment, moves, erased, next }))
 }
 
 fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
@@ -106,7 +88,7 @@ pub(super) fn write(
         return Ok((0, 0));
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
-    let (_, erased) = population(connection, difference.workspace_number)?;
+    let (_, erased) = population(connection, difference.workspace)?;
     let mut writing = Moving::new(connection, erased != difference.erased)?;
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {
@@ -123,7 +105,7 @@ pub(super) fn write(
 
 /// Whether a segment was not removed meanwhile.
 pub(super) fn is_there(connection: &Connection, segment: i64) -> Result<bool, Fault> {
-    Ok(connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND removed = 0")?.exists([segment])?)
+    Ok(connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND NOT removed")?.exists([segment])?)
 }
 
 /// Counts members that came and went.

@@ -3,10 +3,6 @@
 //! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the test that
 //! a statement calls by number, and reads the column.
 
-use messaging_core::domain::address;
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::addresses_in;
-use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::segment::filter::{PropertyTest, TagsNeeded, Test};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
 use messaging_core::domain::segment::values::Present;
@@ -92,12 +88,4 @@ impl Probes {
             Probe::Tags(test) => test.of_tags(text()?)?,
         })
     }
-}
-
-/// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
-pub(in super::super) fn addresses(channel: Channel, attributes: ValueRef<'_>) -> Result<Vec<String>, Fault> {
-    let json = attributes.as_str_or_null().map_err(|_| Fault::Malformed("attributes are not text"))?;
-    let Some(json) = json else { return Ok(Vec::new()) };
-    let addresses = addresses_in(&Attributes::parse(json)?, channel);
-    Ok(addresses.iter().map(|address| address::normalize(channel, address)).collect())
 }

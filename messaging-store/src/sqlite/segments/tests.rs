@@ -15,6 +15,8 @@ use super::super::interests::Interests;
 use super::super::{connection, contacts, schema};
 use super::preview::Count;
 use super::{follow, members};
+use crate::tables::segments::Difference;
+use crate::tables::segments::follow::Followed;
 
 /// A workspace with two contacts and a dynamic segment of everybody.
 struct Place {
@@ -105,16 +107,16 @@ impl Place {
     }
 
     /// Writes what a calculation found; answers how many joined and left.
-    fn write(&self, found: &members::Difference) -> (u64, u64) {
+    fn write(&self, found: &Difference) -> (u64, u64) {
         let mut interests = Interests::default();
         members::write(&self.connection, &mut interests.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
     }
 
-    fn follow(&self, followed: &[follow::Followed]) -> Vec<Moved> {
+    fn follow(&self, followed: &[Followed]) -> Vec<Moved> {
         follow::write(&self.connection, &mut Interests::default(), self.workspace, followed).unwrap()
     }
 
-    fn look(&self) -> Vec<follow::Followed> {
+    fn look(&self) -> Vec<Followed> {
         let segments = [(self.segment, self.query.clone())];
         follow::look(&self.connection, self.workspace, &segments, 10).unwrap().0
     }
@@ -195,6 +197,6 @@ fn a_small_workspace_is_counted_whole_in_one_look_where_most_are_gone() {
     place.connection.execute("UPDATE workspace_numbers SET newest = 1 << 30", []).unwrap();
     let mut count = Count::new(place.workspace, &place.query, &[], 5);
     assert!(count.go_on(&place.connection).unwrap(), "not all of two contacts");
-    let preview = count.preview(&place.connection).unwrap();
-    assert_eq!((preview.size, preview.exact, preview.sample.len()), (2, true, 2));
+    let counted = count.counted(&place.connection).unwrap();
+    assert_eq!((counted.sizes, counted.exact, counted.sample.len()), (vec![2], true, 2));
 }

@@ -1,7 +1,7 @@
-//! Notes, as they are read and worked off. They are made by [`listeners`].
+//! Notes, as they are read and worked off. They are made where their causes are written.
 //!
-//! Transactions commit in another order than that of the numbers of their notes. So the place of a note says, besides its
-//! number, which of those with smaller numbers were there when it was read: [`Settled`].
+//! On PostgreSQL transactions commit in another order than that of the numbers of their notes. So the place of a note says,
+//! besides its number, which of those with smaller numbers were there when it was read: [`Settled`]. On SQLite all are.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,18 @@ use messaging_core::domain::message::EventKind;
 use messaging_core::domain::product_event::{ProductEvent, Properties};
 use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::matching::MessageFact;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::{StoreCursor, StoreError};
 use serde_json::{Map, Value};
-use tokio_postgres::Row;
 
-use super::super::fault::Fault;
-use super::super::listeners::{self, counted_kind, is_machine};
-use super::super::query::{Queries, many, params};
-use super::super::reads::Reads;
-use super::super::row::{get as column, id, maybe_id, numbered, or_empty, small, sql_limit, time, uuid};
-use super::super::transaction::Transaction;
-use super::runs::Of;
+use super::{AutomationRows, Of, automation, key_of};
 use crate::automation_rows::cause;
+use crate::database::{Database, Query, Statements};
+use crate::fault::Fault;
+use crate::happened::{counted_kind, is_machine};
+use crate::pages::sql_limit;
+use crate::row::{Row, get as column, id, maybe_id, numbered, or_empty, time};
+use crate::sql::{Sql, Value as Param, key, params, sql};
 
 /// Which notes up to a number are known to have been there: the first half of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,35 +74,45 @@ struct StoredNote {
     event: Option<i64>,
 }
 
-fn stored_note(row: &Row) -> Result<StoredNote, Fault> {
+fn stored_note(row: &dyn Row) -> Result<StoredNote, Fault> {
     let cause = cause(column(row, 3)?, column(row, 6)?).ok_or(Fault::Malformed("a note says nothing"))?;
-    let note =
-        Note { contact_id: id(row, 1)?, cause, at: time(row, 2)?, depth: small(row, 4)?, may_enter: column(row, 5)? };
+    let (contact_id, at) = (id(row, 1)?, time(row, 2)?);
+    let note = Note { contact_id, cause, at, depth: column(row, 4)?, may_enter: column(row, 5)? };
     let (transaction, open_from) = (column(row, 8)?, column(row, 9)?);
     Ok(StoredNote { n: column(row, 0)?, transaction, open_from, note, event: column(row, 7)? })
 }
 
 /// The oldest notes of a share of the contacts, with what they tell of; those of contacts that are gone are passed by.
-pub(super) async fn oldest(
-    reads: &Reads,
+pub(super) async fn oldest<D: Database + AutomationRows>(
+    database: &D,
     of: Of,
     shard: u8,
     limit: usize,
 ) -> Result<Vec<(StoreCursor, Note, Option<Happened>)>, StoreError> {
-    const SQL: &str = "SELECT n.n, c.id, n.at, n.kind::bigint, n.depth::bigint, n.may_enter, n.what, n.event, n.tx,
-            pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-        FROM automation_notes n JOIN contacts c ON c.n = n.contact
-        WHERE n.automation = (SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)
-            AND n.shard = $3 ORDER BY n.n LIMIT $4";
+    macro_rules! select {
+        ($transactions:literal) => {
+            concat!(
+                "SELECT n.n, c.id, n.at, n.kind, n.depth, n.may_enter, n.what, n.event, ",
+                $transactions,
+                " FROM automation_notes n {CROSS} JOIN contacts c ON c.n = n.contact WHERE n.automation = ",
+                automation!(),
+                " AND n.shard = $3 ORDER BY n.n LIMIT $4"
+            )
+        };
+    }
+    const SQL: Sql = sql!(
+        sqlite: select!("0, 0"),
+        postgres: select!("n.tx, pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
+    );
     // Before the notes: what is settled then is among them.
-    let settled = listeners::settled_up_to(&mut reads.clone(), of.0).await?;
-    let mut snapshot = reads.snapshot().await?;
-    let bounds = params![uuid(of.0), uuid(of.1), i16::from(shard), sql_limit(limit)];
-    let found = many(&mut snapshot, SQL, bounds, stored_note).await?;
+    let settled = database.settled_notes(of.0).await?;
+    let mut bounds = key_of(of);
+    bounds.extend(params![shard, sql_limit(limit)]);
+    let found = database.many(Query::new(SQL, bounds, stored_note)).await?;
     let (kind, notes) = told_at_once(found, settled);
-    let mut events = product_events(&mut snapshot, of.0, &notes).await?;
-    let mut facts = message_facts(&mut snapshot, of.0, &notes).await?;
-    snapshot.end().await?;
+    // What is gone by now is as if it had gone before: notes of a contact that goes do not stay either.
+    let mut events = product_events(database, of.0, &notes).await?;
+    let mut facts = message_facts(database, of.0, &notes).await?;
     let told = |stored: StoredNote| {
         let happened = match (&stored.note.cause, stored.event) {
             (Cause::Event(_), Some(n)) => events.remove(&n).map(|event| Happened::Event(Box::new(event))),
@@ -137,29 +146,38 @@ fn told_at_once(mut found: Vec<StoredNote>, settled: Option<i64>) -> (Settled, V
 
 /// The product events that notes tell of, by their numbers.
 async fn product_events(
-    on: &mut impl Queries,
+    database: &impl Database,
     workspace: WorkspaceId,
     notes: &[StoredNote],
-) -> Result<HashMap<i64, ProductEvent>, Fault> {
-    const SQL: &str = "SELECT e.n, e.id, names.name, e.at, e.properties, u.unique_id
-        FROM product_events e JOIN event_names names ON names.n = e.name
-        LEFT JOIN event_unique_ids u ON u.event = e.n
-        WHERE e.n = ANY ($1)";
-    let of: HashMap<i64, &Note> = notes
+) -> Result<HashMap<i64, ProductEvent>, StoreError> {
+    macro_rules! select {
+        ($from:literal) => {
+            concat!(
+                "SELECT e.n, e.id, names.name, e.at, e.properties, u.unique_id FROM ",
+                $from,
+                " {CROSS} JOIN event_names names ON names.n = e.name LEFT JOIN event_unique_ids u ON u.event = e.n"
+            )
+        };
+    }
+    const SQL: Sql = sql!(
+        sqlite: select!("json_each($1) AS wanted CROSS JOIN product_events e ON e.n = wanted.value"),
+        postgres: select!("(SELECT * FROM product_events WHERE n = ANY ($1)) e"),
+    );
+    let of: HashMap<i64, ContactId> = notes
         .iter()
         .filter(|stored| matches!(stored.note.cause, Cause::Event(_)))
-        .filter_map(|stored| Some((stored.event?, &stored.note)))
+        .filter_map(|stored| Some((stored.event?, stored.note.contact_id)))
         .collect();
     if of.is_empty() {
         return Ok(HashMap::new());
     }
-    let events = many(on, SQL, params![of.keys().copied().collect::<Vec<_>>()], |row| {
-        let n = column::<i64>(row, 0)?;
-        let note = of.get(&n).ok_or(Fault::Malformed("a row is of no note"))?;
+    let wanted = params![of.keys().copied().collect::<Vec<_>>()];
+    let query = Query::new(SQL, wanted, move |row| {
+        let n = column(row, 0)?;
         let event = ProductEvent {
             id: id(row, 1)?,
             workspace_id: workspace,
-            contact_id: note.contact_id,
+            contact_id: *of.get(&n).ok_or(Fault::Malformed("a row is of no note"))?,
             name: column(row, 2)?,
             occurred_at: time(row, 3)?,
             properties: column::<Option<String>>(row, 4)?.map(Properties::from_json).unwrap_or_default(),
@@ -167,38 +185,53 @@ async fn product_events(
         };
         Ok((n, event))
     });
-    Ok(events.await?.into_iter().collect())
+    Ok(database.many(query).await?.into_iter().collect())
 }
 
 /// The events of messages that notes tell of, by the numbers of the notes.
 async fn message_facts(
-    on: &mut impl Queries,
+    database: &impl Database,
     workspace: WorkspaceId,
     notes: &[StoredNote],
-) -> Result<HashMap<i64, MessageFact>, Fault> {
-    const SQL: &str = "SELECT wanted.note, e.kind, e.at, e.meta, m.channel, m.campaign, m.automation, m.template
-        FROM unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::uuid[]) AS wanted (note, message, at, id)
-        JOIN message_events e
-            ON e.workspace = $1 AND e.message = wanted.message AND e.at = wanted.at AND e.id = wanted.id
-        JOIN messages m ON m.workspace = $1 AND m.id = wanted.message";
+) -> Result<HashMap<i64, MessageFact>, StoreError> {
+    macro_rules! select {
+        ($wanted:literal) => {
+            concat!(
+                "SELECT wanted.note, e.kind, e.at, e.meta, m.channel, m.campaign, m.automation, m.template FROM ",
+                $wanted,
+                " {CROSS} JOIN message_events e
+                      ON e.workspace = $1 AND e.message = wanted.message AND e.at = wanted.at AND e.id = wanted.id
+                  {CROSS} JOIN messages m ON m.workspace = $1 AND m.id = wanted.message"
+            )
+        };
+    }
+    const SQL: Sql = sql!(
+        sqlite: select!(
+            "(SELECT value AS note, unhex($3 ->> key) AS message, $4 ->> key AS at, unhex($5 ->> key) AS id
+              FROM json_each($2)) AS wanted"
+        ),
+        postgres: select!(
+            "unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::uuid[]) AS wanted (note, message, at, id)"
+        ),
+    );
     let (mut numbers, mut messages, mut times, mut ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for stored in notes {
         if let (Cause::Message { event_id, message_id }, Some(at)) = (&stored.note.cause, stored.event) {
             numbers.push(stored.n);
-            messages.push(uuid(*message_id));
+            messages.push(key(*message_id));
             times.push(at);
-            ids.push(uuid(*event_id));
+            ids.push(key(*event_id));
         }
     }
     if numbers.is_empty() {
         return Ok(HashMap::new());
     }
-    let columns = params![uuid(workspace), numbers, messages, times, ids];
-    let facts = many(on, SQL, columns, |row| Ok((column::<i64>(row, 0)?, message_fact(row)?)));
-    Ok(facts.await?.into_iter().filter_map(|(n, fact)| Some((n, fact?))).collect())
+    let wanted = params![key(workspace), numbers, Param::List(messages), times, Param::List(ids)];
+    let query = Query::new(SQL, wanted, |row| Ok((column::<i64>(row, 0)?, message_fact(row)?)));
+    Ok(database.many(query).await?.into_iter().filter_map(|(n, fact)| Some((n, fact?))).collect())
 }
 
-fn message_fact(row: &Row) -> Result<Option<MessageFact>, Fault> {
+fn message_fact(row: &dyn Row) -> Result<Option<MessageFact>, Fault> {
     let Some(event) = counted_kind(numbered(&EventKind::ALL, column(row, 1)?)?) else { return Ok(None) };
     let meta: Map<String, Value> = or_empty(row, 3)?;
     Ok(Some(MessageFact {
@@ -214,26 +247,28 @@ fn message_fact(row: &Row) -> Result<Option<MessageFact>, Fault> {
 }
 
 /// Takes notes away up to a place, which must be there.
-pub(in super::super) fn take(transaction: &mut Transaction, take: &TakeNotes) {
-    const LAST: &str = "DELETE FROM automation_notes
-        WHERE automation = (SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)
-            AND shard = $3 AND n = $4";
-    const OTHERS: &str = "DELETE FROM automation_notes
-        WHERE automation = (SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)
-            AND shard = $3 AND n < $4
-            AND CASE WHEN $5::bigint > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END";
+pub(crate) fn take(on: &mut dyn Statements, take: &TakeNotes) -> Result<(), Fault> {
+    macro_rules! delete {
+        ($which:literal) => {
+            concat!("DELETE FROM automation_notes WHERE automation = ", automation!(), " AND shard = $3 AND ", $which)
+        };
+    }
+    const LAST: Sql = sql!(delete!("n = $4"));
+    const OTHERS: Sql = sql!(
+        sqlite: delete!("n < $4 AND $5 = 0"),
+        postgres: delete!("n < $4 AND CASE WHEN $5::bigint > 0 THEN tx < $5 WHEN $5 < 0 THEN tx = -$5 ELSE true END"),
+    );
     let (settled, n) = of_place(take.up_to);
-    listeners::share(transaction, take.workspace_id);
-    let key = || params![uuid(take.workspace_id), uuid(take.automation_id), i16::from(take.shard), n];
-    transaction.run_one(LAST, key());
-    let mut bounds = key();
+    let mut bounds = key_of((take.workspace_id, take.automation_id));
+    bounds.extend(params![take.shard, n]);
+    on.run_one(LAST, bounds.clone())?;
     bounds.push(settled.into());
-    transaction.run(OTHERS, bounds);
+    on.run(OTHERS, bounds)
 }
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::ids::{ContactId, Id as _};
+    use messaging_core::ids::Id as _;
     use messaging_core::time::Timestamp;
 
     use super::*;

@@ -1,0 +1,85 @@
+//! What a preview of an audience has counted.
+
+use std::collections::HashSet;
+
+use messaging_core::domain::campaign::audience::{AudienceCounts, claim, number_at, shares_addresses};
+use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
+
+use super::found::Found;
+use crate::sampling::{estimated, scaled};
+
+/// More addresses than these are not compared with one another.
+const MAX_ADDRESSES: usize = 100_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: AudienceCounts,
+    /// Whoever nothing but a duplicate address could stop, and the addresses.
+    addresses: Vec<(u64, Vec<u64>)>,
+    /// How many addresses these are.
+    kept: usize,
+}
+
+impl Tally {
+    /// Counts what was found in a piece.
+    pub(crate) fn add(&mut self, found: Found, piece: u64) {
+        if !found.facts.matched.is_empty() {
+            self.counts += found.facts.judge().counts();
+        }
+        if self.kept <= MAX_ADDRESSES && !found.addresses.is_empty() {
+            let candidates = found.facts.candidates();
+            for (place, digests) in found.addresses {
+                if candidates.contains(place) {
+                    self.kept += digests.len();
+                    self.addresses.push((number_at(piece, place), digests));
+                }
+            }
+        }
+    }
+
+    /// What there is where everybody was looked at, or else about as much as `part` says: how many were looked at of how
+    /// many.
+    pub(crate) fn preview(self, query: &AudienceQuery, part: Option<(u64, u64)>) -> AudiencePreview {
+        let shares = shares_addresses(query.channel, query.viber);
+        let exact = part.is_none();
+        let knows_duplicates = !shares || (exact && self.kept <= MAX_ADDRESSES);
+        let mut counts = part.map_or(self.counts, |(seen, all)| estimate(self.counts, seen, all));
+        if shares && knows_duplicates {
+            counts.duplicates = duplicates(self.addresses);
+            counts.recipients -= counts.duplicates;
+        }
+        AudiencePreview { counts, exact, knows_duplicates }
+    }
+}
+
+/// The preview of a workspace without contacts.
+pub(crate) fn nobody() -> AudiencePreview {
+    AudiencePreview { counts: AudienceCounts::default(), exact: true, knows_duplicates: true }
+}
+
+fn estimate(counts: AudienceCounts, seen: u64, all: u64) -> AudienceCounts {
+    let of = |count| scaled(count, all, seen);
+    let AudienceCounts { recipients, excluded, no_address, suppressed, no_consent, duplicates } = counts;
+    AudienceCounts {
+        recipients: estimated(recipients, all, seen),
+        excluded: of(excluded),
+        no_address: of(no_address),
+        suppressed: of(suppressed),
+        no_consent: of(no_consent),
+        duplicates: of(duplicates),
+    }
+}
+
+/// How many have only addresses that contacts before them have.
+fn duplicates(mut addresses: Vec<(u64, Vec<u64>)>) -> u64 {
+    addresses.sort_unstable_by_key(|(contact, _)| *contact);
+    let mut taken = HashSet::new();
+    let mut duplicates = 0;
+    for (_, digests) in addresses {
+        match claim(digests, |digest| taken.contains(digest)) {
+            Some(free) => taken.extend(free),
+            None => duplicates += 1,
+        }
+    }
+    duplicates
+}

@@ -1,0 +1,74 @@
+//! Reading a piece of an audience.
+//!
+//! A look is one snapshot, and all that is told of a contact is found in one look. So a piece is of one moment unless it
+//! takes longer than a look, as it may with filters; then its contacts are, as are those of two pieces. Holding one
+//! snapshot for as long as slow filters take would keep the database from tidying up.
+
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use messaging_core::domain::campaign::audience::{PIECE, number_at, place_of};
+use messaging_core::ports::store::audiences::AudiencePiece;
+
+use super::found::Found;
+use crate::fault::Fault;
+
+/// What finds the contacts of an audience, at one moment.
+pub(crate) trait Scanning {
+    /// The numbers that contacts of the workspace have, up to the newest.
+    async fn bounds(&mut self) -> Result<RangeInclusive<i64>, Fault>;
+
+    /// The first contact of a range that may match.
+    async fn first_in(&mut self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault>;
+
+    /// Adds what is known of the first contacts of a range, which belong to one piece. Answers where the rest of the range
+    /// begins; `None` when that was all.
+    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault>;
+}
+
+/// What was found of a piece so far; of the first one in which somebody may match with `None`.
+pub(crate) struct Walk {
+    piece: Option<u64>,
+    /// The first number that was not looked at.
+    start: Option<i64>,
+    found: Found,
+    next: Option<u64>,
+}
+
+impl Walk {
+    pub(crate) fn new(piece: Option<u64>) -> Self {
+        Self { piece, start: None, found: Found::default(), next: None }
+    }
+
+    /// Looks at some more contacts; answers whether that was all.
+    pub(crate) async fn go_on(&mut self, scan: &mut impl Scanning, look: Duration) -> Result<bool, Fault> {
+        let bounds = scan.bounds().await?;
+        let piece = if let Some(piece) = self.piece {
+            piece
+        } else {
+            let first = scan.first_in(&bounds).await?.unwrap_or(*bounds.start());
+            *self.piece.insert(place_of(first.cast_unsigned()).0)
+        };
+        // A piece of another workspace has no contacts of this one.
+        let Ok(first) = i64::try_from(u128::from(piece) * u128::from(PIECE)) else { return Ok(true) };
+        let last = number_at(piece, u16::MAX).cast_signed().min(*bounds.end());
+        let mut start = self.start.unwrap_or(first).max(*bounds.start());
+        // What was needed before does not count, so that every look gets somewhere.
+        let began = Instant::now();
+        while start <= last {
+            let Some(rest) = scan.read_first(&(start..=last), &mut self.found).await? else { break };
+            start = rest;
+            self.start = Some(start);
+            if began.elapsed() >= look {
+                return Ok(false);
+            }
+        }
+        let rest = number_at(piece + 1, 0).cast_signed().max(*bounds.start())..=*bounds.end();
+        self.next = scan.first_in(&rest).await?.map(|next| place_of(next.cast_unsigned()).0);
+        Ok(true)
+    }
+
+    pub(crate) fn found(self) -> AudiencePiece {
+        self.found.piece(self.piece.unwrap_or(0), self.next)
+    }
+}

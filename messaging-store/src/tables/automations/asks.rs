@@ -1,0 +1,35 @@
+//! Questions of automations about contacts: which can be answered together.
+
+use messaging_core::domain::segment::filter::Filter;
+use messaging_core::ids::EventId;
+use messaging_core::ports::store::{Ask, AskSpan};
+use messaging_core::time::Timestamp;
+
+/// Questions with one filter.
+pub(crate) struct Same<'a> {
+    pub(crate) filter: &'a Filter,
+    /// What counts from the present counts from here.
+    pub(crate) at: Timestamp,
+    /// Whether anything does.
+    is_relative: bool,
+    /// The questions.
+    pub(crate) places: Vec<usize>,
+}
+
+/// The questions by their filters.
+pub(crate) fn by_filter(asks: &[Ask]) -> Vec<Same<'_>> {
+    let mut all: Vec<Same<'_>> = Vec::new();
+    for (place, Ask { filter, at, .. }) in asks.iter().enumerate() {
+        let is_same = |same: &&mut Same<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
+        match all.iter_mut().find(is_same) {
+            Some(same) => same.places.push(place),
+            None => all.push(Same { filter, at: *at, is_relative: filter.reads().present, places: vec![place] }),
+        }
+    }
+    all
+}
+
+/// The event after which events are since the entry.
+pub(crate) fn after(span: AskSpan) -> Option<EventId> {
+    span.entry_event.or_else(|| span.entered_at.map(EventId::last_of))
+}

@@ -1,0 +1,58 @@
+//! Which automations listen, and for what.
+
+use std::sync::Arc;
+
+use messaging_core::domain::automation::note::RunInterest;
+use messaging_core::domain::lane::Lane;
+use messaging_core::ids::WorkspaceId;
+
+use crate::database::Query;
+use crate::database::open_commit::Answers;
+use crate::fault::Fault;
+use crate::happened::EntersBy;
+use crate::row::{get, record};
+use crate::sql::{Sql, key, params, sql};
+
+/// An automation that listens.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) n: i64,
+    /// What enters contacts, while it is active.
+    pub(crate) entry: Option<EntersBy>,
+    /// What the runs of versions wait for, of those that wait for anything.
+    pub(crate) runs: Vec<(u32, RunInterest)>,
+    pub(crate) lanes: Arc<[Lane]>,
+}
+
+impl Listener {
+    /// Whether runs may go on or end by any change of their contact.
+    pub(crate) fn hears_changes(&self) -> bool {
+        self.runs.iter().any(|(_, interest)| interest.everything)
+    }
+}
+
+/// The automations of a workspace that listen, in the order of their numbers.
+pub(crate) async fn listeners(on: &mut impl Answers, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
+    const SQL: Sql = sql!(
+        "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
+         LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
+         WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version"
+    );
+    let query = Query::new(SQL, params![key(workspace)], |row| {
+        let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
+        let lanes: Vec<Lane> = record(row, 1)?;
+        let run = match get::<Option<u32>>(row, 3)? {
+            Some(version) => Some((version, record::<RunInterest>(row, 4)?)),
+            None => None,
+        };
+        Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
+    });
+    let mut listeners: Vec<Listener> = Vec::new();
+    for (listener, run) in on.many(query).await? {
+        match listeners.last_mut() {
+            Some(last) if last.n == listener.n => last.runs.extend(run),
+            _ => listeners.push(Listener { runs: run.into_iter().collect(), ..listener }),
+        }
+    }
+    Ok(listeners)
+}
