@@ -7,8 +7,7 @@ use super::query::{Queries, one};
 use crate::row::get;
 use crate::sql::{key, params};
 
-/// The low bits of a contact's number tell the contacts of a workspace apart, nearly in the order of their creation.
-pub(super) const COUNT_BITS: i64 = 40;
+pub(super) use crate::tables::numbers::COUNT_BITS;
 
 /// The number of a workspace, if it has any contacts, lists or tags.
 pub(super) async fn workspace_number(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {

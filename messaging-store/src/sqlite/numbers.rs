@@ -6,8 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::query::one;
 
-/// The low bits of a contact's number count within its workspace.
-pub(super) const COUNT_BITS: i64 = 40;
+pub(super) use crate::tables::numbers::COUNT_BITS;
 
 pub(super) const BY_EXTERNAL_ID: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND external_id = ?2";
 pub(super) const BY_EMAIL: &str = "SELECT n FROM contacts WHERE workspace_number = ?1 AND email = ?2";

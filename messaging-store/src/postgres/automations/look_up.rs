@@ -14,7 +14,7 @@ use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one, params};
 use super::super::row::{get, id, uuid};
 use super::super::transaction::Transaction;
-use crate::tables::automations::{Before, revision};
+use crate::tables::automations::Before;
 
 /// Looks up what the writes of a transaction need.
 pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -91,7 +91,7 @@ async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result
         runs.iter().map(|put| uuid(put.run.automation_id)).collect::<Vec<_>>(),
         runs.iter().map(|put| uuid(put.run.contact_id)).collect::<Vec<_>>(),
         runs.iter().map(|put| uuid(put.run.id)).collect::<Vec<_>>(),
-        runs.iter().map(|put| i64::from(revision(put.expect))).collect::<Vec<_>>(),
+        runs.iter().map(|put| revision(put.expect)).collect::<Vec<_>>(),
     ];
     let found = many(transaction, SQL, columns, |row| {
         let before = if get::<Option<i64>>(row, 3)?.is_some() { Some(Before::read(row, 3)?) } else { None };
@@ -109,6 +109,14 @@ async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result
         }
     }
     Ok(())
+}
+
+/// A revision as a parameter; 0 of what must not be there.
+fn revision(expect: Expect) -> i64 {
+    match expect {
+        Expect::Absent => 0,
+        Expect::Revision(revision) => revision.into(),
+    }
 }
 
 /// The number of an automation. Where the lock of the workspace's automations is held it stays there.

@@ -137,7 +137,7 @@ pub(crate) fn write(on: &mut dyn Statements, run: &NumberedRun<'_>) -> Result<()
 }
 
 /// The revision before a change; 0 of what is not there.
-pub(crate) fn revision(expect: Expect) -> u32 {
+fn revision(expect: Expect) -> u32 {
     match expect {
         Expect::Absent => 0,
         Expect::Revision(revision) => revision,
