@@ -1,6 +1,6 @@
 //! People, lists, suppressions and templates of another product, from the files it exports.
 //!
-//! A reader for each [`Product`] makes of its files what is the same for all, a [`Plan`], and [`apply`] brings that over by
+//! A reader for each [`Product`] makes of its files what is the same for all, a [`Plan`], and [`apply()`] brings that over by
 //! operations of the API. Everything is read once before anything is changed, so that a file that cannot be read changes
 //! nothing; that is a [`Survey`], which also says what would be refused.
 //!
