@@ -12,18 +12,16 @@ mod runs;
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutAutomation};
-use messaging_core::ids::{AutomationId, MessageId, WorkspaceId};
+use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::{Ask, StoreError};
 use messaging_core::time::Timestamp;
 
 use super::Postgres;
 use super::fault::Fault;
 use super::listeners;
-use super::query::{Queries, one, params};
-use super::row::{get, uuid};
 use super::segments;
 use super::transaction::Transaction;
-use crate::tables::automations::{self as tables, AutomationRows, DEPTH_OF_MESSAGE};
+use crate::tables::automations::{self as tables, AutomationRows};
 
 pub(super) use contacts::{delete as delete_runs, merge as move_runs};
 pub(super) use look_up::look_up;
@@ -47,11 +45,6 @@ pub(super) async fn delete(
     transaction.hearing.forget(workspace);
     transaction.looked_up.forget(workspace, id);
     Ok(())
-}
-
-/// By how many automations in a row a message was caused; 0 for one of no run.
-pub(super) async fn depth_of_message(on: &mut impl Queries, message: MessageId) -> Result<u8, Fault> {
-    Ok(one(on, DEPTH_OF_MESSAGE.postgres, params![uuid(message)], |row| get(row, 0)).await?.unwrap_or(0))
 }
 
 #[async_trait]

@@ -8,22 +8,12 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 
-pub(super) use crate::pages::{below, number, numbered_place, place_number, sql_limit};
+pub(super) use crate::pages::{number, numbered_place, place_number, sql_limit};
 pub(super) use crate::row::{count, get, id, maybe_time, numbered, time};
 
 /// An id as a parameter.
 pub(super) fn uuid(id: impl Id) -> Uuid {
     Uuid::from_bytes(id.to_bytes())
-}
-
-/// The key below which a page begins, as a parameter.
-pub(super) fn below_id(page: &messaging_core::ports::store::PageRequest) -> Uuid {
-    Uuid::from_bytes(below(page))
-}
-
-/// A revision as a parameter.
-pub(super) fn revision_param(revision: u32) -> i64 {
-    i64::from(revision)
 }
 
 /// A small number that is never negative.

@@ -8,15 +8,13 @@ mod runs;
 
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
-use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Ask, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 
 use super::Sqlite;
-use super::fault::Fault;
-use super::query::one;
-use crate::tables::automations::{AutomationRows, DEPTH_OF_MESSAGE, SLICE};
+use crate::tables::automations::{AutomationRows, SLICE};
 
 pub(super) use contacts::{delete as delete_runs, merge as move_runs};
 pub(super) use runs::{count_nodes, put as put_run, put_date_fires};
@@ -37,10 +35,4 @@ impl AutomationRows for Sqlite {
         let forget = move |connection: &Connection, slice| forget::ended_runs(connection, before, slice);
         self.forget_in_slices(limit, SLICE, forget).await
     }
-}
-
-/// By how many automations in a row a message was caused; 0 for one of no run.
-pub(super) fn depth_of_message(connection: &Connection, message: MessageId) -> Result<u8, Fault> {
-    let found = one(connection, DEPTH_OF_MESSAGE.sqlite, [message.to_bytes()], |row| Ok(row.get(0)?))?;
-    Ok(found.unwrap_or(0))
 }

@@ -43,7 +43,7 @@ pub(crate) use departed::{depart, end_departure, number as departed_number};
 pub(crate) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(crate) use forget::SLICE;
 pub(crate) use notes::take as take_notes;
-pub(crate) use runs::{Before, DEPTH_OF_MESSAGE, NumberedRun, write as write_run};
+pub(crate) use runs::{Before, NumberedRun, write as write_run};
 
 /// What each database does in its own way.
 #[async_trait]

@@ -369,12 +369,6 @@ pub(super) async fn of_message(
     database.one(query.point()).await
 }
 
-/// By how many automations in a row the message `$1` was caused; no row for one of no run.
-pub(crate) const DEPTH_OF_MESSAGE: Sql = sql!(
-    "SELECT r.depth FROM automation_messages m
-     {CROSS} JOIN automation_runs r ON r.automation = m.automation AND r.id = m.run WHERE m.message = $1"
-);
-
 /// Runs of a share of the contacts that are due, at most so many.
 pub(super) async fn due(
     database: &impl Database,
