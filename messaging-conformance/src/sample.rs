@@ -181,8 +181,6 @@ pub fn contact(workspace_id: WorkspaceId) -> Contact {
     let id: ContactId = id();
     let digits: u64 = id.to_bytes()[8..].iter().fold(0, |sum, byte| (sum * 256 + u64::from(*byte)) % 10_000_000_000);
     Contact {
-        id,
-        workspace_id,
         external_id: Some(format!("user «{id}»")),
         email: Some(format!("{}@example.org", id.to_string().to_lowercase())),
         phone: Some(format!("+371{digits:010}")),
@@ -191,9 +189,8 @@ pub fn contact(workspace_id: WorkspaceId) -> Contact {
         locale: Some("de-DE".to_owned()),
         timezone: Some("Europe/Berlin".to_owned()),
         consent: Consent { marketing_email: Some(true), sms: Some(false) },
-        list_ids: Vec::new(),
-        created_at: at(14),
         updated_at: at(15),
+        ..Contact::new(id, workspace_id, at(14))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an operation or job wants changed: collected while it decides, committed as one by its caller.
 //!
 //! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
-//! nothing half done. See ARCHITECTURE.md, "Read, decide, commit".
+//! nothing half done. See "Read, decide, commit" in docs/design/commits.md.
 
 mod accounts;
 mod automations;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::attributes::Attributes;
+use self::fields::CONTACT_FIELDS;
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::channel_content::ViberService;
@@ -131,11 +132,28 @@ impl Identifier {
 }
 
 impl Contact {
+    /// A contact of which nothing is known yet.
+    pub fn new(id: ContactId, workspace_id: WorkspaceId, now: Timestamp) -> Self {
+        Self {
+            id,
+            workspace_id,
+            external_id: None,
+            email: None,
+            phone: None,
+            attributes: Attributes::default(),
+            tags: Vec::new(),
+            locale: None,
+            timezone: None,
+            consent: Consent::default(),
+            list_ids: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// The identifiers it has.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
-        let external_id = self.external_id.clone().map(Identifier::ExternalId);
-        let email = self.email.clone().map(Identifier::Email);
-        external_id.into_iter().chain(email).chain(self.phone.clone().map(Identifier::Phone))
+        CONTACT_FIELDS.into_iter().filter_map(|field| field.identifier_of(self.field(field).clone()?))
     }
 
     /// Whether anything names it.
@@ -307,21 +325,9 @@ pub(crate) mod tests {
 
     /// A contact that has an external id and nothing else.
     pub(crate) fn bare() -> Contact {
-        Contact {
-            id: "con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            external_id: Some("u-1".to_owned()),
-            email: None,
-            phone: None,
-            attributes: Attributes::default(),
-            tags: Vec::new(),
-            locale: None,
-            timezone: None,
-            consent: Consent::default(),
-            list_ids: Vec::new(),
-            created_at: Timestamp::from_millis(1),
-            updated_at: Timestamp::from_millis(1),
-        }
+        let (id, workspace) = ("con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
+        let contact = Contact::new(id.parse().unwrap(), workspace.parse().unwrap(), Timestamp::from_millis(1));
+        Contact { external_id: Some("u-1".to_owned()), ..contact }
     }
 
     #[track_caller]

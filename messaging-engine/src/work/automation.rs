@@ -1,6 +1,6 @@
 //! The work on automations: what happened to contacts brings runs on and begins new ones, and what is due goes on.
 //!
-//! Contract sections 13.3 and 13.4; the design is in ARCHITECTURE.md, "Automations". A shard of an automation has one job,
+//! Contract sections 13.3 and 13.4; the design is in docs/design/automations.md. A shard of an automation has one job,
 //! which looks at notes first, then at dates, then at runs that are due: a page at a time, each page one commit. What is
 //! next follows from the rows, never from what the job remembers, so a run of it that was cut off is followed by another.
 

@@ -1,7 +1,7 @@
 //! The job of a campaign: it begins it, finds its audience, makes and releases its messages, chooses the winner, ends
 //! it, and withdraws what is left of one that was cancelled.
 //!
-//! Contract section 12; ENGAGEMENT of the design in ARCHITECTURE.md, "Campaigns". One job does all of it, a step at a
+//! Contract section 12; the design is in docs/design/campaigns.md. One job does all of it, a step at a
 //! time, and each step is a commit of its own: the campaign and its progress say what is next, so that a run that was
 //! cut off is simply followed by another. When nothing is to be done it waits for the next thing that is due, and is
 //! woken when something else happens before.

@@ -2,6 +2,8 @@
 
 use rusqlite::types::Value;
 
+use crate::tables::contacts::text_columns;
+
 /// A row of the source.
 pub(crate) type SourceRow = Vec<Value>;
 
@@ -140,8 +142,11 @@ pub(crate) const TABLES: &[Table] = &[
     ),
     same(
         "contacts",
-        "n, workspace_number, id, revision, created_at, updated_at, marketing_email, sms, \
-         external_id, email, phone, locale, timezone, tags, attributes",
+        concat!(
+            "n, workspace_number, id, revision, created_at, updated_at, marketing_email, sms, ",
+            text_columns!(),
+            ", tags, attributes"
+        ),
     ),
     table(
         "contact_counts",

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::contact::attributes::Attributes;
+use messaging_core::domain::contact::fields::CONTACT_FIELDS;
 use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
@@ -31,15 +32,50 @@ macro_rules! contact_columns {
         )
     };
     () => {
-        "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, c.external_id, c.email, \
-         c.phone, c.locale, c.timezone, c.tags, c.attributes, "
+        concat!(
+            "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, ",
+            $crate::tables::contacts::text_columns!(c),
+            ", c.tags, c.attributes, "
+        )
     };
 }
 pub(crate) use contact_columns;
 
+/// The columns with the texts of contacts, in the order of [`CONTACT_FIELDS`].
+macro_rules! text_columns {
+    () => {
+        "external_id, email, phone, locale, timezone"
+    };
+    (c) => {
+        "c.external_id, c.email, c.phone, c.locale, c.timezone"
+    };
+    // PostgreSQL: null unless they are asked for.
+    (if $asked:literal) => {
+        concat!(
+            "CASE WHEN ",
+            $asked,
+            " THEN c.external_id END, CASE WHEN ",
+            $asked,
+            " THEN c.email END, CASE WHEN ",
+            $asked,
+            " THEN c.phone END, CASE WHEN ",
+            $asked,
+            " THEN c.locale END, CASE WHEN ",
+            $asked,
+            " THEN c.timezone END"
+        )
+    };
+}
+pub(crate) use text_columns;
+
+/// Where the texts stand among the columns of `contact_columns`.
+const TEXTS: usize = 7;
+/// Where the columns after the texts begin.
+const AFTER_TEXTS: usize = TEXTS + CONTACT_FIELDS.len();
+
 /// How many columns those are: where those of a longer selection begin.
 #[cfg(feature = "postgres")]
-pub(crate) const CONTACT_COLUMNS: usize = 15;
+pub(crate) const CONTACT_COLUMNS: usize = AFTER_TEXTS + 3;
 
 /// What each database does in its own way.
 #[async_trait]
@@ -72,21 +108,18 @@ fn lists(row: &dyn Row, column: usize) -> Result<Vec<ListId>, Fault> {
 
 /// A contact from the columns of `contact_columns`, with its number.
 pub(crate) fn contact(workspace: WorkspaceId, row: &dyn Row) -> Result<(i64, Stored<Contact>), Fault> {
-    let record = Contact {
-        id: id(row, 1)?,
-        workspace_id: workspace,
-        external_id: get(row, 7)?,
-        email: get(row, 8)?,
-        phone: get(row, 9)?,
-        attributes: get::<Option<&str>>(row, 13)?.map(Attributes::parse).transpose()?.unwrap_or_default(),
-        tags: or_empty(row, 12)?,
-        locale: get(row, 10)?,
-        timezone: get(row, 11)?,
-        consent: Consent { marketing_email: get(row, 5)?, sms: get(row, 6)? },
-        list_ids: lists(row, 14)?,
-        created_at: time(row, 3)?,
+    let attributes = get::<Option<&str>>(row, AFTER_TEXTS + 1)?.map(Attributes::parse).transpose()?;
+    let mut record = Contact {
         updated_at: time(row, 4)?,
+        consent: Consent { marketing_email: get(row, 5)?, sms: get(row, 6)? },
+        tags: or_empty(row, AFTER_TEXTS)?,
+        attributes: attributes.unwrap_or_default(),
+        list_ids: lists(row, AFTER_TEXTS + 2)?,
+        ..Contact::new(id(row, 1)?, workspace, time(row, 3)?)
     };
+    for field in CONTACT_FIELDS {
+        *record.field_mut(field) = get(row, TEXTS + field as usize)?;
+    }
     Ok((get(row, 0)?, Stored { record, revision: get(row, 2)? }))
 }
 

@@ -4,7 +4,7 @@
 //! exported. A field is a member of [`Contact`] and of [`ContactInput`], and a line in each function here.
 
 use super::input::ContactInput;
-use super::{Contact, IdentifierKind};
+use super::{Contact, Identifier, IdentifierKind};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::patch::Patch;
@@ -63,6 +63,15 @@ impl ContactField {
         }
     }
 
+    /// The identifier that a text in it is, if contacts are named by it.
+    pub fn identifier_of(self, text: String) -> Option<Identifier> {
+        self.identifier().map(|kind| match kind {
+            IdentifierKind::ExternalId => Identifier::ExternalId(text),
+            IdentifierKind::Email => Identifier::Email(text),
+            IdentifierKind::Phone => Identifier::Phone(text),
+        })
+    }
+
     /// Adds what is wrong with a text that is sent for it. Lengths are declared with [`ContactInput`].
     pub(super) fn check(self, text: &str, violations: &mut Violations) {
         match self {
@@ -106,7 +115,7 @@ impl Contact {
     }
 
     /// A field, to be changed.
-    pub(super) const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
+    pub const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
         match field {
             ContactField::ExternalId => &mut self.external_id,
             ContactField::Email => &mut self.email,

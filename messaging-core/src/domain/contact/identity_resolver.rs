@@ -6,9 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::attributes::Attributes;
 use super::input::ContactInput;
-use super::{Consent, Contact, Identifier, IdentifierKind};
+use super::{Contact, Identifier, IdentifierKind};
 use crate::domain::custom_field::FieldTypes;
 use crate::error::DomainError;
 use crate::ids::{ContactId, ListId, WorkspaceId};
@@ -140,7 +139,7 @@ impl<'a> IdentityResolver<'a> {
             .filter_map(|key| named.iter().find(|identifier| identifier.kind() == *key))
             .find_map(|identifier| self.owner(identifier));
         let Some((before, revision)) = target.and_then(|id| self.contact(id)).cloned() else {
-            let mut contact = new_contact(on);
+            let mut contact = Contact::new(on.new_id, on.workspace_id, on.now);
             self.change(sent, Lists::Add, &mut contact, &mut violations);
             violations.into_result()?;
             self.refuse_others(&named, contact.id)?;
@@ -239,25 +238,6 @@ impl<'a> IdentityResolver<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// A contact of which nothing is known yet.
-pub(crate) fn new_contact(on: UpsertContext) -> Contact {
-    Contact {
-        id: on.new_id,
-        workspace_id: on.workspace_id,
-        external_id: None,
-        email: None,
-        phone: None,
-        attributes: Attributes::default(),
-        tags: Vec::new(),
-        locale: None,
-        timezone: None,
-        consent: Consent::default(),
-        list_ids: Vec::new(),
-        created_at: on.now,
-        updated_at: on.now,
     }
 }
 

@@ -10,8 +10,6 @@ use serde_json::{Map, Value};
 
 use super::fields::{CONTACT_FIELDS, ContactField};
 use super::{Contact, Identifier, attributes};
-use crate::domain::address;
-use crate::domain::channel::Channel;
 use crate::domain::custom_field::FieldTypes;
 use crate::domain::limits::{MAX_BULK, MAX_CONTACT_TAGS, MAX_EXTERNAL_ID, MAX_TAG};
 use crate::input::Input;
@@ -98,9 +96,8 @@ impl ContactInput {
     /// The identifiers that are given, in the order in which a contact is looked for. One that is
     /// malformed names nobody.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
-        let external_id = self.external_id.as_value().cloned().map(Identifier::ExternalId);
-        let email = self.email.as_value().map(|text| Identifier::Email(address::normalize(Channel::Email, text)));
-        external_id.into_iter().chain(email).chain(self.phone.as_value().cloned().map(Identifier::Phone))
+        let named = |field: ContactField| field.identifier_of(field.normalize(self.field(field).as_value()?.clone()));
+        CONTACT_FIELDS.into_iter().filter_map(named)
     }
 
     /// Section 6.2: a contact is created or updated by at least one identifier. One that is broken counts

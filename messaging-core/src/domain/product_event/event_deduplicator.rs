@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::input::{ContactReference, ProductEventInput};
 use super::{ProductEvent, possible_times};
-use crate::domain::contact::identity_resolver::{self, new_contact};
 use crate::domain::contact::{Contact, Identifier};
 use crate::error::DomainError;
 use crate::ids::{ContactId, EventId, WorkspaceId};
@@ -116,11 +115,7 @@ impl EventDeduplicator {
         if let Some(owner) = named.identifiers().find_map(|identifier| self.known.owners.get(&identifier).copied()) {
             return (owner, None);
         }
-        let mut contact = new_contact(identity_resolver::UpsertContext {
-            workspace_id: on.workspace_id,
-            new_id: on.contact_id,
-            now: on.now,
-        });
+        let mut contact = Contact::new(on.contact_id, on.workspace_id, on.now);
         for identifier in named.identifiers() {
             match &identifier {
                 Identifier::ExternalId(text) => contact.external_id = Some(text.clone()),

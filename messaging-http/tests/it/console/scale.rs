@@ -29,19 +29,8 @@ const NAMES: &str =
 fn contact(server: &TestServer, number: usize) -> Contact {
     let now = server.app.now();
     Contact {
-        id: server.app.new_id(now),
-        workspace_id: server.workspace,
-        external_id: None,
         email: Some(format!("person{number}@people.example")),
-        phone: None,
-        attributes: Attributes::default(),
-        tags: Vec::new(),
-        locale: None,
-        timezone: None,
-        consent: Consent::default(),
-        list_ids: Vec::new(),
-        created_at: now,
-        updated_at: now,
+        ..Contact::new(server.app.new_id(now), server.workspace, now)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use messaging_core::changes::PutContact;
+use messaging_core::domain::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::contact::{Consent, Contact, Identifier};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
@@ -14,18 +15,17 @@ use super::super::query::many;
 use super::super::transaction::Transaction;
 use crate::row::{get, id, time};
 use crate::sql::{Value, key, params};
-use crate::tables::contacts::{attributes_text, tags_text};
+use crate::tables::contacts::{attributes_text, tags_text, text_columns};
 
 /// A contact as it is stored, and held until the transaction ends.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) n: i64,
     pub(super) revision: u32,
-    identifiers: Vec<Identifier>,
+    /// In the order of `CONTACT_FIELDS`.
+    texts: [Option<String>; CONTACT_FIELDS.len()],
     tags: Option<String>,
     updated_at: Timestamp,
-    locale: Option<String>,
-    timezone: Option<String>,
     consent: Consent,
     /// Read only where somebody asks for changes.
     attributes: Option<String>,
@@ -38,25 +38,27 @@ pub(super) async fn read(
     contacts: Vec<Value>,
     is_asked: bool,
 ) -> Result<HashMap<ContactId, Held>, Fault> {
-    const SQL: &str = "SELECT id, n, revision, external_id, email, phone, tags, updated_at, locale, timezone,
-            marketing_email, sms, CASE WHEN $3 THEN attributes END
-        FROM contacts
+    const SQL: &str = concat!(
+        "SELECT id, n, revision, tags, updated_at, marketing_email, sms, CASE WHEN $3 THEN attributes END, ",
+        text_columns!(),
+        " FROM contacts
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = ANY ($2)
-        ORDER BY n FOR NO KEY UPDATE";
+        ORDER BY n FOR NO KEY UPDATE"
+    );
+    const TEXTS: usize = 8;
     let held = |row: &Row| {
-        let external_id = get::<Option<String>>(row, 3)?.map(Identifier::ExternalId);
-        let email = get::<Option<String>>(row, 4)?.map(Identifier::Email);
-        let phone = get::<Option<String>>(row, 5)?.map(Identifier::Phone);
+        let mut texts = [const { None }; CONTACT_FIELDS.len()];
+        for field in CONTACT_FIELDS {
+            texts[field as usize] = get(row, TEXTS + field as usize)?;
+        }
         let held = Held {
             n: get(row, 1)?,
             revision: get(row, 2)?,
-            identifiers: external_id.into_iter().chain(email).chain(phone).collect(),
-            tags: get(row, 6)?,
-            updated_at: time(row, 7)?,
-            locale: get(row, 8)?,
-            timezone: get(row, 9)?,
-            consent: Consent { marketing_email: get(row, 10)?, sms: get(row, 11)? },
-            attributes: get(row, 12)?,
+            tags: get(row, 3)?,
+            updated_at: time(row, 4)?,
+            consent: Consent { marketing_email: get(row, 5)?, sms: get(row, 6)? },
+            attributes: get(row, 7)?,
+            texts,
         };
         Ok((id(row, 0)?, held))
     };
@@ -64,6 +66,11 @@ pub(super) async fn read(
 }
 
 impl Held {
+    fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
+        let named = |field: ContactField| field.identifier_of(self.texts[field as usize].clone()?);
+        CONTACT_FIELDS.into_iter().filter_map(named)
+    }
+
     /// The tags it has, unless they are the same as those of what becomes of it.
     pub(super) fn other_tags(&self, contact: &Contact) -> Result<Option<Vec<String>>, Fault> {
         if self.tags == tags_text(contact)? {
@@ -74,10 +81,10 @@ impl Held {
 
     /// What is another than it was.
     pub(super) fn changes(&self, contact: &Contact) -> Result<ReadMask, Fault> {
-        let same_identifiers = contact.identifiers().eq(self.identifiers.iter().cloned());
-        let same_fields = self.locale == contact.locale && self.timezone == contact.timezone;
+        let same_fields = CONTACT_FIELDS.into_iter().all(|field| self.texts[field as usize] == *contact.field(field));
+        let same_identifiers = same_fields || contact.identifiers().eq(self.identifiers());
         let all = [
-            (same_identifiers, ReadMask::FIELDS | ReadMask::SUPPRESSIONS),
+            (same_identifiers, ReadMask::SUPPRESSIONS),
             (self.tags == tags_text(contact)?, ReadMask::TAGS),
             (self.updated_at == contact.updated_at, ReadMask::UPDATED_AT),
             (same_fields, ReadMask::FIELDS),
@@ -95,7 +102,7 @@ impl Held {
 pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, Held>) -> Result<Vec<i64>, Fault> {
     let mut owners: HashMap<Identifier, ContactId> = HashMap::new();
     for (id, held) in held {
-        owners.extend(held.identifiers.iter().map(|identifier| (identifier.clone(), *id)));
+        owners.extend(held.identifiers().map(|identifier| (identifier, *id)));
     }
     let mut given: HashMap<Identifier, i64> = HashMap::new();
     let mut givers = BTreeSet::new();
@@ -103,9 +110,9 @@ pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, Held>) ->
         let contact = put.contact.id;
         let wanted: Vec<Identifier> = put.contact.identifiers().collect();
         if let Some(held) = held.get(&contact) {
-            for identifier in held.identifiers.iter().filter(|identifier| !wanted.contains(identifier)) {
-                owners.remove(identifier);
-                given.insert(identifier.clone(), held.n);
+            for identifier in held.identifiers().filter(|identifier| !wanted.contains(identifier)) {
+                owners.remove(&identifier);
+                given.insert(identifier, held.n);
             }
         }
         for identifier in wanted {

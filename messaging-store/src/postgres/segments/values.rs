@@ -3,7 +3,7 @@
 //! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the column.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::fields::ContactField;
+use messaging_core::domain::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::segment::filter::{ConsentKind, FilterField, Leaf};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
 use messaging_core::domain::segment::values::Present;
@@ -18,10 +18,11 @@ use crate::tables::segments::attribute_addresses;
 /// texts of the contact, its tags, its attributes.
 macro_rules! asked_columns {
     () => {
-        "c.n, c.id, c.created_at, c.updated_at, c.marketing_email, c.sms, \
-         CASE WHEN $1 THEN c.external_id END, CASE WHEN $1 THEN c.email END, CASE WHEN $1 THEN c.phone END, \
-         CASE WHEN $1 THEN c.locale END, CASE WHEN $1 THEN c.timezone END, \
-         CASE WHEN $2 THEN c.tags END, CASE WHEN $3 THEN c.attributes END"
+        concat!(
+            "c.n, c.id, c.created_at, c.updated_at, c.marketing_email, c.sms, ",
+            $crate::tables::contacts::text_columns!(if "$1"),
+            ", CASE WHEN $2 THEN c.tags END, CASE WHEN $3 THEN c.attributes END"
+        )
     };
 }
 pub(super) use asked_columns;
@@ -34,8 +35,8 @@ const SMS: usize = 5;
 const FIRST_TEXT: usize = 6;
 const EMAIL: usize = FIRST_TEXT + ContactField::Email as usize;
 const PHONE: usize = FIRST_TEXT + ContactField::Phone as usize;
-const TAGS: usize = 11;
-const ATTRIBUTES: usize = 12;
+const TAGS: usize = FIRST_TEXT + CONTACT_FIELDS.len();
+const ATTRIBUTES: usize = TAGS + 1;
 
 /// Which of the long columns are read.
 #[derive(Debug, Clone, Copy, Default)]

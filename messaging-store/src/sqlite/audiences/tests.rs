@@ -9,7 +9,6 @@ use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::attributes::Attributes;
 use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::segment::filter::Filter;
@@ -66,19 +65,10 @@ impl Place {
         self.connection.execute(sql, rusqlite::params![self.workspace.to_bytes(), count]).unwrap();
         let time = Timestamp::from_millis(0);
         let contact = Contact {
-            id: contact_id(self.workspace, count),
-            workspace_id: self.workspace,
-            external_id: None,
             email: Some(format!("{count}@example.org")),
-            phone: None,
-            attributes: Attributes::default(),
-            tags: Vec::new(),
-            locale: None,
             timezone: Some("Europe/Riga".to_owned()),
             consent: Consent { marketing_email: Some(count % 2 == 1), sms: None },
-            list_ids: Vec::new(),
-            created_at: time,
-            updated_at: time,
+            ..Contact::new(contact_id(self.workspace, count), self.workspace, time)
         };
         let put = PutContact { contact: Arc::new(contact), expect: Expect::Absent };
         contacts::put(&self.connection, &mut self.interests, &[put]).unwrap();

@@ -71,19 +71,9 @@ impl Place {
     fn put(&mut self, number: u8, expect: Expect) {
         let time = Timestamp::from_millis(i64::from(number));
         let contact = Contact {
-            id: Self::id(number),
-            workspace_id: self.workspace,
             external_id: Some(number.to_string()),
-            email: None,
-            phone: None,
-            attributes: json!({}).as_object().cloned().unwrap().into(),
-            tags: Vec::new(),
             locale: matches!(expect, Expect::Revision(_)).then(|| "de".to_owned()),
-            timezone: None,
-            consent: messaging_core::domain::contact::Consent::default(),
-            list_ids: Vec::new(),
-            created_at: time,
-            updated_at: time,
+            ..Contact::new(Self::id(number), self.workspace, time)
         };
         contacts::put(&self.connection, &mut self.interests, &[PutContact { contact: contact.into(), expect }])
             .unwrap();
