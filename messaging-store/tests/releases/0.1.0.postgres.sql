@@ -1109,6 +1109,9 @@ CREATE TABLE automation_runs (
     entry_event bytea,
     held text,
     exit_reason text COLLATE "C",
+    -- The run waits where it began and keeps no row of steps: that it entered, and waits from `arrived` until `due_at`,
+    -- stands in this row. The row of steps is written when it goes on.
+    untold boolean NOT NULL,
     PRIMARY KEY (automation, id)
 ) WITH (fillfactor = 80);
 CREATE INDEX automation_runs_due ON automation_runs (automation, (contact & 3), due_at) WHERE due_at IS NOT NULL;
@@ -1336,7 +1339,7 @@ INSERT INTO members ("workspace", "user_id", "owner", "invited", "revision", "do
 INSERT INTO message_contents ("message", "workspace", "request") OVERRIDING SYSTEM VALUE VALUES ('07070707-0707-0707-0707-070707070707', '01010101-0101-0101-0101-010101010101', E'\\x7b226368616e6e656c223a22656d61696c222c22746f223a226772657465406578616d706c652e6f7267222c227375626a656374223a224772c3bcc39f65227d');
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1700000000025', '08080808-0808-0808-0808-080808080808', '2', '{"code":250,"mx":"mx.example.org"}');
 INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1', '3', '0', '1700000000011', '1700000000012', 'Grete Hermann <grete@example.org>', 'news@acme.example', '06060606-0606-0606-0606-060606060606', '09090909-0909-0909-0909-090909090909', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '04040404-0404-0404-0404-040404040404', E'["welcome","de \\"quoted\\""]', '{"items":["a","b"],"order":17,"ü":null}', '3', '2', '1700000000023', '1700000000022', '9', '-9223372036854775803', '1', '1700000000024', '1700000000025', NULL, NULL);
-INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('1', 'schema', '2026-01-01T00:00:00Z', '5247134552155425593');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('1', 'schema', '2026-01-01T00:00:00Z', '2397671213812541659');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '0', E'\\x1778f79c5f88baa2af933bc6b04687cf5f47d46e60252492bf6044c9bedc9c8d', 'no@example.org', '0c0c0c0c-0c0c-0c0c-0c0c-0c0c0c0c0c0c', '1', '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('1', '1099511627777');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('2', '1099511627777');

@@ -486,7 +486,7 @@ CREATE TABLE segments (
     filter TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX segments_by_id ON segments (workspace_number, id);
-CREATE INDEX segments_removed ON segments (n) WHERE removed = 1;
+CREATE INDEX segments_removed ON segments (n) WHERE removed;
 CREATE TABLE segment_members (
     segment INTEGER NOT NULL,
     contact INTEGER NOT NULL,
@@ -497,7 +497,7 @@ CREATE TABLE changed_contacts (
     read_mask INTEGER NOT NULL,
     mark INTEGER NOT NULL,
     -- How many automations caused one another up to the change.
-    depth INTEGER NOT NULL DEFAULT 0
+    depth INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE changed_addresses (
     n INTEGER PRIMARY KEY,
@@ -505,8 +505,8 @@ CREATE TABLE changed_addresses (
     channel INTEGER NOT NULL,
     address TEXT NOT NULL,
     looked_through INTEGER NOT NULL,
-    at INTEGER NOT NULL DEFAULT 0,
-    depth INTEGER NOT NULL DEFAULT 0
+    at INTEGER NOT NULL,
+    depth INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX changed_addresses_by_workspace ON changed_addresses (workspace_number);
 CREATE TABLE campaigns (
@@ -591,8 +591,8 @@ CREATE TABLE automations (
     doc TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX automations_by_id ON automations (workspace, id);
-CREATE INDEX automations_by_status ON automations (workspace, status, id) WHERE removed = 0;
-CREATE INDEX automations_removed ON automations (n) WHERE removed = 1;
+CREATE INDEX automations_by_status ON automations (workspace, status, id) WHERE NOT removed;
+CREATE INDEX automations_removed ON automations (n) WHERE removed;
 CREATE TABLE automation_versions (
     automation INTEGER NOT NULL,
     version INTEGER NOT NULL,
@@ -641,7 +641,7 @@ CREATE TABLE automation_runs (
     exit_reason TEXT,
     -- 1: the run waits where it began and keeps no row of steps: that it entered, and waits from `arrived` until `due_at`,
     -- stands in this row. The row of steps is written when it goes on.
-    untold INTEGER NOT NULL DEFAULT 0,
+    untold INTEGER NOT NULL,
     PRIMARY KEY (automation, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX automation_runs_due ON automation_runs (automation, contact & 3, due_at) WHERE due_at IS NOT NULL;
@@ -697,8 +697,8 @@ CREATE TABLE automation_date_fires (
     taken INTEGER NOT NULL,
     PRIMARY KEY (automation, contact, due_at)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX automation_date_fires_due ON automation_date_fires (automation, contact & 3, due_at) WHERE taken = 0;
-CREATE INDEX automation_date_fires_taken ON automation_date_fires (due_at) WHERE taken = 1;
+CREATE INDEX automation_date_fires_due ON automation_date_fires (automation, contact & 3, due_at) WHERE NOT taken;
+CREATE INDEX automation_date_fires_taken ON automation_date_fires (due_at) WHERE taken;
 CREATE TABLE automation_deleted_contacts (
     workspace BLOB NOT NULL,
     id BLOB NOT NULL,
@@ -787,7 +787,7 @@ INSERT INTO members ("workspace", "user_id", "owner", "invited", "revision", "do
 INSERT INTO message_contents ("n", "workspace", "message", "request") VALUES (1, X'01010101010101010101010101010101', X'07070707070707070707070707070707', X'7B226368616E6E656C223A22656D61696C222C22746F223A226772657465406578616D706C652E6F7267222C227375626A656374223A224772C3BCC39F65227D');
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1700000000025, X'08080808080808080808080808080808', 2, '{"code":250,"mx":"mx.example.org"}');
 INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "content", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1, 3, 0, 1700000000011, 1700000000012, 1, 'Grete Hermann <grete@example.org>', 'news@acme.example', X'06060606060606060606060606060606', X'09090909090909090909090909090909', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', X'04040404040404040404040404040404', '["welcome","de \"quoted\""]', '{"items":["a","b"],"order":17,"ü":null}', 3, 2, 1700000000023, 1700000000022, 9, -9223372036854775803, 1, 1700000000024, 1700000000025, NULL, NULL);
-INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '11965738504691882987');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '10271325484083064477');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") VALUES (X'01010101010101010101010101010101', 0, X'1778F79C5F88BAA2AF933BC6B04687CF5F47D46E60252492BF6044C9BEDC9C8D', 'no@example.org', X'0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C', 1, '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") VALUES (1, 1099511627777);
 INSERT INTO tag_members ("tag", "contact") VALUES (2, 1099511627777);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::contact::Contact;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
