@@ -85,7 +85,7 @@ pub async fn sessions_are_listed_by_user(store: &dyn Store) {
 
     let open_more = async || {
         put(store, [Write::Account(AccountWrite::PutSession(of(&format!("{:?}", id::<SessionId>()), at(200), 3)))])
-            .await
+            .await;
     };
     let paged = all_pages(1, async |page| store.sessions_of(owner.id, 3, at(100), page).await, open_more).await;
     assert_eq!(paged, listed.items);

@@ -116,8 +116,7 @@ impl Database {
     fn apply(&self, life: usize, changes: &Changes) -> Result<(), CommitError> {
         wait(self.store().commit(changes.clone(), Priority::Foreground))?;
         let mut ledger = self.world.ledger();
-        let ends_a_run =
-            |write: &Write| matches!(write, Write::Job(JobWrite::Finish(..)) | Write::Job(JobWrite::Reschedule(..)));
+        let ends_a_run = |write: &Write| matches!(write, Write::Job(JobWrite::Finish(..) | JobWrite::Reschedule(..)));
         if changes.writes().iter().any(ends_a_run) {
             for write in changes.writes() {
                 if let Write::AppendEvent(event) = write
@@ -333,10 +332,12 @@ impl FaultyStore {
         let is_of_a_run = |write: &&Write| {
             matches!(
                 write,
-                Write::Automation(AutomationWrite::PutRun(..))
-                    | Write::Automation(AutomationWrite::PutEntry(..))
-                    | Write::Automation(AutomationWrite::TakeNotes(..))
-                    | Write::Automation(AutomationWrite::CountNodes(..))
+                Write::Automation(
+                    AutomationWrite::PutRun(..)
+                        | AutomationWrite::PutEntry(..)
+                        | AutomationWrite::TakeNotes(..)
+                        | AutomationWrite::CountNodes(..)
+                )
             )
         };
         let sends = |write: &Write| matches!(write, Write::Automation(AutomationWrite::PutRun(put)) if !put.messages.is_empty());
@@ -365,7 +366,7 @@ impl FaultyStore {
 const APART_LOST_PER_MILLE: u64 = 300;
 
 const fn ends_a_job(write: &Write) -> bool {
-    matches!(write, Write::Job(JobWrite::Finish(..)) | Write::Job(JobWrite::Reschedule(..)))
+    matches!(write, Write::Job(JobWrite::Finish(..) | JobWrite::Reschedule(..)))
 }
 
 #[async_trait]

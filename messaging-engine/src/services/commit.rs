@@ -37,12 +37,14 @@ impl App {
         let is_work = |write: &Write| {
             matches!(
                 write,
-                Write::Job(JobWrite::Enqueue(_))
-                    | Write::Job(JobWrite::EnqueueOnce(_))
-                    | Write::Job(JobWrite::WakeLane(..))
-                    | Write::Job(JobWrite::MakeDue(..))
-                    | Write::Job(JobWrite::Reschedule(..))
-                    | Write::Job(JobWrite::PutBack(..))
+                Write::Job(
+                    JobWrite::Enqueue(_)
+                        | JobWrite::EnqueueOnce(_)
+                        | JobWrite::WakeLane(..)
+                        | JobWrite::MakeDue(..)
+                        | JobWrite::Reschedule(..)
+                        | JobWrite::PutBack(..)
+                )
             )
         };
         let accounts = AccountPauses::concerned(&changes);

@@ -314,7 +314,10 @@ fn files_that_the_architecture_names_are_there() {
         let is_source = |code: &&str| Path::new(code).extension().is_some_and(|extension| extension == "rs");
         for name in text.split('`').skip(1).step_by(2).filter(is_source) {
             count += 1;
-            assert!(all.iter().any(|path| path.ends_with(&format!("/{name}"))), "{page} names {name}, which is not there");
+            assert!(
+                all.iter().any(|path| path.ends_with(&format!("/{name}"))),
+                "{page} names {name}, which is not there"
+            );
         }
     }
     assert!(count > 100, "only {count} files are named");

@@ -71,13 +71,13 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             tables::audiences::take_addresses(transaction, *workspace, *campaign, digests)?;
         }
         Write::ForgetAddresses(workspace, campaign) => {
-            tables::audiences::forget_addresses(transaction, *workspace, *campaign)?
+            tables::audiences::forget_addresses(transaction, *workspace, *campaign)?;
         }
         Write::LeaveOutAddresses(workspace, campaign, piece, entries) => {
             tables::audiences::leave_out(transaction, *workspace, *campaign, *piece, entries)?;
         }
         Write::ForgetLeftOut(workspace, campaign) => {
-            tables::audiences::forget_left_out(transaction, *workspace, *campaign)?
+            tables::audiences::forget_left_out(transaction, *workspace, *campaign)?;
         }
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
@@ -106,7 +106,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             tables::campaigns::expect(transaction, *workspace, *id, *status)?;
         }
         Write::Expect(Condition::Unused(workspace, what)) => {
-            tables::holds::expect_unused(transaction, *workspace, *what)?
+            tables::holds::expect_unused(transaction, *workspace, *what)?;
         }
         Write::InsertWaiting(workspace, campaign, waiting) => {
             campaigns::insert_waiting(transaction, *workspace, *campaign, waiting)?;
@@ -118,7 +118,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             campaigns::put_waiting(transaction, *workspace, *campaign, *key);
         }
         Write::PutSuppression(suppression, expect) => {
-            tables::suppressions::put(transaction, suppression, *expect).await?
+            tables::suppressions::put(transaction, suppression, *expect).await?;
         }
         Write::DeleteSuppression(workspace, id, at) => {
             tables::suppressions::delete(transaction, *workspace, *id, *at).await?;
@@ -129,20 +129,20 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::RedactMessage(redaction) => tables::messages::redact(transaction, redaction).await?,
         Write::EraseCopy(erasure) => tables::messages::erase_copy(transaction, erasure, |_| false).await?,
         Write::ListCopies(workspace, message, keys) => {
-            tables::messages::list_copies(transaction, *workspace, *message, keys)?
+            tables::messages::list_copies(transaction, *workspace, *message, keys)?;
         }
         Write::UnlistCopy(workspace, message, key) => {
-            tables::messages::unlist_copy(transaction, *workspace, *message, *key)?
+            tables::messages::unlist_copy(transaction, *workspace, *message, *key)?;
         }
         Write::Expect(Condition::Message(workspace, id, revision)) => {
-            tables::messages::expect(transaction, *workspace, *id, *revision)?
+            tables::messages::expect(transaction, *workspace, *id, *revision)?;
         }
         Write::AppendEvent(event) => tables::messages::append_event(transaction, event).await?,
         Write::LogEvent(event) => tables::event_log::log(transaction, event)?,
         Write::FollowEvents(workspace, until) => tables::event_log::follow(transaction, *workspace, *until)?,
         Write::AppendAttempt(attempt) => tables::attempts::append(transaction, attempt)?,
         Write::Expect(Condition::Webhook(workspace, id, status)) => {
-            tables::webhooks::expect(transaction, *workspace, *id, *status)?
+            tables::webhooks::expect(transaction, *workspace, *id, *status)?;
         }
         Write::PutAutomation(put, expect) => automations::put(transaction, put, *expect).await?,
         Write::DeleteAutomation(workspace, id) => automations::delete(transaction, *workspace, *id).await?,
@@ -151,7 +151,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         }
         Write::Automation(AutomationWrite::PutRun(put)) => automations::put_run(transaction, put).await?,
         Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
-            tables::automations::put_entry(transaction, entry, *expect)?
+            tables::automations::put_entry(transaction, entry, *expect)?;
         }
         Write::Expect(Condition::Entries(expected)) => tables::automations::expect_entries(transaction, expected)?,
         Write::Automation(AutomationWrite::TakeNotes(take)) => tables::automations::take_notes(transaction, take)?,

@@ -18,21 +18,24 @@ use crate::sql::params;
 /// The most rows that one look reads: more buckets are not told of at a time.
 const MAX_ROWS: i64 = 100_000;
 
+/// The bytes of the id of a process, or of a bucket.
+type Id = [u8; 16];
+
 /// Tells others of takings, and hears of theirs.
 #[derive(Debug)]
 pub(super) struct Limits {
     reads: Reads,
     /// This process, among others.
-    process: [u8; 16],
+    process: Id,
     /// The sums of others as they were read last.
-    seen: Mutex<HashMap<([u8; 16], [u8; 16]), i64>>,
+    seen: Mutex<HashMap<(Id, Id), i64>>,
 }
 
 impl Limits {
     pub(super) fn new(reads: Reads) -> Self {
         let mut process = [0; 16];
         SystemEntropy::default().fill(&mut process);
-        Self { reads, process: process, seen: Mutex::default() }
+        Self { reads, process, seen: Mutex::default() }
     }
 
     /// By how much the sums of others have grown.
@@ -44,7 +47,7 @@ impl Limits {
             seen.insert((bucket, process), sum);
             let tokens = sum - before.get(&(bucket, process)).copied().unwrap_or(0);
             if let Some(tokens) = u32::try_from(tokens).ok().filter(|tokens| *tokens > 0) {
-                taken.push(Taking { bucket: bucket, limit, tokens });
+                taken.push(Taking { bucket, limit, tokens });
             }
         }
         taken
@@ -54,7 +57,7 @@ impl Limits {
 /// What another process took from a bucket.
 struct Row {
     bucket: [u8; 16],
-    process: [u8; 16],
+    process: Id,
     limit: u32,
     sum: i64,
 }

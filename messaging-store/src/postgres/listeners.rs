@@ -37,9 +37,11 @@ fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {
         Write::PutAutomation(put, _) => (put.automation.workspace_id, true),
         Write::DeleteAutomation(workspace, _) => (*workspace, true),
         Write::Expect(Condition::Automation(workspace, ..))
-        | Write::Automation(AutomationWrite::CountNodes(workspace, ..))
-        | Write::Automation(AutomationWrite::TakeDateFire(workspace, ..))
-        | Write::Automation(AutomationWrite::DeleteRuns(workspace, ..)) => (*workspace, false),
+        | Write::Automation(
+            AutomationWrite::CountNodes(workspace, ..)
+            | AutomationWrite::TakeDateFire(workspace, ..)
+            | AutomationWrite::DeleteRuns(workspace, ..),
+        ) => (*workspace, false),
         Write::Automation(AutomationWrite::PutRun(put)) => (put.run.workspace_id, false),
         Write::Automation(AutomationWrite::PutEntry(entry, _)) => (entry.workspace_id, false),
         Write::Expect(Condition::Entries(expected)) => (expected.workspace_id, false),

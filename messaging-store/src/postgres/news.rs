@@ -57,10 +57,9 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
     let mut topics = Topics::NONE;
     for write in changes.writes() {
         match write {
-            Write::Job(JobWrite::Enqueue(_))
-            | Write::Job(JobWrite::EnqueueOnce(_))
-            | Write::Job(JobWrite::WakeLane(..))
-            | Write::Job(JobWrite::MakeDue(..)) => {
+            Write::Job(
+                JobWrite::Enqueue(_) | JobWrite::EnqueueOnce(_) | JobWrite::WakeLane(..) | JobWrite::MakeDue(..),
+            ) => {
                 topics.insert(Topic::Work);
             }
             Write::LogEvent(_) | Write::AppendEvent(_) => topics.insert(Topic::Events),

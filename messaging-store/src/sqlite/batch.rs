@@ -181,14 +181,12 @@ impl WriteBatch {
                     Write::InsertMessage(..)
                         | Write::PutContacts(..)
                         | Write::AppendProductEvents(..)
-                        | Write::Put(Document::List(_), _)
+                        | Write::Put(Document::List(_) | Document::Campaign(_), _)
                         | Write::PutSegment(..)
-                        | Write::Put(Document::Campaign(_), _)
                         | Write::InsertWaiting(..)
                         | Write::TakeWaiting(..)
                         | Write::PutAutomation(..)
-                        | Write::Automation(AutomationWrite::PutRun(..))
-                        | Write::Automation(AutomationWrite::MoveRuns(..))
+                        | Write::Automation(AutomationWrite::PutRun(..) | AutomationWrite::MoveRuns(..))
                 );
                 let clean = done == 0 && one_statement && matches!(fault, Fault::Conflict);
                 return Err(if clean { ApplyFailure::Clean(fault) } else { ApplyFailure::Dirty(fault) });

@@ -75,7 +75,6 @@ impl ContactField {
     /// Adds what is wrong with a text that is sent for it. Lengths are declared with [`ContactInput`].
     pub(super) fn check(self, text: &str, violations: &mut Violations) {
         match self {
-            Self::ExternalId => {}
             Self::Email => {
                 address::check_sent(Channel::Email, text, self.pointer(), "not an email address", violations);
             }
@@ -88,7 +87,7 @@ impl ContactField {
             Self::Timezone if zone(text).is_none() => {
                 violations.add(self.pointer(), FieldCode::InvalidFormat, "is not an IANA time zone name");
             }
-            Self::Locale | Self::Timezone => {}
+            Self::ExternalId | Self::Locale | Self::Timezone => {}
         }
     }
 

@@ -108,7 +108,7 @@ pub(super) fn contacts(
         (None, None, Some(_)) => OF_TAG,
         (None, None, None) => ALL,
     };
-    let since = filter.updated_since.map_or(i64::MIN, |since| since.as_millis());
+    let since = filter.updated_since.map_or(i64::MIN, messaging_core::time::Timestamp::as_millis);
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query(params![list.or(segment).or(tag), lowest, start, since])?;
     wanted.collect(connection, workspace, rows, page.limit)

@@ -54,12 +54,11 @@ impl Count {
         let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
         let Some(compiled) = compile(connection, self.workspace, &self.query, filters)? else { return Ok(true) };
         let workspace_number = compiled.workspace_number;
-        let found = match &mut self.found {
-            Some(found) => found,
-            None => {
-                let found = Found::begin(connection, workspace_number, self.conditions.len() + 1, self.sample)?;
-                self.found.insert(found)
-            }
+        let found = if let Some(found) = &mut self.found {
+            found
+        } else {
+            let found = Found::begin(connection, workspace_number, self.conditions.len() + 1, self.sample)?;
+            self.found.insert(found)
         };
         let all = found.pieces_of_all();
         let conditions = compiled.conditions.len();

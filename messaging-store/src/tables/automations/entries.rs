@@ -110,13 +110,13 @@ pub(super) async fn get(
         Ok(Some((column(row, 0)?, entered_at, column(row, 2)?)))
     });
     let found = database.many(query).await?;
-    let entry = |((contact_id, key), found): (&(ContactId, Option<String>), Option<(u32, Timestamp, u32)>)| {
-        let ((workspace_id, automation_id), contact_id) = (of, *contact_id);
+    let (workspace_id, automation_id) = of;
+    let entries = keys.iter().zip(found).map(|((contact_id, key), found)| {
         let (revision, entered_at, open) = found?;
-        let record = Entry { workspace_id, automation_id, contact_id, key: key.clone(), entered_at, open };
+        let record = Entry { workspace_id, automation_id, contact_id: *contact_id, key: key.clone(), entered_at, open };
         Some(Stored { record, revision })
-    };
-    Ok(keys.iter().zip(found).map(entry).collect())
+    });
+    Ok(entries.collect())
 }
 
 /// How often contacts entered after a time.
