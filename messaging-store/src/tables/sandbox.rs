@@ -1,4 +1,4 @@
-//! What the sandbox captured.
+//! Messages that the sandbox captured instead of sending them.
 
 use async_trait::async_trait;
 use bytes::Bytes;
