@@ -29,7 +29,7 @@ use crate::load::closed_loop;
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
 
-/// Whose workspace it is.
+/// Email address of the workspace's owner.
 const OWNER: &str = "owner@sandbox.test";
 
 /// The key of a database that ends with the benchmark.

@@ -252,7 +252,7 @@ async fn change(
     (committed, reached)
 }
 
-/// How many notes there are.
+/// The number of notes about changed contacts that are still in the database.
 fn notes(beside: &Connection) -> i64 {
     beside.query_row("SELECT count(*) FROM changed_contacts", [], |row| row.get(0)).expect("the table exists")
 }

@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How a message ends.
+/// The octets that end the content of a message (RFC 5321 section 4.1.1.4).
 const END: &[u8] = b"\r\n.\r\n";
 
 /// A sink on loopback.
 #[derive(Debug)]
 pub struct Sink {
-    /// Where it listens.
+    /// The address that the sink listens at.
     pub address: std::net::SocketAddr,
     count: Arc<watch::Sender<u64>>,
     arrivals: Arc<Arrivals>,

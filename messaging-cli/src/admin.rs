@@ -136,7 +136,7 @@ struct CreateKey {
     /// What the key is for, 1 to 100 characters
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// What it opens
+    /// Scopes of the key: the operations that it may call
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', required = true, value_parser = scopes())]
     scopes: Vec<String>,
     /// Requests a minute [default: 600]

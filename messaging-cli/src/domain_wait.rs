@@ -51,7 +51,7 @@ pub(crate) fn extend(command: Command) -> Command {
         )
 }
 
-/// Whether to wait.
+/// True if `--wait` was given: the command waits until the domain is verified.
 pub(crate) fn is_wanted(matches: &ArgMatches) -> bool {
     arguments::is_set(matches, WAIT)
 }

@@ -31,7 +31,7 @@ pub(crate) struct EventLog {
     is_first: bool,
 }
 
-/// Where reading goes on.
+/// The place in the log from which events are read.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     /// With the events of this time, RFC 3339, and later ones.

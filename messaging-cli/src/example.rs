@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::command::operation;
 use crate::members::Schemas;
 
-/// How deep an example goes.
+/// The most levels of nesting that an example has.
 const MAX_DEPTH: usize = 6;
 
 /// What stands after the three letters of an id.
@@ -42,7 +42,7 @@ pub(crate) fn of(endpoint: &Endpoint) -> Value {
     })
 }
 
-/// What no schema says.
+/// An example written by hand, for an operation whose schema does not say enough to make one of it.
 fn by_hand(id: &str) -> Option<Value> {
     let graph = || {
         json!({"nodes": [

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct Member {
     /// Its name in the path, query or body.
     pub(crate) name: String,
-    /// What it holds.
+    /// The type of its value, which decides how its flag is read.
     pub(crate) kind: Kind,
     /// Whether the API refuses a request without it.
     pub(crate) required: bool,

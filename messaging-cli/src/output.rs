@@ -34,7 +34,7 @@ use crate::arguments;
 use crate::failure::Failure;
 use crate::reply::Reply;
 
-/// How answers are printed.
+/// Prints answers in the format that the command line asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     form: Form,
@@ -74,7 +74,7 @@ impl Output {
         }
     }
 
-    /// Whether `--json` was given.
+    /// True if answers are printed as JSON (`--json`).
     pub(crate) fn is_json(self) -> bool {
         self.form == Form::Json
     }

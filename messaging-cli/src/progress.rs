@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// What is counted.
+/// The unit that a progress bar counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes of a file.
@@ -74,7 +74,7 @@ impl Progress {
         }
     }
 
-    /// What is being done.
+    /// Shows words for what is being done.
     pub(crate) fn message(&self, doing: &str) {
         self.0.set_message(doing.to_owned());
     }

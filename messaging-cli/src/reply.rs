@@ -1,4 +1,4 @@
-//! What the API answers.
+//! Answers of the API, from a server or from this process.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,7 +15,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Whether the body is JSON.
+    /// True if the content type of the body is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.content_type.as_deref().is_some_and(|kind| kind.starts_with("application/json"))
     }

@@ -15,7 +15,7 @@ const MAX_RESOURCES: usize = 2_000;
 pub(crate) struct Resources {
     /// The noun of the commands.
     pub(crate) noun: &'static str,
-    /// Where they are carried out.
+    /// The server or database on which they are carried out.
     pub(crate) target: Target,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn endpoint(noun: &'static str, verb: &str) -> Result<&'static Endpoi
 }
 
 impl Resources {
-    /// What an operation answers.
+    /// Calls an operation, and hands back its answer.
     pub(crate) async fn call(
         &self,
         verb: &str,

@@ -22,7 +22,7 @@ use crate::request::{Raw, Request};
 
 pub(crate) use database::{existing, open_existing, open_for_links, open_or_begin, open_to_work, refused};
 
-/// Where operations are carried out.
+/// The server or database on which operations are carried out, and the workspace that they concern.
 pub(crate) struct Target {
     place: Place,
     /// The workspace that was named.

@@ -16,7 +16,7 @@ use super::segments::kept::{Told, World};
 use super::segments::random::{self, Dice};
 use super::segments::{add_contact, query};
 
-/// How many worlds are asked.
+/// The number of random worlds in which questions are asked.
 const WORLDS: u64 = 8;
 /// How many questions of each world are asked at once.
 const ASKS: usize = 120;

@@ -37,7 +37,7 @@ struct Cluster {
 /// A database for one test.
 #[derive(Debug)]
 pub struct Database {
-    /// Where it is.
+    /// The URL of the database.
     pub url: String,
 }
 
@@ -62,7 +62,7 @@ impl Database {
         cluster.copy(name).await
     }
 
-    /// What opens it.
+    /// Options by which a store opens the database.
     pub fn options(&self) -> PostgresOptions {
         PostgresOptions::new(PostgresUrl::parse(&self.url).unwrap())
     }

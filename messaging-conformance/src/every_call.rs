@@ -2,7 +2,7 @@
 //!
 //! To add a method to a port: its line here. Commits, claims and what is not asynchronous are left to whoever hands on.
 
-/// What the list names.
+/// The types that stand in the list of methods, for import where the list is used.
 pub mod prelude {
     pub use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is told of commits.
+//! Tests that every commit is reported under the topics that it changes.
 
 use std::time::Duration;
 

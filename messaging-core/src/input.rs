@@ -43,7 +43,7 @@ pub enum BodyKind {
 
 /// What an operation reads: from the body, or from the query.
 pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Clone + Send + 'static {
-    /// Whether a body is read.
+    /// Whether the operation reads a body, and whether one may be left out.
     const BODY: BodyKind = BodyKind::Required;
 
     /// Members of the outermost object that are taken and ignored, besides those of the operation's answer:

@@ -5,7 +5,7 @@
 pub struct Stored<T> {
     /// The record.
     pub record: T,
-    /// What [`Expect::Revision`] takes.
+    /// The revision of the record, which [`Expect::Revision`] takes.
     pub revision: u32,
 }
 

@@ -76,7 +76,7 @@ impl Position {
     }
 }
 
-/// Where a rule was broken.
+/// The place in a request where a rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
@@ -195,12 +195,12 @@ impl Violations {
         self.0.len() >= MAX_REPORTED
     }
 
-    /// Whether nothing is wrong.
+    /// True if no rule was broken.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What was found.
+    /// The broken rules, in the order in which they were found.
     pub fn as_slice(&self) -> &[Violation] {
         &self.0
     }

@@ -128,7 +128,7 @@ fn inside<'t>(member: &'t Type, name: &str) -> Option<&'t Type> {
     }
 }
 
-/// Whether `new` takes a member.
+/// True if `new` takes the member as a parameter.
 fn is_required(field: &Field, wrapper: Option<Wrapper>) -> bool {
     match wrapper {
         None => !says(&field.attrs, "serde", "default"),

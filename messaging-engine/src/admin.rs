@@ -285,7 +285,7 @@ pub struct DevSetup {
     pub workspace_id: WorkspaceId,
     /// A sender of a verified domain.
     pub from_email: String,
-    /// Who signs in.
+    /// Email address of the user who signs in to the console.
     pub console_email: String,
     /// The password, if the user was created now.
     pub console_password: Option<Secret>,

@@ -129,7 +129,7 @@ pub(crate) struct Shared {
     pub(crate) compiled_templates: CompiledVersions,
     pub(crate) compiled_texts: CompiledTexts,
     pub(crate) work: WorkSignal,
-    /// Whether nothing may leave.
+    /// Fence of the installation as this process knows it; while it is up, nothing may leave.
     pub(crate) fence: KnownFence,
     /// Accounts at providers that are left alone for a while.
     pub(crate) account_pauses: Arc<AccountPauses>,
@@ -165,7 +165,7 @@ pub(crate) struct Shared {
     pub(crate) provider_sink: Arc<dyn ProviderSink>,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
-    /// Where simulations take place.
+    /// Opens a temporary store for each simulation; `None` where nothing can be simulated.
     pub(crate) temporary_stores: Option<Arc<dyn TemporaryStores>>,
     /// Simulations at one time.
     pub(crate) simulations: FairSemaphore,
@@ -184,12 +184,12 @@ impl App {
         self.0.blobs.as_ref()
     }
 
-    /// Where uploaded files are kept.
+    /// Store of uploaded files, those of imports.
     pub fn uploads(&self) -> &dyn Uploads {
         self.0.uploads.as_ref()
     }
 
-    /// What the installation was told.
+    /// Settings of the installation (contract section 22).
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Requests a minute of a session (contract section 1.6).
 const SESSION_RATE_LIMIT: u32 = 600;
 
-/// Who calls.
+/// Identity that a call is made with: an API key, a session, the operator, or nobody.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// Nobody said who.

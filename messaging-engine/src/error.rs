@@ -91,7 +91,7 @@ pub enum Error {
     SettingNeeded {
         /// The setting, as its key of the configuration file.
         setting: &'static str,
-        /// What to do, a fragment.
+        /// Advice on what to do about the setting, as a sentence fragment.
         cure: &'static str,
     },
     /// An identifier belongs to another contact.
@@ -99,7 +99,7 @@ pub enum Error {
     IdentifierConflict {
         /// The member that gives the identifier.
         pointer: &'static str,
-        /// Whose it is.
+        /// Contact that the identifier belongs to.
         contact_id: ContactId,
     },
     /// Something with this identity exists already.

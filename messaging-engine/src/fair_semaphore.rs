@@ -57,7 +57,7 @@ pub struct Share {
     pub cap: Cap,
 }
 
-/// Why there are no permits.
+/// Reason why a request for permits is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overloaded {
     /// An owner of the request has too many waiting, or all it may hold.

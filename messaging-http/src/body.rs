@@ -72,12 +72,12 @@ impl BodyTimes {
     }
 }
 
-/// Who sends a body.
+/// The sender of a request body: the owner whose share of memory it counts against, and the network it comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sender {
     /// The workspace or person that it is for; `None` where everybody may call.
     pub(crate) owner: Option<Owner>,
-    /// Where it comes from.
+    /// The network that the request comes from.
     pub(crate) network: CallerNetwork,
 }
 

@@ -1,4 +1,4 @@
-//! Where a request comes from.
+//! The IP address of the caller of a request.
 //!
 //! Contract section 2.1: the TCP peer, or, when that is a proxy we were told to trust, the right-most
 //! entry of `X-Forwarded-For` that is not such a proxy itself. Entries further left were written by

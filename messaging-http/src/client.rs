@@ -215,7 +215,7 @@ fn legacy_builder() -> legacy::Builder {
     builder
 }
 
-/// Whose certificates are believed.
+/// The certificates that the client trusts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Nobody's: TLS is not spoken.

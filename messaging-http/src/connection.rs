@@ -22,7 +22,7 @@ use self::stream::Stream;
 use crate::connection_limiter::Place;
 use crate::pipeline::Pipeline;
 
-/// How the server winds down.
+/// The phase of the server: running, or shutting down in two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Requests are taken.

@@ -81,7 +81,7 @@ pub fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
 }
 
 impl Console {
-    /// Whether there is one.
+    /// Whether the server has a console.
     pub(crate) fn is_on(&self) -> bool {
         *self != Self::Off
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{docs_page, openapi};
 
-/// What was made so far.
+/// The OpenAPI document and its page, each kept once it was made.
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The path that the server is mounted at; empty for the root.

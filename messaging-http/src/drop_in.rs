@@ -56,7 +56,7 @@ impl DropIn {
         }
     }
 
-    /// What carries it out.
+    /// The operation that carries out the translated request.
     pub(crate) fn endpoint() -> &'static Endpoint {
         Endpoint::row::<SendAllMessages>()
     }

@@ -34,7 +34,7 @@ const GATHER: Duration = Duration::from_millis(25);
 /// Lines dropped by this process. Static because the subscriber is, too: there is one log.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {

@@ -104,7 +104,7 @@ pub(crate) fn document_at(prefix: &str) -> Value {
     document
 }
 
-/// What holds for all operations.
+/// The description of the API in the document: rules that hold for all operations.
 const DESCRIPTION: &str = "Every path is answered under `/v1` and `/api/v1` alike. Requests and answers are JSON; an unknown \
 member is refused, unless the request has `Prefer: handling=lenient`. Listings answer `{\"data\":[…],\"next_cursor\":…}`, \
 newest first. Every answer has `X-Request-Id`; those to a credential have `RateLimit` and `RateLimit-Policy`. A write with an \

@@ -64,7 +64,7 @@ impl Traces {
         Ok(Self(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build()))
     }
 
-    /// What hands spans over.
+    /// The tracing layer that hands the spans of this program over to the exporter.
     pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);

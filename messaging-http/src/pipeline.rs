@@ -60,7 +60,7 @@ const SKIP_TIME: Duration = Duration::from_millis(250);
 /// The id of the operation whose failure has an answer of its own (contract section 3).
 const HEALTH: &str = <ops::health::GetHealth as ops::Operation>::ID;
 
-/// What all requests share.
+/// State that all requests of a server share.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) app: App,
@@ -95,7 +95,7 @@ enum Credential {
     User(UserId),
 }
 
-/// Where a request comes from.
+/// The origin of a request: the address of its caller and its connection.
 #[derive(Debug, Clone, Copy)]
 struct Origin<'a> {
     /// The caller's address (contract section 2.1).

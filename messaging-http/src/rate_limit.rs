@@ -57,7 +57,7 @@ struct Bucket {
 /// How a credential stands after a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
-    /// Whether there was a token.
+    /// Whether the bucket had a token for the request.
     pub(crate) granted: bool,
     /// Whole tokens left.
     pub(crate) left: u64,

@@ -10,7 +10,7 @@ use crate::reply::X_REQUEST_ID;
 /// The longest name that is taken over (contract section 1.4).
 const MAX_LENGTH: usize = 64;
 
-/// What `X-Request-Id` answers.
+/// The value of `X-Request-Id` in the answer: the caller's if it is a good one, or a new id.
 pub(crate) fn request_id(headers: &HeaderMap, app: &App) -> HeaderValue {
     match headers.get(X_REQUEST_ID) {
         Some(given) if is_good(given.as_bytes()) => given.clone(),

@@ -17,10 +17,10 @@ use crate::visits::Visit;
 /// The prefixes of the operations.
 const BASES: [&str; 2] = ["/v1", "/api/v1"];
 
-/// Where the first version's operations answer, for documents.
+/// The path prefix of the operations of version 1, as documents write it.
 pub(crate) const BASE: &str = BASES[0];
 
-/// What answers a request.
+/// The handler that a request is routed to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     /// An operation.
@@ -68,7 +68,7 @@ pub(crate) struct Router {
     targets: Vec<(Method, Target)>,
 }
 
-/// What a path answers to.
+/// The methods of one path, each with the number of its target.
 #[derive(Debug, Default)]
 struct Path {
     methods: Vec<(Method, Slot)>,
@@ -78,7 +78,7 @@ struct Path {
 /// What was found for a request.
 #[derive(Debug)]
 pub(crate) struct Found<'p> {
-    /// What answers.
+    /// The handler of the request.
     pub(crate) target: Target,
     /// Its number.
     pub(crate) slot: Slot,

@@ -142,7 +142,7 @@ impl Server {
         Ok(Self { listener: listener.0, metrics, address, pipeline: Arc::new(pipeline), options })
     }
 
-    /// Where it listens.
+    /// The address that the API listens at.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -152,7 +152,7 @@ impl Server {
         Arc::new(MailDesk::new(Arc::clone(&self.pipeline)))
     }
 
-    /// Where Prometheus finds its page.
+    /// The address of the metrics page for Prometheus; `None` if it is off.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(MetricsListener::local_addr)
     }

@@ -10,7 +10,7 @@ use crate::console::Console;
 /// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
 const LEAST_BODY_RATE: u64 = 500;
 
-/// How a service answers requests.
+/// Options of a service that answers requests of the API.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServiceOptions {

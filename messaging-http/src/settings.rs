@@ -59,17 +59,17 @@ pub struct Settings {
     pub allow_private_targets: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxy: Vec<IpNet>,
-    /// Where mail comes back to.
+    /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP; `None` for no listener.
     pub smtp_listen: Option<SocketAddr>,
-    /// Where programs submit mail.
+    /// Address at which programs submit mail by SMTP; `None` for no listener.
     pub submission_listen: Option<SocketAddr>,
     /// What the SMTP listeners offer TLS with.
     pub tls: Option<TlsFiles>,
     /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
     pub disk_reserve: Option<u64>,
-    /// What is logged.
+    /// The filter of the log: which lines are written.
     pub log: String,
-    /// How log lines look.
+    /// The format of the log lines.
     pub log_format: LogFormat,
     /// Address of the metrics page.
     pub metrics_listen: Option<SocketAddr>,

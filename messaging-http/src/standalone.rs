@@ -108,7 +108,7 @@ impl Standalone {
         &self.app
     }
 
-    /// Where the API is.
+    /// The address that the API listens at.
     pub fn local_addr(&self) -> std::net::SocketAddr {
         self.server.local_addr()
     }

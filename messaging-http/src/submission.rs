@@ -20,7 +20,7 @@ use messaging_transport::submission::{Refusal, Room, SubmissionSink, Submitter};
 use crate::body::Sender;
 use crate::pipeline::{Pipeline, owner_of};
 
-/// Where mail is submitted to.
+/// The sink of mail that is submitted by SMTP: it hands messages to the pipeline of the HTTP server.
 pub(crate) struct MailDesk {
     pipeline: Arc<Pipeline>,
     endpoint: &'static Endpoint,

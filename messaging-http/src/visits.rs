@@ -67,13 +67,13 @@ impl Visit {
         }
     }
 
-    /// Whether a form is read.
+    /// Whether the body of the request is read as a form.
     pub(crate) const fn reads_form(self) -> bool {
         matches!(self, Self::Unsubscribe)
     }
 }
 
-/// Who visits.
+/// Describes the visitor of a link by the head of the request and the address that it came from.
 pub(crate) fn visitor(head: &Parts, ip: IpAddr) -> Visitor {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     Visitor {

@@ -42,7 +42,7 @@ pub struct Tally {
     pub refused: u64,
 }
 
-/// What became of everything.
+/// Results of bringing over an export, by kind of object.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// The lists, each with `name`, `id` and `result`: `found` or `created`.

@@ -18,7 +18,7 @@ use super::template_file;
 use crate::error::Error;
 use crate::folder;
 
-/// What the files are called.
+/// Name patterns of the files that this importer reads.
 pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, suppressions*.csv, templates/NAME/template.toml";
 
 /// What is to be brought over from the files of a directory.

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 3;
 /// A file of the directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Where it is.
+    /// The path of the file on the disk.
     pub(crate) path: PathBuf,
     /// Its name within the directory, with `/` between folders.
     pub(crate) name: String,

@@ -29,7 +29,7 @@ pub struct Folder {
     pub id: Option<String>,
 }
 
-/// What `template.toml` says.
+/// The members of the file `template.toml`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Facts {

@@ -10,7 +10,7 @@ use super::row::Row;
 use super::template_file;
 use crate::error::Error;
 
-/// What the files are called.
+/// Name patterns of the files that this importer reads.
 pub(crate) const LOOKED_FOR: &str = "subscribers*.csv, lists/NAME.csv, subscribers*.json, lists*.json, bounces*.json, \
                                      templates*.json";
 

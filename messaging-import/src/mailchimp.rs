@@ -13,7 +13,7 @@ use super::template_file::Making;
 use crate::error::Error;
 use crate::files;
 
-/// What the files are called.
+/// Name patterns of the files that this importer reads.
 pub(crate) const LOOKED_FOR: &str = "subscribed*.csv, unsubscribed*.csv, cleaned*.csv, nonsubscribed*.csv (in a folder \
                                      for each audience), templates/*.html";
 

@@ -25,7 +25,7 @@ pub struct Plan {
 /// A file that is read row by row.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Where it is.
+    /// The path of the file on the disk.
     pub(crate) path: PathBuf,
     /// Its name within the directory, as people are told.
     pub name: String,
@@ -35,7 +35,7 @@ pub struct Source {
     pub list: Option<String>,
     /// What its columns mean, where they are those of `contact import`.
     pub(crate) columns: Option<Arc<Header>>,
-    /// How its rows are understood.
+    /// The format of its rows, and the function that reads them.
     pub(crate) reader: Reader,
 }
 
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// What a row holds.
+/// One thing that a row of a file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
     /// A contact: a body of `POST /contacts/bulk`, and the names of its lists.

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::plan::{Given, Plan};
 use crate::{csv_dir, directory, listmonk, mailchimp, sendgrid, template_file};
 
-/// Where an export is from.
+/// The product that an export is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Product {
     /// listmonk: the CSV of its subscribers, and what its API answers.

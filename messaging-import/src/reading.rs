@@ -61,7 +61,7 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<Found>) -> bool) -> Resu
     }
 }
 
-/// What is in a file.
+/// Counts of what one file holds.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// Rows, without the header.
@@ -76,10 +76,10 @@ pub struct Counts {
     pub left: BTreeMap<&'static str, u64>,
 }
 
-/// What is in all files.
+/// Counts of what all files of a plan hold.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What is in each file.
+    /// The counts of each file, in the order of the plan.
     pub files: Vec<Counts>,
     /// The names of the lists.
     pub lists: BTreeSet<String>,
@@ -218,7 +218,7 @@ pub(crate) struct Item {
     pub(crate) source: usize,
     /// Its row.
     pub(crate) row: u64,
-    /// What it is.
+    /// The thing itself: a contact, a list, a suppression, or a row without use here.
     pub(crate) found: Found,
 }
 

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Refused rows that are shown.
 const SHOWN: usize = 10;
 
-/// Why something was refused.
+/// The reason why a row was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Why {
     /// The word for programs.

@@ -11,7 +11,7 @@ use super::row::Row;
 use super::template_file::{self, Making};
 use crate::error::Error;
 
-/// What the files are called.
+/// Name patterns of the files that this importer reads.
 pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, *bounces*, *spam_reports*, *unsubscribes*, \
                                      *invalid_emails* (.csv or .json), templates/*.json";
 

@@ -57,7 +57,7 @@ pub struct BackupOptions {
     pub overwrite: bool,
 }
 
-/// What a backup holds.
+/// Summary of a backup file that was made: its size, its content and its checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -77,7 +77,7 @@ pub struct BackupReport {
     pub sha256: String,
 }
 
-/// What the first entry says.
+/// The first entry of a backup archive, as JSON: the format and version it was made with, and when.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     format: u32,

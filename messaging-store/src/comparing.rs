@@ -20,7 +20,7 @@ pub(crate) struct CountedIn {
     pub(crate) channel: Channel,
     /// Its campaign and variant.
     pub(crate) campaign: Option<(CampaignId, u8)>,
-    /// Whether an automation sent it.
+    /// Whether the message was sent by an automation.
     pub(crate) is_automatic: bool,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct CounterDeltas {
     log: Vec<(Key, Counts)>,
     /// Product events by the number of their name.
     events: Vec<((i64, Quarter), i64)>,
-    /// What is counted of automations.
+    /// Changes of the counters of automations: each counter with the number to add to it.
     automations: Vec<(AutomationCounter, i64)>,
     /// Where the present set of changes begins: what stands before is not touched by it.
     mark: Mark,
@@ -53,7 +53,7 @@ pub(crate) enum SourceKind {
 impl SourceKind {
     pub(crate) const ALL: [Self; 3] = [Self::Transactional, Self::Campaign, Self::Automation];
 
-    /// What reports call the messages.
+    /// The name of these messages in reports of differences.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Transactional => "requests",

@@ -52,7 +52,7 @@ pub(crate) trait Statements {
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 }
 
-/// How a row is read.
+/// Function that makes a value of type `T` from a row of the database.
 pub(crate) type Read<T> = Box<dyn Fn(&dyn Row) -> Result<T, Fault> + Send + Sync>;
 
 /// A query and how its rows are read.

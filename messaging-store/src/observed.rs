@@ -1,4 +1,4 @@
-//! Who is told of commits.
+//! The observer of commits, which is notified of every commit; there is one at most.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

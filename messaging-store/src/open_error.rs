@@ -32,16 +32,16 @@ pub enum OpenError {
     /// The server of the database cannot be reached, or takes no connections at the moment.
     #[error("the database does not answer")]
     NoAnswer {
-        /// Why not.
+        /// The underlying error of the connection.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
     /// Anything else.
     #[error("failed to {attempt}")]
     Failed {
-        /// What was attempted.
+        /// The action that failed, put after "failed to" in the error text.
         attempt: &'static str,
-        /// Why it failed.
+        /// The underlying error that made the action fail.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },

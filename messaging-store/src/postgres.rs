@@ -97,7 +97,7 @@ pub use self::url::{MalformedPostgresUrl, PostgresUrl};
 /// A database on a PostgreSQL server.
 pub type PostgresStore = SqlStore<Postgres>;
 
-/// What a [`PostgresStore`] consists of.
+/// The PostgreSQL backend of a [`PostgresStore`]: its connections, what it knows of other processes, and its tasks.
 #[derive(Debug)]
 pub struct Postgres {
     reads: Reads,

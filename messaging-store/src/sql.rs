@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use messaging_core::ids::Id;
 use messaging_core::time::Timestamp;
 
@@ -104,7 +105,7 @@ pub(crate) enum Value {
     Int(i64),
     Real(f64),
     Text(String),
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
     Id([u8; 16]),
     /// An array of PostgreSQL. To SQLite it is JSON for `json_each`, with bytes and ids in hexadecimal digits for `unhex`.
     List(Vec<Value>),
@@ -148,7 +149,7 @@ impl From<&str> for Value {
 
 impl From<&[u8]> for Value {
     fn from(bytes: &[u8]) -> Self {
-        Self::Bytes(bytes.to_vec())
+        Self::Bytes(Bytes::copy_from_slice(bytes))
     }
 }
 
@@ -171,7 +172,7 @@ macro_rules! from {
     )*};
 }
 
-from!(bool => Bool, u8 => Int, i16 => Int, i32 => Int, u32 => Int, i64 => Int, f64 => Real, String => Text, Vec<u8> => Bytes);
+from!(bool => Bool, u8 => Int, i16 => Int, i32 => Int, u32 => Int, i64 => Int, f64 => Real, String => Text, Vec<u8> => Bytes, Bytes => Bytes);
 
 macro_rules! lists {
     ($($member:ty),* $(,)?) => {$(

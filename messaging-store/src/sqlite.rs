@@ -96,7 +96,7 @@ use crate::observed::Observed;
 /// Dropping it finishes what was handed over, as [`Store::close`] does, but blocks the thread.
 pub type SqliteStore = SqlStore<Sqlite>;
 
-/// What a [`SqliteStore`] consists of.
+/// The SQLite backend of a [`SqliteStore`]: its writer thread and its reader threads.
 #[derive(Debug)]
 pub struct Sqlite {
     writer: Arc<Writer>,

@@ -65,7 +65,7 @@ impl TestDns {
         Self { addr, state, tasks }
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -153,7 +153,7 @@ impl Submission {
     }
 }
 
-/// What a fake answers.
+/// The HTTP answer of a fake to a request.
 #[derive(Debug, Clone)]
 pub struct FakeAnswer {
     /// The status.
@@ -194,7 +194,7 @@ impl FakeAnswer {
 /// A call of a fake to us.
 #[derive(Debug, Clone)]
 pub struct FakeCallback {
-    /// Where it goes.
+    /// The URL that the call goes to.
     pub url: String,
     /// The method.
     pub method: Method,

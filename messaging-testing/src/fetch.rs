@@ -17,7 +17,7 @@ use super::scripted::Gate;
 #[derive(Debug)]
 pub struct MemoryFetch {
     state: Mutex<State>,
-    /// How many requests there were.
+    /// The number of requests so far.
     count: watch::Sender<usize>,
 }
 

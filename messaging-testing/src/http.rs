@@ -141,7 +141,7 @@ impl ScriptedHttpServer {
         Self { address, root, shared, task: task.abort_handle() }
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -183,7 +183,7 @@ impl ScriptedHttpServer {
         lock(&self.shared.requests).clone()
     }
 
-    /// How many connections are open.
+    /// The number of connections that are open.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ pub struct MemoryTransport {
     acceptance: Acceptance,
     receipts_name_messages: bool,
     state: Mutex<State>,
-    /// How many attempts there were.
+    /// The number of attempts so far.
     attempts: watch::Sender<usize>,
     /// Whether attempts wait before they answer.
     is_held: watch::Sender<bool>,

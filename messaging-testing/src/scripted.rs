@@ -44,7 +44,7 @@ impl ScriptedSmtpServer {
         ScriptedSmtpServerBuilder { config: Config::default(), address: LOOPBACK, is_implicit: false, names: None }
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,12 +92,12 @@ impl ScriptedSmtpServer {
         self.messages()
     }
 
-    /// How many connections there were.
+    /// The number of connections that were made so far.
     pub fn connections(&self) -> usize {
         lock(&self.shared.log).connections
     }
 
-    /// How many connections are open.
+    /// The number of connections that are open.
     pub fn open(&self) -> usize {
         lock(&self.shared.log).open
     }

@@ -33,7 +33,7 @@ const CACHED_ANSWERS: u64 = 8_192;
 /// want of a domain suppresses the address.
 const ABSENCE_KEPT: Duration = Duration::from_mins(5);
 
-/// Why there are no records.
+/// The reason why a lookup gave no records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupFailure {
     /// The name does not exist (NXDOMAIN).

@@ -1,4 +1,4 @@
-//! What carries messages.
+//! Transports: they send messages on every channel and receive what comes back.
 //!
 //! Core decides what is sent and what follows from an outcome; this crate turns messages into octets, speaks to
 //! peers, and says to which class each answer belongs.
@@ -106,12 +106,12 @@ pub use viber::ViberBot;
 pub use vonage::Vonage;
 pub use whatsapp::WhatsappCloud;
 
-/// What the transports are told.
+/// Options that all transports of a server share.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How this machine introduces itself.
+    /// Name by which this machine introduces itself to mail servers (EHLO).
     pub hostname: String,
-    /// Where they look up names.
+    /// The resolver by which the transports look up names.
     pub dns: Dns,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,

@@ -150,7 +150,7 @@ impl Smpp {
     }
 }
 
-/// What goes to whom.
+/// A recipient's number, and the parts of the message that go to it.
 struct Recipient<'a> {
     number: &'a str,
     parts: &'a encoding::Parts,

@@ -23,7 +23,7 @@ use crate::pace::{Claim, Pace, PaceKey, Rate};
 use crate::provider::{Api, Call, Settings, check_url, misconfigured};
 use answer::Judged;
 
-/// Where Telegram's own servers are.
+/// Base URL of Telegram's own Bot API, unless the settings name another.
 const API_BASE: &str = "https://api.telegram.org";
 
 /// Messages to one chat (bot FAQ, "My bot is hitting limits").

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
 
-/// Where Twilio's API is.
+/// Base URL of Twilio's API, unless the settings name another.
 const API_BASE: &str = "https://api.twilio.com";
 
 /// How many seconds a message may be kept there before it is given up: what every version of the API takes.

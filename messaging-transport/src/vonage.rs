@@ -26,7 +26,7 @@ use crate::provider::callback::hex;
 use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
 
-/// Where Vonage's API is.
+/// Base URL of Vonage's API, unless the settings name another.
 const API_BASE: &str = "https://api.nexmo.com";
 
 /// How long a token is valid, and after how long another is made.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::requests::Call;
 
-/// What a caller is answered.
+/// The answer that a caller gets to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -19,7 +19,7 @@ pub(crate) struct Ledger {
     pub(crate) returned: BTreeSet<(MessageId, String)>,
     /// The Message-ID under which each message left first.
     message_ids: BTreeMap<MessageId, String>,
-    /// What callers know.
+    /// The requests of callers, each with what its caller knows of the outcome.
     pub(crate) requests: Vec<RequestRecord>,
     /// Counts what callers saw.
     moments: u64,
@@ -42,9 +42,9 @@ struct LifeRecord {
 pub(crate) struct Content {
     pub(crate) message: MessageId,
     pub(crate) recipient: String,
-    /// Whether the peer took it.
+    /// True if the peer took the content.
     pub(crate) is_taken: bool,
-    /// Whether the reply was lost.
+    /// True if the peer's reply was lost on its way back.
     pub(crate) is_reply_lost: bool,
     /// Whether the recipient has it already, and the server knew that.
     pub(crate) is_needless: bool,
@@ -174,7 +174,7 @@ impl Ledger {
         }
     }
 
-    /// How many lives began.
+    /// The number of lives of processes that began.
     pub(crate) fn lives(&self) -> usize {
         self.lives.len()
     }

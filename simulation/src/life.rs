@@ -27,7 +27,7 @@ pub(crate) struct Life {
     points: Arc<AtomicU64>,
     is_over: Signal<bool>,
     is_frozen: Arc<Signal<bool>>,
-    /// How often it was frozen.
+    /// The number of times that the process was frozen in this life.
     freezes: AtomicU64,
 }
 

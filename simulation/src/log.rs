@@ -16,7 +16,7 @@ pub(crate) struct Log {
     level: Level,
 }
 
-/// Where it writes to.
+/// The world whose trace the log is written to; none until one is attached.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attached(Arc<Mutex<Weak<World>>>);
 

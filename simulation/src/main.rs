@@ -17,7 +17,7 @@ use messaging_simulation::{Options, Report, run};
 /// Seeds of a run of the program that is told nothing.
 const COUNT: u64 = 100_000;
 
-/// How often progress is told.
+/// Interval at which progress is reported.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// The sums of many runs.

@@ -43,7 +43,7 @@ pub struct Options {
     pub keeps_trace: bool,
 }
 
-/// What came of a run.
+/// Report of one run: its seed, the promises that it broke, and counts of what happened.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The seed.
@@ -209,7 +209,7 @@ async fn automations_go_on(world: &World, app: &App) -> bool {
     has_more
 }
 
-/// How many jobs automations have.
+/// The number of jobs that run automations; 0 in a plan without automations.
 async fn resting_jobs(world: &World, app: &App) -> usize {
     if !world.plan.has_automations {
         return 0;

@@ -189,7 +189,7 @@ impl FaultyStore {
         Ok(())
     }
 
-    /// What comes after it.
+    /// Notes the outcome of a call, and passes the point after it, at which the process may end or freeze.
     async fn after(&self, call: &'static str, is_done: bool) {
         self.life.note(format_args!("{call}: {is_done}"));
         self.life.point(call).await;

@@ -14,7 +14,7 @@ const MAX_FILES: usize = 2_000;
 /// The members of a file, in the order in which people read them.
 const MEMBERS: [&str; 5] = ["name", "trigger", "re_entry", "re_entry_key", "graph"];
 
-/// How a file is written.
+/// The format of a file that holds an automation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -41,7 +41,7 @@ impl Format {
 pub(super) struct Named {
     /// The file's name.
     pub(super) name: String,
-    /// How it is written.
+    /// The format that the file is written in.
     pub(super) format: Format,
     /// The body for creating or changing the automation.
     pub(super) body: Value,

@@ -13,7 +13,7 @@ use crate::resources::Resources;
 struct Kind {
     /// As in commands.
     noun: &'static str,
-    /// What its ids begin with.
+    /// The prefix of the ids of this kind.
     prefix: &'static str,
 }
 

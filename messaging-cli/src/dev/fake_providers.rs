@@ -117,7 +117,7 @@ struct Fake {
     config: Map<String, Value>,
     /// Whom a message can go to.
     recipients: Vec<String>,
-    /// Where it listens.
+    /// The URL at which the fake provider listens.
     url: String,
     /// Its servers; the first one is that of the channel's provider.
     servers: Vec<FakeProvider>,

@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::resources::Resources;
 
-/// Where things are brought to.
+/// The server or database that an export is brought over to.
 pub(super) struct Destination(pub(super) Resources);
 
 fn endpoint(operation: Operation) -> Result<&'static Endpoint, Failure> {

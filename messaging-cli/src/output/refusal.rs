@@ -9,7 +9,7 @@ use super::node::clean;
 use crate::command::spoken::{self, in_commands};
 use crate::reply::Reply;
 
-/// How the word "error" looks.
+/// The terminal style of the word "error".
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// A refusal for people: the sentence, then each broken rule on a line of its own.

@@ -209,7 +209,7 @@ impl Bench {
     }
 }
 
-/// What became of requests.
+/// Counts of the requests of a test by their outcome.
 #[derive(Default)]
 struct Load {
     accepted: AtomicUsize,

@@ -177,7 +177,7 @@ fn put<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) {
     set.lock().unwrap().insert(item);
 }
 
-/// How often each item occurs.
+/// The number of times that each item occurs.
 fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> {
     let mut count = HashMap::new();
     for item in items {

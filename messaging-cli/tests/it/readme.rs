@@ -49,7 +49,7 @@ struct Reader {
     seen: HashMap<&'static str, String>,
     /// The servers that run, by their data directory.
     servers: HashMap<PathBuf, Child>,
-    /// Where the latest one listens.
+    /// Base URL of the server that was started last.
     base: String,
     /// What keeps mail and questions on this machine.
     settings: Vec<String>,

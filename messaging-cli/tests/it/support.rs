@@ -53,7 +53,7 @@ pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ran {
     Ran::of(program().args(arguments), input)
 }
 
-/// How a command line ended.
+/// The result of a command line: its exit code and what it printed.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

@@ -59,7 +59,7 @@ impl Dice {
     }
 }
 
-/// What filters may name.
+/// Objects that random filters may refer to by their ids.
 #[derive(Debug, Default)]
 pub struct Named {
     /// Lists, removed ones too.

@@ -29,9 +29,9 @@ pub struct PutAutomation {
 pub struct PutRun {
     /// The run.
     pub run: Run,
-    /// What must be there.
+    /// Condition of the write: no such run yet, or the revision that was read.
     pub expect: Expect,
-    /// What it did, in order.
+    /// The steps that it did, in order.
     pub steps: Vec<RunStep>,
     /// The messages that it sends, each with the node.
     pub messages: Vec<(MessageId, String)>,
@@ -44,7 +44,7 @@ pub struct ExpectEntries {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Who enters.
+    /// The contact that enters the automation.
     pub contact_id: ContactId,
     /// Entries after this moment count, whatever their key.
     pub since: Timestamp,

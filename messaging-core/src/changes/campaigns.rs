@@ -79,7 +79,7 @@ pub struct Engagement {
     pub workspace_id: WorkspaceId,
     /// The campaign.
     pub campaign_id: CampaignId,
-    /// What was seen: one bit.
+    /// The kind of engagement that was seen, exactly one bit.
     pub seen: Seen,
     /// The message.
     pub message_id: MessageId,

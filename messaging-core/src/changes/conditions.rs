@@ -1,4 +1,4 @@
-//! What a commit relies on.
+//! Conditions of a commit: what has to be as it was read, or nothing is changed.
 
 use crate::domain::automation::AutomationStatus;
 use crate::domain::campaign::{CampaignStatus, Reference};

@@ -11,7 +11,7 @@ use crate::revision::Expect;
 pub struct PutContact {
     /// The contact.
     pub contact: Arc<Contact>,
-    /// What must be there.
+    /// Condition of the write: no such contact yet, or the revision that was read.
     pub expect: Expect,
 }
 

@@ -36,7 +36,7 @@ pub struct MessageObservation {
     pub message_id: MessageId,
     /// Its channel.
     pub channel: Channel,
-    /// What happened.
+    /// The kind of event that happened.
     pub kind: EventKind,
     /// The domain of the recipient; `None` off email, and where the recipient is not known any more.
     pub domain: Option<String>,
@@ -48,7 +48,7 @@ pub struct MessageObservation {
     pub attempt: Option<u32>,
     /// The host that answered.
     pub mx: Option<String>,
-    /// How long the attempt took.
+    /// Duration of the attempt in milliseconds; `None` without an attempt, or where nobody was talked to.
     pub duration_ms: Option<u64>,
     /// Whether another observation of the same commit tells it too: that a message was sent, where it was delivered.
     pub is_implied: bool,
@@ -80,7 +80,7 @@ pub struct AttemptSubject<'a> {
     pub duration_ms: Option<u64>,
 }
 
-/// How an import ended.
+/// The end of an import: its status and its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportObservation {
     /// Workspace that owns the import.

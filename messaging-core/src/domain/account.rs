@@ -79,7 +79,7 @@ pub struct Session {
     pub id: SessionId,
     /// SHA-256 of the token.
     pub token_digest: Digest,
-    /// Who signed in.
+    /// Id of the user who signed in and who acts through the session.
     pub user_id: UserId,
     /// The user's [`password_version`](User::password_version) that the session was opened under.
     pub password_version: u32,
@@ -98,7 +98,7 @@ pub struct Session {
 pub struct Ticket {
     /// SHA-256 of the ticket.
     pub digest: Digest,
-    /// Who signs in with it.
+    /// Id of the user that the ticket signs in.
     pub user_id: UserId,
     /// The user's [`password_version`](User::password_version) when it was made; under another one the operator's is void.
     pub password_version: u32,
@@ -189,7 +189,7 @@ pub struct Member {
     pub workspace_id: WorkspaceId,
     /// The member.
     pub user_id: UserId,
-    /// What the member may do.
+    /// Role of the member in the workspace, which decides what the member may do.
     pub role: Role,
     /// Says whether the person has accepted.
     pub status: MemberStatus,

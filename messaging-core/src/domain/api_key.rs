@@ -30,7 +30,7 @@ pub struct ApiKey {
     pub prefix: String,
     /// SHA-256 of the secret.
     pub secret_digest: Digest,
-    /// What it opens.
+    /// Scopes of the key: the parts of the API that it gives access to.
     pub scopes: Vec<Scope>,
     /// Requests a minute.
     pub rate_limit: u32,

@@ -119,7 +119,7 @@ pub struct StoredFile {
     pub content_type: String,
     /// Its length in bytes.
     pub size: u64,
-    /// Where the bytes are.
+    /// Id of the blob in the store that holds the bytes of the file.
     pub blob: BlobId,
     /// What the HTML shows it by, if it is part of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]

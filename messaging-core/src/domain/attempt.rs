@@ -40,7 +40,7 @@ pub struct Dialog {
     pub remote_addr: Option<String>,
     /// The TLS version, `TLSv1.3`; `None` in plain text.
     pub tls: Option<String>,
-    /// How it ended.
+    /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
     /// Lines in order: `> ` before what we said, `< ` before what the peer said, `* ` before what
     /// happened otherwise. At most [`MAX_LINES`] of at most [`MAX_LINE`] characters.
@@ -62,6 +62,6 @@ pub struct MessageAttempt {
     pub at: Timestamp,
     /// The provider that carried it; `None` in rows of versions that did not note it.
     pub provider: Option<String>,
-    /// What was said.
+    /// Record of the connection to one peer: its address, the commands and replies, and the outcome.
     pub dialog: Dialog,
 }

@@ -95,7 +95,7 @@ pub struct AutomationVersion {
     pub automation_id: AutomationId,
     /// Which one.
     pub version: u32,
-    /// What it says.
+    /// Design of this version: trigger, graph and rule of re-entry.
     pub design: Design,
 }
 

@@ -48,9 +48,9 @@ pub struct Campaign {
     /// What is sent to whom. Changes in drafts only.
     #[serde(flatten)]
     pub plan: Plan,
-    /// Where it stands.
+    /// Status of the campaign, from draft to sent, failed or cancelled.
     pub status: CampaignStatus,
-    /// Where its A/B test stands.
+    /// Phase of its A/B test; `None` before the test begins, after the campaign has ended, and without a test.
     pub phase: Option<CampaignPhase>,
     /// When it is to begin, or to go on.
     pub scheduled_at: Option<Timestamp>,
@@ -70,9 +70,9 @@ pub struct Campaign {
     pub winner: Option<usize>,
     /// What was known of each variant when the winner was chosen; empty before.
     pub scores: Vec<Score>,
-    /// Why it is paused.
+    /// Reason of the pause; `None` unless the campaign is paused.
     pub pause_reason: Option<PauseReason>,
-    /// Why it failed.
+    /// Reason of the failure; `None` unless the campaign failed.
     pub failure_reason: Option<FailureReason>,
     /// Sending domains of its senders when it was last scheduled, which cannot be deleted while it is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,7 +90,7 @@ pub struct Plan {
     pub name: String,
     /// The channel it is sent on.
     pub channel: Channel,
-    /// Whether it compares variants.
+    /// Kind of the campaign: regular, or an A/B test that compares variants.
     pub kind: CampaignKind,
     /// The template of those variants that name none.
     pub template_id: TemplateId,
@@ -100,13 +100,13 @@ pub struct Plan {
     pub from_name: Option<String>,
     /// The sender.
     pub from_email: Option<String>,
-    /// Where replies go.
+    /// Address to which recipients reply (`Reply-To`); email only.
     pub reply_to: Option<String>,
-    /// Who is to get it.
+    /// Lists and segments whose members get the campaign, and lists whose members do not.
     pub audience: Audience,
     /// What is compared; empty in a regular campaign.
     pub variants: Vec<Variant>,
-    /// How it is sent.
+    /// Settings for sending: link parameters, quiet hours, frequency cap, A/B test and rate limit.
     pub settings: Settings,
 }
 
@@ -229,7 +229,7 @@ impl Reference {
     }
 }
 
-/// Whether a campaign compares variants.
+/// Kind of a campaign: the same content for everybody, or an A/B test of variants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignKind {
@@ -306,7 +306,7 @@ pub enum CampaignPhase {
     Winner,
 }
 
-/// Why a campaign is paused.
+/// Reason for which a campaign is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
@@ -318,7 +318,7 @@ pub enum PauseReason {
     Stale,
 }
 
-/// Why a campaign failed.
+/// Reason for which a campaign failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureReason {

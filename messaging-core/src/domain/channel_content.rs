@@ -49,11 +49,11 @@ pub struct Media {
     /// Where the provider fetches it, https, at most 2048 characters.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// What it is.
+    /// Kind of the file: picture, video or document.
     pub kind: MediaKind,
 }
 
-/// What a medium is.
+/// Kind of a media file: picture, video or document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {

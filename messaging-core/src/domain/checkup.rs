@@ -42,10 +42,10 @@ pub enum CheckId {
     Ptr,
     /// The SPF record of the installation's name.
     Spf,
-    /// Whether mail can leave.
+    /// Outgoing mail: whether the mail server of another domain can be reached; many networks block port 25.
     #[serde(rename = "port25_out")]
     Port25Out,
-    /// Whether bounces can arrive.
+    /// Incoming bounces: whether the SMTP server for returned mail is reached by the host name.
     Inbound,
     /// The certificate of the public URL.
     Tls,
@@ -127,7 +127,7 @@ impl CheckId {
     }
 }
 
-/// How a check ended.
+/// Result of a check of the installation or of a sending domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
@@ -153,7 +153,7 @@ impl CheckStatus {
     }
 }
 
-/// What a check found.
+/// Report of one check: its subject, what was found and wanted, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Check")]
 #[non_exhaustive]
@@ -162,11 +162,11 @@ pub struct CheckReport {
     pub id: CheckId,
     /// What it is about: a name, an address, a file, a domain.
     pub subject: String,
-    /// How it ended.
+    /// Result of the check: `ok`, `warning`, `fault` or `skipped`.
     pub status: CheckStatus,
     /// What was found; empty when nothing was.
     pub found: String,
-    /// What was wanted.
+    /// Value that would be right, or a description of it; may be empty when the check was skipped.
     pub wanted: String,
     /// The finding in a sentence.
     pub text: String,
@@ -175,7 +175,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Whether it is a fault.
+    /// True if the result is a fault, the only one by which the whole is not ok.
     pub fn is_fault(&self) -> bool {
         self.status == CheckStatus::Fault
     }

@@ -47,7 +47,7 @@ impl Fate {
         }
     }
 
-    /// What follows for the address.
+    /// Consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows or ends.
     pub fn address(self) -> AddressEffect {
         match self {
             Self::Sent(Acceptance::Delivered) => AddressEffect::Reached,
@@ -100,7 +100,7 @@ pub struct Circumstances {
     pub was_deferred: bool,
 }
 
-/// What follows from an answer.
+/// Decides what becomes of a message for one recipient, from the answer and its circumstances.
 pub fn fate(answer: &Answer, circumstances: Circumstances) -> Fate {
     let Circumstances { is_email, is_last, was_deferred } = circumstances;
     match answer.class {
@@ -138,7 +138,7 @@ pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
     }
 }
 
-/// What follows for the account.
+/// Consequence of an answer for the account that messages are sent over: none, a rest or a stop.
 pub fn lane_effect(answer: &Answer) -> LaneEffect {
     match answer.class {
         OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or_default()),

@@ -53,7 +53,7 @@ pub struct Contact {
     pub locale: Option<String>,
     /// An IANA time zone name.
     pub timezone: Option<String>,
-    /// What it agreed to.
+    /// Consent to marketing by email, and by SMS, WhatsApp and Viber.
     pub consent: Consent,
     /// The lists it is a member of, oldest list first. Storing a contact leaves them alone: they change
     /// by [`JoinList`](crate::changes::Write::JoinList) and
@@ -156,7 +156,7 @@ impl Contact {
         CONTACT_FIELDS.into_iter().filter_map(|field| field.identifier_of(self.field(field).clone()?))
     }
 
-    /// Whether anything names it.
+    /// True if the contact has an external id, an email address or a phone number.
     pub(crate) const fn has_identifier(&self) -> bool {
         self.external_id.is_some() || self.email.is_some() || self.phone.is_some()
     }

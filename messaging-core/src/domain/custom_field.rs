@@ -76,10 +76,10 @@ pub struct CustomField {
     pub workspace_id: WorkspaceId,
     /// The key of the attribute; unique in the workspace.
     pub key: String,
-    /// What its values are.
+    /// Type that values of the attribute must have.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// What people call it.
+    /// Label of the field, for people.
     pub label: Option<String>,
     /// When it was declared.
     pub created_at: Timestamp,

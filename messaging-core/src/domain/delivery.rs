@@ -39,7 +39,7 @@ pub struct Attempt {
 pub struct RecipientResult {
     /// The recipient.
     pub recipient: Recipient,
-    /// What happened now.
+    /// Result of this attempt for the recipient.
     pub result: Result,
     /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or lost the
     /// final reply.
@@ -48,7 +48,7 @@ pub struct RecipientResult {
     pub lost: u8,
 }
 
-/// What happened to one recipient.
+/// Result of an attempt for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Result {
     /// The attempt was made.
@@ -75,7 +75,7 @@ pub const MAX_CUT_OFF: u8 = 5;
 /// ends as one of which it is not known whether it arrived.
 pub const MAX_LOST: u8 = 3;
 
-/// What is to be written.
+/// Consequences of an attempt that have to be stored: events, status, and changes of addresses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgment {
     /// Events in order.
@@ -101,7 +101,7 @@ pub struct Judgment {
 pub struct Suppressed {
     /// The address, as it was spelled.
     pub address: String,
-    /// Why.
+    /// Reason stored with the suppression.
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<&'static str>,

@@ -19,7 +19,7 @@ pub use dkim::judge_dkim;
 pub use judge::{judge_dmarc, judge_return_path, judge_tracking};
 pub use spf::{judge_spf, sentence as spf_problem};
 
-/// What a record is for.
+/// Purpose of a DNS record that a sending domain needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DnsRecordPurpose")]
@@ -30,7 +30,7 @@ pub enum Purpose {
     Spf,
     /// What receivers do with mail that fails (RFC 7489).
     Dmarc,
-    /// Where bounces go.
+    /// The host of the return path, to which bounces are sent.
     ReturnPath,
     /// The host of tracking links.
     Tracking,

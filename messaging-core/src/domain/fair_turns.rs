@@ -50,7 +50,7 @@ pub struct FairTurns {
 /// The turns of one class.
 #[derive(Debug, Default)]
 struct Ring {
-    /// Who was served last.
+    /// Flow that was served last; `None` before the first claim.
     last: Option<Flow>,
     /// What that one still has of its turn, because the places of a claim ended within it.
     rest: usize,

@@ -18,7 +18,7 @@ pub fn lane(workspace: WorkspaceId, message: MessageId) -> Lane {
     Lane::new(JobClass::Transactional, workspace, &format!("{RESOURCE}{message}"))
 }
 
-/// What becomes of a chain.
+/// Next step for a chain of fallback messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The message may still arrive. It is looked at again when it is settled, and at this time where there is one.

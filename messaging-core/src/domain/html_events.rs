@@ -39,7 +39,7 @@ pub(super) enum Piece<'a> {
         name: &'a str,
         /// Its attributes by their names in lower case; of several of a name the first.
         attributes: &'a BTreeMap<String, String>,
-        /// Whether it ends in `/>`.
+        /// True if the tag is self-closing, so that it ends in `/>`.
         is_closed: bool,
     },
     /// An end tag, by its name in lower case.

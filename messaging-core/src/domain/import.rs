@@ -39,7 +39,7 @@ pub struct Import {
     pub id: ImportId,
     /// Workspace that owns the import.
     pub workspace_id: WorkspaceId,
-    /// What the file is called.
+    /// Name of the file, as given in the request.
     pub filename: String,
     /// How long it is said to be.
     pub size_bytes: u64,
@@ -49,7 +49,7 @@ pub struct Import {
     pub mapping: Mapping,
     /// What a contact is looked for by, in this order.
     pub dedup_keys: Vec<IdentifierKind>,
-    /// Where it stands.
+    /// State of the import, such as waiting for the upload or completed.
     pub state: ImportState,
     /// Rows in the file, the header not counted; `None` until they are counted.
     pub total_rows: Option<u64>,
@@ -63,7 +63,7 @@ pub struct Import {
     pub created_at: Timestamp,
 }
 
-/// Where an import stands.
+/// State of an import, from waiting for the upload to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ImportState {
@@ -85,7 +85,7 @@ pub enum ImportState {
     Failed {
         /// Since when.
         at: Timestamp,
-        /// Why, and what to do.
+        /// Reason why the file cannot be read, and what to do about it, for people.
         reason: String,
     },
     /// No file came in time.

@@ -24,13 +24,13 @@ pub fn opts_in(word: &str) -> bool {
 /// Something that came from a recipient, not about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundMessage {
-    /// Whose account it came to.
+    /// Workspace that owns the account to which it came.
     pub workspace_id: WorkspaceId,
     /// The channel of the account.
     pub channel: Channel,
     /// Who it is from, as the channel writes addresses.
     pub from: String,
-    /// What it says.
+    /// Content: the text of a message, or the news that the recipient subscribed, unsubscribed or blocked us.
     pub news: InboundNews,
 }
 
@@ -52,7 +52,7 @@ impl InboundKey {
     }
 }
 
-/// What came from a recipient.
+/// Content of something that came from a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundNews {
     /// A message with this text; empty where it has none.
@@ -65,7 +65,7 @@ pub enum InboundNews {
     Blocked,
 }
 
-/// What follows.
+/// Consequences of an inbound message for the suppression and the consent of its sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InboundJudgment {
     /// Whether the suppression that the address has is taken off.
@@ -81,11 +81,11 @@ pub struct InboundJudgment {
 /// A suppression to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
-    /// Why.
+    /// Reason stored with the suppression.
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<&'static str>,
-    /// Who asked for it.
+    /// Source stored with the suppression: who asked for it.
     pub source: SuppressionSource,
 }
 

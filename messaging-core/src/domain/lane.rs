@@ -132,7 +132,7 @@ impl Lane {
         &self.text
     }
 
-    /// Whose turns it shares.
+    /// Flow to which the lane belongs: its class and workspace.
     pub const fn flow(&self) -> Flow {
         self.flow
     }

@@ -55,7 +55,7 @@ const SECRET_LENGTH: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsTag([u8; LINK_MAC]);
 
-/// What a link is for.
+/// Purpose of a link in a message: open pixel, redirect or unsubscribe page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// The pixel.
@@ -83,7 +83,7 @@ impl UrlKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyKey(pub [u8; 16]);
 
-/// What an address is for.
+/// Purpose of a return address: receiving bounces or requests to unsubscribe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReturnPurpose {
     /// `bounce+TOKEN@…`, the envelope sender.

@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 pub struct Limit {
     /// Failures within the window after which further attempts are refused.
     pub failures: usize,
-    /// How long a failure counts.
+    /// Time for which a failure counts after it happened.
     pub window: Duration,
 }
 

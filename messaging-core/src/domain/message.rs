@@ -58,7 +58,7 @@ pub struct Message {
     pub created_at: Timestamp,
     /// When the status last changed.
     pub updated_at: Timestamp,
-    /// What it waits for.
+    /// Reason, begin and end of the wait of a message that is not attempted yet; `None` where nothing holds it back.
     pub hold: Option<Hold>,
     /// What of it counts besides the status.
     pub milestones: Milestones,
@@ -129,7 +129,7 @@ impl Message {
         after
     }
 
-    /// Who it counts for.
+    /// Source of the message, for whose statistics it counts.
     pub fn source(&self) -> MessageSource {
         match (self.campaign_id, self.automation_id) {
             (Some(campaign), _) => MessageSource::Campaign(campaign, self.variant.unwrap_or_default()),
@@ -139,7 +139,7 @@ impl Message {
     }
 }
 
-/// Who sent a message.
+/// Source of a message: a request, a campaign or an automation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageSource {
     /// A request.
@@ -168,7 +168,7 @@ pub struct MessageEvent {
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// What happened.
+    /// Kind of the event, such as delivered or open.
     pub kind: EventKind,
     /// When it happened.
     pub at: Timestamp,

@@ -102,7 +102,7 @@ pub enum Scope {
     Origin,
 }
 
-/// What became of one recipient.
+/// Outcome of an attempt for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -121,9 +121,9 @@ pub enum Outcome {
 /// The answer of an attempt about one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What it means.
+    /// Class of the answer, from which everything else follows.
     pub class: OutcomeClass,
-    /// What was said.
+    /// Reply of the peer: its codes, its text and the host.
     pub response: Response,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wait: Option<Duration>,
@@ -179,7 +179,7 @@ impl Answer {
         self.class == OutcomeClass::Ambiguous && self.response.code.is_some()
     }
 
-    /// What the provider said besides.
+    /// Further details that the provider gave, off email, such as its name for the message.
     pub fn of_provider(&self) -> Option<&ProviderAnswer> {
         self.provider.as_deref()
     }
@@ -238,14 +238,14 @@ impl Outcome {
         }
     }
 
-    /// Whether the peer took responsibility.
+    /// True if the peer accepted the message and so took responsibility for it.
     pub const fn is_accepted(&self) -> bool {
         matches!(self.class(), Some(OutcomeClass::Accepted(_)))
     }
 }
 
 impl OutcomeClass {
-    /// Whether trying again may work.
+    /// True for classes after which another attempt may succeed.
     pub const fn is_retried(self) -> bool {
         matches!(self, Self::Retry(_) | Self::Throttled(_) | Self::Auth | Self::Ambiguous)
     }

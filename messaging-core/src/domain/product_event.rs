@@ -38,7 +38,7 @@ pub struct ProductEvent {
     pub id: EventId,
     /// Workspace that owns the event.
     pub workspace_id: WorkspaceId,
-    /// Who did it.
+    /// Contact that did what the event reports.
     pub contact_id: ContactId,
     /// What happened, in the workspace's own words.
     pub name: String,
@@ -74,7 +74,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// What [`Properties::json`] answered.
+    /// Makes properties of a text that [`Properties::json`] returned.
     pub fn from_json(json: String) -> Self {
         if json == "{}" { Self::default() } else { Self { json } }
     }
@@ -84,7 +84,7 @@ impl Properties {
         if self.json.is_empty() { "{}" } else { &self.json }
     }
 
-    /// Whether there are none.
+    /// True if the event has no properties.
     pub const fn is_empty(&self) -> bool {
         self.json.is_empty()
     }

@@ -12,7 +12,7 @@ pub const KEPT: Duration = Duration::from_hours(30 * 24);
 /// A message and its name at the provider that took it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderLink {
-    /// Whose account it is.
+    /// Workspace that owns the account at the provider.
     pub workspace_id: WorkspaceId,
     /// The channel of the account.
     pub channel: Channel,

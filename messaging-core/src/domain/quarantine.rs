@@ -25,7 +25,7 @@ pub struct Quarantined {
     pub kind: String,
     /// The id of the item.
     pub subject: String,
-    /// Why the store refused it.
+    /// Reason for which the store refused the outcome, in words.
     pub reason: String,
     /// Time at which it was put aside.
     pub at: Timestamp,

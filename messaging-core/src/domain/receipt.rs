@@ -13,7 +13,7 @@ use crate::domain::delivery::{Judgment, delivered_meta, peer_meta};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 use crate::domain::outcome::{Acceptance, Answer, OutcomeClass};
 
-/// What a receipt says.
+/// Meaning of a provider's receipt: an outcome of the message, or that it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receipt {

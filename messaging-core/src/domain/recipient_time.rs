@@ -48,7 +48,7 @@ pub enum Verdict {
     Go,
     /// Not now.
     Hold {
-        /// What it waits for.
+        /// Reason for which the message is held.
         reason: HoldReason,
         /// When to look again; `None` until somebody acts.
         until: Option<Timestamp>,
@@ -60,7 +60,7 @@ pub enum Verdict {
 /// What a campaign or an automation asks for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms {
-    /// Whether it is paused.
+    /// True if the campaign or automation is paused.
     pub is_paused: bool,
     /// The time that the recipient's clock must have shown.
     pub wall_time: Option<DateTime>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::address::{EmailAddress, normalize_email};
 
-/// Where a recipient was named.
+/// Field of the message that names a recipient, or a further device of the contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientKind {
@@ -24,7 +24,7 @@ pub enum RecipientKind {
 /// One recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipient {
-    /// Where it was named first.
+    /// Kind of the recipient; where several fields name the address, that of the first.
     pub kind: RecipientKind,
     /// The address.
     pub address: String,

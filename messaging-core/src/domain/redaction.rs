@@ -138,7 +138,7 @@ pub(crate) fn mask_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// What becomes of a unit.
+/// Change that masking makes to one unit of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edit {
     Keep,
@@ -157,7 +157,7 @@ enum Edit {
 struct Unit {
     start: usize,
     end: usize,
-    /// What it means.
+    /// Character that the unit stands for; an escape is decoded.
     meaning: char,
     /// Whether it is an escape: it then separates nothing, because nobody knows for whom it was escaped.
     is_escape: bool,

@@ -25,7 +25,7 @@ pub enum Report {
 pub struct RecipientReport {
     /// The addresses it names, the original one first; none where a host names none.
     pub addresses: Vec<String>,
-    /// What became of the message.
+    /// Action that the report gives for this recipient, such as failed or delayed.
     pub action: Action,
     /// The status and the diagnostic, for classification.
     pub response: Response,

@@ -36,7 +36,7 @@ impl SecretKey {
         Self(bytes)
     }
 
-    /// What is to be kept.
+    /// The 32 bytes of the key, for storing it.
     pub const fn as_bytes(&self) -> &[u8; Self::LENGTH] {
         &self.0
     }

@@ -38,13 +38,13 @@ pub struct Segment {
     pub id: SegmentId,
     /// Workspace that owns the segment.
     pub workspace_id: WorkspaceId,
-    /// What people call it.
+    /// Name of the segment, for people.
     pub name: String,
     /// Whether its members follow the filter.
     pub kind: SegmentKind,
-    /// Who belongs to it.
+    /// Filter that chooses the members, as JSON and as a tree.
     pub filter: StoredFilter,
-    /// Whether its members are known.
+    /// State of the calculation of its members: under way, done or failed.
     pub status: SegmentStatus,
     /// How many members it has; `None` until it was first calculated. Storing a segment leaves it alone: it
     /// follows the members.
@@ -92,7 +92,7 @@ impl StoredFilter {
         &self.json
     }
 
-    /// What it means.
+    /// Typed tree of the filter.
     pub fn tree(&self) -> &Arc<Filter> {
         &self.tree
     }

@@ -1,4 +1,4 @@
-//! Who an email is from.
+//! Choice of the sender of an email.
 //!
 //! Contract section 4.1 (`from_email`, `sending_domain_id`).
 

@@ -9,7 +9,7 @@ use crate::domain::dkim::Algorithm;
 use crate::ids::{DomainId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Whether a domain may send.
+/// Status of a sending domain: whether email may be sent from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DomainStatus {
@@ -29,7 +29,7 @@ pub enum RecordStatus {
     /// Nothing, or it was not looked for yet.
     #[default]
     Pending,
-    /// What should be there.
+    /// The record is published as it should be.
     Verified,
     /// Something else.
     Failed,
@@ -38,7 +38,7 @@ pub enum RecordStatus {
 /// The last look at a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was found.
+    /// Result of the look: not found, as it should be, or something else.
     pub status: RecordStatus,
     /// What is wrong, in a sentence for whoever publishes the record.
     pub detail: Option<String>,
@@ -71,13 +71,13 @@ impl Check {
 pub struct DkimKey {
     /// The label before `._domainkey`.
     pub selector: String,
-    /// How it signs.
+    /// Algorithm of the key's signatures (the `a=` tag).
     pub algorithm: Algorithm,
     /// The `p=` tag.
     pub public: String,
     /// The private key, sealed for [`DkimKey::place`].
     pub sealed: String,
-    /// Whether the record is published.
+    /// Result of the last look for the key's DNS record.
     pub check: Check,
     /// When it was made; the same for the keys that were made together.
     pub created_at: Timestamp,
@@ -103,7 +103,7 @@ pub struct SendingDomain {
     pub domain: String,
     /// The host of tracking links, lower case, A-labels, under the domain.
     pub tracking_subdomain: Option<String>,
-    /// Whether it may send.
+    /// Status of the domain: email may be sent from a verified one only.
     pub status: DomainStatus,
     /// Whether HTML email gets a pixel.
     pub open_tracking: bool,

@@ -13,12 +13,12 @@ pub const DOMAIN: &str = "simulator.invalid";
 
 const HOST: &str = "simulator.invalid";
 
-/// What a simulated recipient does.
+/// Behaviour of a simulated recipient for one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simulated {
     /// The reply to the attempt.
     pub outcome: Outcome,
-    /// Whether a complaint follows.
+    /// True if the recipient complains about the message afterwards.
     pub complains: bool,
 }
 

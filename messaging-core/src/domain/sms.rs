@@ -35,7 +35,7 @@ pub enum Encoding {
 pub struct Size {
     /// The parts that it is sent in, each of which is paid for.
     pub segments: usize,
-    /// How it is written.
+    /// Encoding of the text: the GSM 7-bit alphabet or UCS-2.
     pub encoding: Encoding,
 }
 

@@ -23,7 +23,7 @@ pub struct Streak {
     pub channel: Channel,
     /// The address, normalised.
     pub address: String,
-    /// How many so far.
+    /// Number of soft bounces in a row so far.
     pub length: u32,
 }
 

@@ -77,7 +77,7 @@ pub struct Suppression {
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<String>,
-    /// Who asked for it.
+    /// Source of the suppression: a call of the API, a bounce or complaint, or the recipient.
     pub source: SuppressionSource,
     /// When the address was listed.
     pub created_at: Timestamp,

@@ -19,12 +19,12 @@ use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::domain::recipient_time::SuppressCause;
 use crate::time::Timestamp;
 
-/// What of a message counts.
+/// Facts of one message that decide what it counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Its status.
     pub status: MessageStatus,
-    /// What was seen of it.
+    /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
     pub seen: Seen,
     /// Why it was suppressed, if it was.
     pub skip: Option<Skip>,
@@ -157,7 +157,7 @@ impl Counts {
         self.0.iter().all(|number| *number == 0)
     }
 
-    /// What is not zero.
+    /// Counters that are not zero, each with its value.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, i64)> + '_ {
         Counter::ALL.into_iter().zip(self.0).filter(|(_, number)| *number != 0)
     }
@@ -227,7 +227,7 @@ impl Sum for Counts {
     }
 }
 
-/// What a message counts for.
+/// Counters to which one message contributes.
 pub fn tally(row: &Row) -> Counts {
     let by_status: &[Counter] = match row.status {
         MessageStatus::Queued => &[Counter::Waiting],

@@ -77,7 +77,7 @@ pub struct Design {
     pub from_name: Option<String>,
     /// The sender.
     pub from_email: Option<String>,
-    /// Where replies go.
+    /// Address to which recipients of an email reply (`Reply-To`).
     pub reply_to: Option<String>,
     /// The HTML form; made of `mjml` where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub struct Template {
     pub version: u32,
     /// The version that this one is a copy of.
     pub reverted_from: Option<u32>,
-    /// What it is made of.
+    /// Design of this version: subject, HTML, text and the rest that its author gave.
     #[serde(flatten)]
     pub design: Design,
     /// The HTML that is sent, where it is another than the design's: with styles in its elements.

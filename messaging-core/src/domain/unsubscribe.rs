@@ -1,4 +1,4 @@
-//! How a recipient unsubscribes.
+//! Ways by which a recipient unsubscribes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

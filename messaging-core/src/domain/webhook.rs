@@ -41,7 +41,7 @@ macro_rules! event_types {
             Test,
         }
 
-        /// What a webhook hears of.
+        /// Type of event that a webhook asks for; `*` stands for all types.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -78,7 +78,7 @@ macro_rules! event_types {
 
 event_types!(Sent, Delivered, Deferred, Bounce, Complaint, Open, Click, Unsubscribe, Failed, Suppressed, Cancelled);
 
-/// Whether a webhook is called.
+/// Status of a webhook, which says whether it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
@@ -108,11 +108,11 @@ pub struct Webhook {
     pub id: WebhookId,
     /// Workspace that owns the webhook.
     pub workspace_id: WorkspaceId,
-    /// Where events go.
+    /// URL to which events are sent.
     pub url: String,
     /// Which events.
     pub events: Vec<Topic>,
-    /// Whether it is called.
+    /// Status of the webhook: active, paused or disabled.
     pub status: WebhookStatus,
     /// Whether addresses are sent in clear.
     pub pii: bool,

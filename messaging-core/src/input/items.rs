@@ -28,12 +28,12 @@ impl<T: Input> Items<T> {
         Self { unknown, ..self }
     }
 
-    /// How many there are.
+    /// The number of items in the list.
     pub fn len(&self) -> usize {
         self.raw.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list has no items.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }

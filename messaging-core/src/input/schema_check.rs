@@ -121,7 +121,7 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// What was found.
+    /// The faults that the walk has found.
     pub(super) fn finish(self) -> Violations {
         self.found
     }

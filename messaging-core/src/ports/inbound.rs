@@ -148,7 +148,7 @@ pub enum ReceiptLink {
     },
     /// The one that the provider named so when it took it, over the account of this channel.
     Provider {
-        /// Whose account it is.
+        /// The workspace that has the account.
         workspace_id: WorkspaceId,
         /// The channel of the account.
         channel: Channel,

@@ -234,7 +234,7 @@ pub trait Store:
     async fn close(&self);
 }
 
-/// Who waits for a commit.
+/// Priority of a commit, by who waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// A request: served first.

@@ -200,7 +200,7 @@ pub struct Outgoing {
     pub settings: Arc<Map<String, Value>>,
     /// Who receives this attempt: on a retry only those still open.
     pub recipients: Vec<String>,
-    /// What they receive.
+    /// The content that they receive.
     pub content: Content,
     /// Asked before each transaction, and told what became of it.
     pub last_look: LastLook,
@@ -480,7 +480,7 @@ impl TransportError {
         }
     }
 
-    /// Whether trying again may work.
+    /// Whether a later attempt may succeed.
     pub const fn retryable(&self) -> bool {
         self.class().is_retried()
     }

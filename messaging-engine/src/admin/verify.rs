@@ -20,7 +20,7 @@ const PAGE: usize = 32;
 pub struct VerifyReport {
     /// How many numbers, rows and files were compared.
     pub checked: u64,
-    /// What differs; the first thousand.
+    /// Differences that were found; at most the first thousand.
     pub differences: Vec<DifferenceReport>,
 }
 

@@ -80,7 +80,7 @@ struct Pause {
 /// State of an account that is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paused {
-    /// Why it is left alone.
+    /// Reason for which the account is left alone.
     pub(crate) kind: PauseKind,
     /// The provider's words.
     pub(crate) error: String,

@@ -99,12 +99,12 @@ struct AccountRate {
     throttled: Option<(Monotonic, String)>,
 }
 
-/// What throttling has taught.
+/// Rate of an account, as its throttling answers have shown it.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     /// Messages a second.
     rate: f64,
-    /// Where the account throttled.
+    /// Rate at which the account throttled, in messages a second; the highest of all while that is unknown.
     limit: f64,
     /// When the rate was lowered last.
     lowered: Monotonic,

@@ -112,7 +112,7 @@ impl Builder {
             .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
     }
 
-    /// What the installation is told.
+    /// Sets the settings of the installation; the defaults apply without.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self

@@ -36,11 +36,11 @@ pub struct CheckOptions {
 pub struct Checkup {
     /// Sockets, files and the clock.
     pub probe: Arc<dyn HostProbe>,
-    /// What it is told.
+    /// Options of the checks, such as blocklists and the time server; all of them may be left out.
     pub options: CheckOptions,
 }
 
-/// What was found last.
+/// Latest results of the operator's checks, with the means to run them again.
 #[derive(Debug)]
 pub(crate) struct KnownChecks {
     /// Without it there is no host to be looked at, and nothing is.
@@ -50,7 +50,7 @@ pub(crate) struct KnownChecks {
     pub(crate) turn: Arc<Semaphore>,
 }
 
-/// What was found, and when.
+/// Results of one run of the checks, and the time of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) at: Monotonic,

@@ -8,7 +8,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::ids::WorkspaceId;
 use tokio::sync::watch;
 
-/// Who waits for events.
+/// Registry of those who wait for events, by workspace; a commit of events wakes them.
 #[derive(Debug, Default)]
 pub(crate) struct EventSignal {
     /// Those who wait, so that a commit nobody waits for costs one look.

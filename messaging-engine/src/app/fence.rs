@@ -18,7 +18,7 @@ pub(crate) struct KnownFence {
 }
 
 impl KnownFence {
-    /// Whether nothing may leave.
+    /// True while the installation is fenced, so that nothing may leave it.
     pub(crate) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! What an installation is told.
+//! Settings of an installation, as the engine takes them.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -30,7 +30,7 @@ impl UnknownKinds {
         }
     }
 
-    /// How many wait.
+    /// Number of jobs of unknown kinds that this process met lately.
     pub(crate) fn count(&self, now: Monotonic) -> usize {
         let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         forget(&mut met, now);

@@ -26,11 +26,11 @@ pub struct Run<T, O: Operation, P = Unset, B = Unset> {
     operation: PhantomData<fn() -> O>,
 }
 
-/// What was not given.
+/// Type state of a path or body that was not given.
 #[derive(Debug, Clone, Copy)]
 pub struct Unset;
 
-/// What was given.
+/// Type state of a path or body that was given, with its value.
 #[derive(Debug, Clone, Copy)]
 pub struct Set<T>(T);
 
@@ -100,7 +100,7 @@ pub struct Prepared<O: Operation> {
 
 /// What carries out calls elsewhere, and knows by itself who calls.
 pub trait Remote {
-    /// Why a call failed.
+    /// Error that a failed call ends with.
     type Error;
 
     /// Carries out a call.

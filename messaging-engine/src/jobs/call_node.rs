@@ -18,7 +18,7 @@ pub(crate) struct CallNode {
     pub(crate) node_id: String,
     /// Which arrival of the run at a node it is.
     pub(crate) visit: u32,
-    /// How many tries have failed.
+    /// Number of tries of this call that have failed so far.
     pub(crate) failed: u8,
 }
 

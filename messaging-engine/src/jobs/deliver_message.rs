@@ -215,7 +215,7 @@ pub(crate) enum Transaction {
     Begun,
     /// It ended while others of the attempt went on.
     Ended {
-        /// What became of the recipient.
+        /// Outcome of the transaction for the recipient.
         outcome: Outcome,
     },
 }

@@ -13,7 +13,7 @@ pub(crate) enum Stage {
     Announced,
     /// Something may have changed without a job being added.
     Later,
-    /// What changed is looked at.
+    /// The job works through the changes that were noted.
     Working,
 }
 

@@ -13,7 +13,7 @@ pub(crate) const LEAVING: &[&str] = &[
 ];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
-/// What a webhook missed.
+/// Backlog of a webhook, whose id follows: held deliveries and replays.
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";

@@ -43,7 +43,7 @@ pub(crate) struct EnterExisting {
     pub(crate) segment_id: SegmentId,
     /// When it was activated.
     pub(crate) activated_at: Timestamp,
-    /// Where the rest begins.
+    /// Place in the listing of the segment's members after which the job goes on; `None` at its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<StoreCursor>,
 }

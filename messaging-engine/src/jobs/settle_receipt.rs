@@ -17,7 +17,7 @@ const WAITS: [u64; 6] = [1, 5, 20, 60, 180, 600];
 pub(crate) struct SettleReceipt {
     /// Which message it is about.
     pub(crate) about: ReceiptLink,
-    /// What it says.
+    /// Content of the receipt: what became of the message, or that it was read.
     pub(crate) receipt: Receipt,
     /// How often it was looked for.
     pub(crate) looks: u8,

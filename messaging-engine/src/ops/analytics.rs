@@ -78,7 +78,7 @@ impl Activity {
 pub struct ActivityBucket {
     /// When the bucket begins.
     pub at: Timestamp,
-    /// What happened in it.
+    /// Counts of what became of messages within the bucket.
     #[serde(flatten)]
     pub activity: Activity,
 }
@@ -116,11 +116,11 @@ impl Input for OverviewQuery {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Where the span begins.
+    /// Time at which the span begins.
     pub from: Timestamp,
     /// Before which it ends.
     pub to: Timestamp,
-    /// How long its buckets are.
+    /// Length of each bucket: an hour or a day.
     pub interval: Interval,
     /// The sums of its buckets.
     pub totals: Activity,

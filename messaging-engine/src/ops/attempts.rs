@@ -30,7 +30,7 @@ pub struct AttemptReport {
     pub remote_addr: Option<String>,
     /// The version of TLS; null in plain text.
     pub tls: Option<String>,
-    /// How it ended.
+    /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
     /// `> ` what we said, `< ` what the peer said, `* ` what happened otherwise. Never content; addresses
     /// are masked without `pii:read`.

@@ -228,7 +228,7 @@ impl Given {
         }
     }
 
-    /// Whether the request names it.
+    /// Whether the request gives the member in which the reference stands.
     fn has(self, found: &Found) -> bool {
         match found.pointer.split('/').nth(1) {
             Some("template_id") => self.template,

@@ -52,7 +52,7 @@ pub struct ChannelView {
     pub callback_url: Option<String>,
 }
 
-/// How a provider takes messages.
+/// State of the channel's provider: whether it takes messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelStatus {

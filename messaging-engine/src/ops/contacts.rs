@@ -68,7 +68,7 @@ pub struct ContactView {
     pub timezone: Option<String>,
     /// The lists it is on.
     pub list_ids: Vec<ListId>,
-    /// What it agreed to.
+    /// Consent of the contact to marketing, by kind of channel.
     pub consent: Consent,
     /// Channels whose address of this contact is on the suppression list.
     pub suppressed_channels: Vec<Channel>,

@@ -60,11 +60,11 @@ pub struct Request<'a> {
 pub struct Context<'a> {
     /// The application.
     pub app: &'a App,
-    /// Who calls.
+    /// Caller that the operation is carried out for.
     pub caller: &'a Caller,
     /// When the operation began; one time for everything it writes.
     pub now: Timestamp,
-    /// What shall change.
+    /// Changes of the store that are committed once the operation has succeeded.
     pub changes: Changes,
     /// What is wrong with the request; see [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
     pub violations: Violations,
@@ -80,7 +80,7 @@ pub struct Context<'a> {
     pub(super) files: Vec<NewFile>,
     /// The Idempotency-Key, and the parts of the request that are done.
     pub(super) progress: Progress<'a>,
-    /// Whether unknown members are ignored.
+    /// Whether unknown members of the request are ignored: `Prefer: handling=lenient`.
     pub(super) lenient: bool,
     /// The caller's rate limit.
     pub(super) quota: Option<&'a dyn Quota>,

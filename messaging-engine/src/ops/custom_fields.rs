@@ -34,10 +34,10 @@ pub struct CustomFieldView {
     pub id: FieldId,
     /// The key of the attribute.
     pub key: String,
-    /// What its values are.
+    /// Type of the field's values.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// What people call it.
+    /// Name of the field that people are shown.
     pub label: Option<String>,
     /// When it was declared.
     pub created_at: Timestamp,
@@ -80,7 +80,7 @@ pub struct CustomFieldInput {
     /// The key of the attribute: 1 to 64 letters, digits, underscores and hyphens, not a digit first.
     #[validate(length(min = 1, max = 64))]
     pub key: String,
-    /// What its values are.
+    /// Type of the field's values; required.
     // An option only so that an unknown type does not keep the key from being judged.
     #[serde(rename = "type")]
     #[validate(required)]

@@ -33,7 +33,7 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// [`Operation::BODY_LIMIT`]
     pub body_limit: usize,
-    /// Whether a body is read.
+    /// Kind of body that the operation reads: none, an optional or a required one.
     pub body: BodyKind,
     /// What kind of answer it gives.
     pub output: OutputKind,

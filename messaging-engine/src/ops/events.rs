@@ -18,7 +18,7 @@ use crate::ops::operation::{Call, Operation};
 
 pub use bulk::{BulkEventsInput, BulkEventsReport, RefusedEvent, SendEvents};
 
-/// What taking an event answers.
+/// Answer to a product event that was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TakenEvent {
@@ -26,7 +26,7 @@ pub struct TakenEvent {
     pub event_id: EventId,
     /// The contact that did it.
     pub contact_id: ContactId,
-    /// Whether it is new.
+    /// Whether the event is new or repeats an earlier one.
     pub status: TakenStatus,
 }
 

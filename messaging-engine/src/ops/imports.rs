@@ -48,9 +48,9 @@ const PIECES: usize = 20;
 pub struct ImportView {
     /// Its id.
     pub import_id: ImportId,
-    /// Where it stands.
+    /// Status of the import, from `awaiting_upload` to `completed`, `failed` or `expired`.
     pub status: ImportStatus,
-    /// What the file is called.
+    /// Name of the file, as it was given when the import was created.
     pub filename: String,
     /// How long the file is said to be.
     pub size_bytes: u64,

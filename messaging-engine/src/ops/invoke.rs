@@ -33,7 +33,7 @@ pub(crate) struct Invocation<'a> {
     pub(crate) app: &'a App,
     /// The operation.
     pub(crate) endpoint: &'static Endpoint,
-    /// Who calls.
+    /// Caller that the operation is carried out for.
     pub(crate) caller: &'a Caller,
     /// The workspace that the call is about, where it is about one.
     pub(crate) workspace: Option<WorkspaceId>,

@@ -36,7 +36,7 @@ pub struct ApiKeyView {
     pub name: String,
     /// The part of the key before the dot; enough to recognize it, not to use it.
     pub prefix: String,
-    /// What it opens.
+    /// Scopes of the key: the operations that it may call.
     pub scopes: Vec<Scope>,
     /// Requests a minute.
     pub rate_limit: u32,

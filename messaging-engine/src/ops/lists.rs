@@ -36,7 +36,7 @@ pub struct ListView {
     pub id: ListId,
     /// Its name.
     pub name: String,
-    /// How many members it has.
+    /// Number of contacts on the list.
     pub contact_count: u64,
     /// When it was created.
     pub created_at: Timestamp,

@@ -35,7 +35,7 @@ pub use view::{EventView, HoldView, MessageReport, MessageSummary};
 /// The longest body of `POST /messages` (contract section 1.1).
 const MESSAGE_BODY_LIMIT: usize = 25 << 20;
 
-/// What accepting a message answers.
+/// Answer to a message that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AcceptedMessage {

@@ -33,7 +33,7 @@ pub trait Operation: Sized + Send + Sync + 'static {
     const METHOD: Method;
     /// The path below the version prefix, parameters in braces.
     const PATH: &'static str;
-    /// What the caller needs.
+    /// Credentials and rights that the caller needs.
     const ACCESS: Access;
     /// The status of success.
     const SUCCESS: StatusCode;

@@ -32,7 +32,7 @@ use crate::ops::page::Page;
 /// Name of the part of the listing that cursors are bound to.
 const BY_LENGTH: &str = "by length";
 
-/// What waits for one destination.
+/// Messages that wait for one destination: a recipient domain of email, or another channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "QueuedDestination")]
 #[non_exhaustive]

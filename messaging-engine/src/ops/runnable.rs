@@ -38,7 +38,7 @@ pub(crate) trait Runnable: Send {
     /// Runs the operation on the input and keeps what it answers.
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// What the operation answered, encoded.
+    /// Encodes the answer that the operation gave.
     fn answer(&self) -> Result<Answer, Error>;
 }
 

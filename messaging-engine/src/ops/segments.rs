@@ -86,9 +86,9 @@ pub struct SegmentView {
     pub name: String,
     /// Whether its members follow the filter.
     pub kind: SegmentKind,
-    /// Who belongs to it.
+    /// Filter that says which contacts belong to the segment.
     pub filter: FilterInput,
-    /// Whether its members are known.
+    /// State of the segment's members: `ready`, `recalculating`, or `failed` if they could not be calculated.
     pub status: SegmentStatus,
     /// How many members it has; null until they were first known.
     pub size: Option<u64>,
@@ -150,7 +150,7 @@ pub struct SegmentInput {
     /// Whether its members follow the filter; `dynamic` unless you say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<SegmentKind>,
-    /// Who belongs to it.
+    /// Filter that says which contacts belong to the segment; `{}` is everyone.
     pub filter: FilterInput,
 }
 
@@ -236,7 +236,7 @@ pub struct RecalculatedSegment {
     /// The segment.
     #[serde(flatten)]
     pub segment: SegmentView,
-    /// What was done.
+    /// Result of the request: always `recalculating`.
     pub result: RecalculateResult,
 }
 

@@ -233,7 +233,7 @@ pub struct Membership {
     pub scopes: Vec<Scope>,
 }
 
-/// Who calls.
+/// The person who is signed in, with the workspaces that they are members of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Me")]
 #[non_exhaustive]

@@ -39,7 +39,7 @@ pub struct SuppressionView {
     pub reason: SuppressionReason,
     /// More about why.
     pub detail: Option<String>,
-    /// Who put it there.
+    /// Source of the entry: a call of the API, the system, or the recipient.
     pub source: SuppressionSource,
     /// Since when.
     pub created_at: Timestamp,

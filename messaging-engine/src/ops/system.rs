@@ -32,7 +32,7 @@ const MAX_LANES: usize = 50;
 /// Records of what was put aside that are shown, the newest.
 const MAX_QUARANTINED: usize = 50;
 
-/// What holds for the installation.
+/// State of the installation: its queues, nodes, database, disk and checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "System")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub struct SystemReport {
     pub suspended: Vec<SuspensionView>,
     /// What was put aside because the database refuses its outcome for good.
     pub quarantined: QuarantineView,
-    /// What waits on each channel.
+    /// Length and age of the queue of each channel.
     pub channels: Vec<ChannelQueue>,
     /// The longest queues for messages, of all workspaces together; at most 50.
     pub lanes: Vec<LaneQueue>,
@@ -73,7 +73,7 @@ pub struct SystemReport {
     pub checks: Vec<CheckReport>,
 }
 
-/// Why nothing leaves the installation.
+/// Fence that keeps everything from leaving the installation: its reason, its start and its cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Fenced")]
 #[non_exhaustive]
@@ -82,7 +82,7 @@ pub struct FencedView {
     pub reason: String,
     /// Since when.
     pub since: Timestamp,
-    /// What ends it.
+    /// Advice on how to end the fence, for people.
     pub cure: String,
 }
 
@@ -106,7 +106,7 @@ pub struct QuarantinedView {
     pub kind: String,
     /// The id of the item.
     pub subject: String,
-    /// What the database answered.
+    /// Error with which the database refused the outcome of the work.
     pub reason: String,
     /// When it was put aside.
     pub at: Timestamp,
@@ -146,13 +146,13 @@ impl SuspensionView {
 #[schemars(rename = "Held")]
 #[non_exhaustive]
 pub struct HeldView {
-    /// What it waits for.
+    /// Reason for which the messages are held back.
     pub reason: HoldReason,
     /// How much; a message counts once for each domain of its recipients.
     pub count: u64,
 }
 
-/// What waits on a channel.
+/// Length and age of the queue of one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ChannelQueue {
@@ -212,7 +212,7 @@ pub struct NodeView {
 #[schemars(rename = "Places")]
 #[non_exhaustive]
 pub struct PlacesView {
-    /// How many there are.
+    /// Number of places in all.
     pub total: u64,
     /// Of how many nobody does the work.
     pub free: u64,
@@ -223,7 +223,7 @@ pub struct PlacesView {
 #[schemars(rename = "OldestDueJob")]
 #[non_exhaustive]
 pub struct OldestDueJob {
-    /// Where it waits.
+    /// Lane of the queue in which the job waits.
     pub lane: String,
     /// For how many milliseconds it has been due.
     pub age_ms: u64,

@@ -53,7 +53,7 @@ pub struct TemplateView {
     pub from_name: Option<String>,
     /// The sender.
     pub from_email: Option<String>,
-    /// Where replies go.
+    /// Address that replies to an email go to.
     pub reply_to: Option<String>,
     /// The HTML form; made of `mjml` where there is one.
     pub html: Option<String>,
@@ -119,7 +119,7 @@ pub struct TemplateSummary {
     pub from_name: Option<String>,
     /// The sender.
     pub from_email: Option<String>,
-    /// Where replies go.
+    /// Address that replies to an email go to.
     pub reply_to: Option<String>,
     /// Names of values: those that were declared, then those that were found.
     pub variables: Vec<String>,

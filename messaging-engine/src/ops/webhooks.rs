@@ -39,11 +39,11 @@ const MAX_TOPICS: u64 = 100;
 pub struct WebhookView {
     /// Its id.
     pub id: WebhookId,
-    /// Where events go.
+    /// URL that events are sent to.
     pub url: String,
     /// Which events it hears of.
     pub events: Vec<Topic>,
-    /// Whether it is called.
+    /// Status of the webhook: events are sent while it is `active`.
     pub status: WebhookStatus,
     /// Whether it gets addresses in clear: false once somebody without `pii:read` has given its URL.
     pub pii: bool,
@@ -70,11 +70,11 @@ pub struct WebhookAction {
     /// The webhook.
     #[serde(flatten)]
     pub webhook: WebhookView,
-    /// What was done.
+    /// Result of the action: `paused` or `resumed`.
     pub result: WebhookResult,
 }
 
-/// What an action did.
+/// Result of an action on a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookResult {

@@ -84,7 +84,7 @@ pub(crate) struct AcceptedWrites {
 pub(crate) struct NewFile {
     /// What it is called, and the message that names it.
     pub(crate) blob: MessageBlob,
-    /// What it holds.
+    /// Bytes that the file consists of.
     pub(crate) bytes: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a campaign.
+//! Statistics of a campaign: what came of its messages.
 
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::campaign::stats::CampaignStats;

@@ -21,7 +21,7 @@ use crate::jobs::send_fallback::{LOOK_AGAIN_AFTER, SendFallback};
 /// A message that is not sent, and stands in its chain all the same.
 pub(crate) struct Unsent {
     pub(crate) workspace_id: WorkspaceId,
-    /// What was asked for.
+    /// Request for the message, as it was made.
     pub(crate) input: MessageInput,
     /// The first message of its chain, if it is not that itself.
     pub(crate) fallback_of: Option<MessageId>,

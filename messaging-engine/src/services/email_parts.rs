@@ -30,7 +30,7 @@ pub(crate) struct EmailParts {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) text: Option<String>,
     pub(crate) html: Option<String>,
-    /// Where its redirected links lead.
+    /// Target URLs of the redirected links, each once.
     pub(crate) urls: Vec<String>,
 }
 

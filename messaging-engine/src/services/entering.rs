@@ -29,7 +29,7 @@ pub(crate) struct Candidate {
     pub(crate) at: Timestamp,
     /// How many automations caused one another up to the cause.
     pub(crate) depth: u8,
-    /// What the run calls `event`.
+    /// Object that the run knows as `event`: properties of the product event, or what the call gave; or empty.
     pub(crate) event: Map<String, Value>,
     /// The event that is the cause; the filter counts no later ones.
     pub(crate) entry_event: Option<EventId>,
@@ -47,7 +47,7 @@ impl Candidate {
     }
 }
 
-/// What becomes of a candidate.
+/// Decision on a candidate: whether it enters the automation.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// It enters: the run that begins, which is not stored yet, and the writes that prove the entry.
@@ -58,7 +58,7 @@ pub(crate) enum Verdict {
     Refused(Refused),
 }
 
-/// How an entry is refused.
+/// Rule or limit by which an entry is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// By the rule of re-entry, which lists nothing.

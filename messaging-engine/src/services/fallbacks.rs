@@ -19,7 +19,7 @@ use crate::services::chains::Unsent;
 
 /// The next message of a chain.
 pub(crate) struct Chained {
-    /// What is asked of it.
+    /// Step of the chain that says how the next message is sent: channel, recipient and content.
     next: FallbackInput,
     /// The request of the message before, without what it had of its own and with the rest of the chain.
     input: MessageInput,

@@ -48,11 +48,11 @@ impl CheckedFilter {
 /// A filter to judge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentFilter<'a> {
-    /// What was sent.
+    /// The filter as the request gives it.
     pub(crate) value: &'a Value,
     /// Where it stands in the request.
     pub(crate) pointer: &'a str,
-    /// What it is for.
+    /// Purpose of the filter, a segment or an automation, on which it depends what it may refer to.
     pub(crate) purpose: Purpose,
     /// The segment whose filter it shall be, if that exists already.
     pub(crate) segment: Option<SegmentId>,

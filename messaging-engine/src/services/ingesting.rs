@@ -28,7 +28,7 @@ pub(crate) struct IngestResult {
     pub(crate) event_id: EventId,
     /// Contact that the event is about.
     pub(crate) contact_id: ContactId,
-    /// Whether it was told before.
+    /// Whether it repeats an event that was reported before.
     pub(crate) is_duplicate: bool,
 }
 
@@ -75,7 +75,7 @@ impl App {
     }
 }
 
-/// What the events name.
+/// The contacts and unique ids that the events name.
 fn named<'s>(events: impl Iterator<Item = &'s ProductEventInput>) -> Named {
     let mut named = Named::default();
     for event in events {

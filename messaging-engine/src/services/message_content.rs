@@ -105,7 +105,7 @@ impl App {
 pub(crate) struct Outline {
     /// The subject of an email, the title of a push message.
     pub(crate) subject: Option<String>,
-    /// What a text message takes.
+    /// Size of a text message in parts, and its encoding; `None` on other channels.
     pub(crate) sms: Option<Size>,
 }
 

@@ -36,7 +36,7 @@ const _: () = assert!(LONGEST_NAME as u64 == MAX_DISPLAY_NAME);
 pub(crate) struct MessageParts {
     /// The sender's display name.
     pub(crate) from_name: Option<String>,
-    /// Where replies go.
+    /// Address that replies to an email go to.
     pub(crate) reply_to: Option<String>,
     pub(crate) subject: Option<String>,
     pub(crate) html: Option<String>,

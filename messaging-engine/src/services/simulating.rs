@@ -52,7 +52,7 @@ pub(crate) struct Planned {
     pub(crate) what: Happening,
 }
 
-/// What happens.
+/// Something that is planned to happen in a simulation.
 #[derive(Debug, Clone)]
 pub(crate) enum Happening {
     /// A product event, whatever contact it names.
@@ -66,7 +66,7 @@ pub(crate) enum Happening {
 pub(crate) struct Simulated {
     /// The runs in the order of entry, with what they did.
     pub(crate) runs: Vec<(Run, Vec<RunStep>)>,
-    /// How many came how far.
+    /// Numbers of runs by status, and of arrivals, waits and branches taken by node.
     pub(crate) counts: AutomationCounts,
 }
 

@@ -17,7 +17,7 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 /// to ten more.
 const AT_A_TIME: usize = 8;
 
-/// What the DNS said.
+/// Records that the DNS answered a question with.
 enum Found {
     Texts(Vec<String>),
     Addresses(Vec<IpAddr>),

@@ -31,7 +31,7 @@ pub(crate) enum Unrendered {
     Failed {
         /// Which part.
         part: Part,
-        /// What went wrong.
+        /// Fault that rendering the part ended with.
         fault: RenderFault,
     },
     /// What it made cannot be sent.

@@ -22,7 +22,7 @@ pub(crate) const MEMBERS_LIFETIME: Duration = Duration::from_hours(72);
 const MARKER: &str = "mt_";
 /// Random characters of a secret that signs somebody in: 256 bits.
 pub(crate) const SECRET_LENGTH: usize = 43;
-/// What they are made of.
+/// Characters that such secrets are made of at random.
 pub(crate) const SECRET_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 impl App {

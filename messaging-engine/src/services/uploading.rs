@@ -36,7 +36,7 @@ const RETRY_AFTER: u64 = 5;
 pub struct Uploading {
     app: App,
     file: UploadFile,
-    /// How many bytes were announced.
+    /// Length of the file in bytes, as the import announced it.
     size: u64,
     received: u64,
     digest: Sum,

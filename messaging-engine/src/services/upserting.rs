@@ -23,7 +23,7 @@ use crate::error::Error;
 /// An item as far as it could be read, and what is wrong with it.
 pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
 
-/// What became of an item.
+/// Result for an item: its contact and whether that was created, or why it was refused.
 pub(crate) type Upserted = Result<(ContactId, bool), DomainError>;
 
 impl App {

@@ -30,10 +30,10 @@ const MAX_USER_AGENT: usize = 512;
 /// Deliveries of a message that a click is compared with: as many as it can have recipients.
 const MAX_DELIVERIES: usize = 128;
 
-/// Who visits a link.
+/// Client that follows a tracking link or loads a pixel.
 #[derive(Debug, Clone)]
 pub struct Visitor {
-    /// Where from.
+    /// IP address that the request came from.
     pub ip: IpAddr,
     /// The `User-Agent` header.
     pub user_agent: Option<String>,

@@ -257,7 +257,7 @@ impl<'a> Course<'a> {
         planned.is_some_and(|times| times.iter().any(|at| *at > now))
     }
 
-    /// What has come of it.
+    /// Reads the result of the simulation from its store.
     async fn told(&self) -> Result<Simulated, Error> {
         let (store, workspace, automation) = (self.app.store(), self.simulation.workspace, self.simulation.automation);
         let most = (self.simulation.people.len() * MAX_STEPS).min(MAX_ALL_STEPS);

@@ -68,7 +68,7 @@ pub struct Rehearsal {
 pub struct RehearsedContact {
     /// Its own name, if it has one.
     pub external_id: Option<String>,
-    /// What it went through.
+    /// Report of the simulation with this contact: its steps and how it ended.
     pub report: SimulationReport,
 }
 

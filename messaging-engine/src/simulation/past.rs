@@ -40,7 +40,7 @@ pub struct PastContact {
 pub struct PastReport {
     /// How many contacts were looked at.
     pub contacts: u64,
-    /// How many runs began.
+    /// Number of runs that would have begun.
     pub entered: u64,
     /// By node, as in the stats of an automation.
     pub nodes: Vec<NodeStats>,

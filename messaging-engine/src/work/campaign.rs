@@ -44,7 +44,7 @@ const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 /// Pages of messages that are made before the next piece of the audience is judged.
 const PAGES: u32 = 4;
 
-/// What follows a step.
+/// Time at which the job of a campaign goes on after a step.
 enum Step {
     /// Another one, at once.
     Again,

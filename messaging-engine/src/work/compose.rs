@@ -19,7 +19,7 @@ use crate::work::unprepared::{Impossible, Unprepared};
 /// What is sent, and what has to be stored for it.
 pub(super) struct Composed {
     pub(super) content: Content,
-    /// Where its redirected links lead.
+    /// Target URLs of the redirected links, each once.
     pub(super) urls: Vec<String>,
 }
 

@@ -43,7 +43,7 @@ const HELD_FOR: Duration = Duration::from_secs(5);
 /// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
 const UNDECIDED_FOR: Duration = Duration::from_mins(1);
 
-/// What an attempt starts with.
+/// An attempt before it begins: recipients, and the message with the transport that carries it.
 pub(super) struct Prepared {
     /// Recipients whose result is known without a transport: suppressed, simulated or given up.
     known: Vec<RecipientResult>,
@@ -79,7 +79,7 @@ pub(super) struct Trial {
     pub(super) expiry: Duration,
 }
 
-/// What an attempt ended with.
+/// Outcome of an attempt, with what is to be stored of it.
 pub(super) struct Performed {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,

@@ -16,7 +16,7 @@ pub(super) struct Addressee {
 }
 
 impl Addressee {
-    /// What became of it.
+    /// Result of a recipient that the job is done with.
     pub(super) fn ended(self, result: Fate) -> RecipientResult {
         let RecipientProgress { ambiguous, lost, .. } = self.progress;
         RecipientResult { recipient: self.recipient, result, ambiguous, lost }

@@ -73,7 +73,7 @@ impl EraseContact {
     }
 }
 
-/// What follows a page.
+/// Decision on how the job goes on after a page.
 enum Step {
     /// The next page, from where the job is now.
     Next,

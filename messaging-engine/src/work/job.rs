@@ -1,4 +1,4 @@
-//! What a job is.
+//! Jobs: the trait of background work, and the context that a run of it has.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ const UNKNOWN_FOR: Duration = Duration::from_secs(5);
 /// A contact that is not found for so long is nobody's.
 const UNKNOWN_AT_MOST: Duration = Duration::from_mins(10);
 
-/// What the last look says.
+/// Verdict of the last look: whether the attempt begins.
 #[derive(Debug)]
 pub(super) enum Look {
     /// The attempt may begin.
@@ -58,7 +58,7 @@ pub(super) struct Permit {
 pub(super) enum Refusal {
     /// Not now.
     Hold {
-        /// What it waits for.
+        /// Reason for which the message is held back.
         reason: HoldReason,
         /// When it is looked at again.
         until: Option<Timestamp>,

@@ -81,7 +81,7 @@ impl Workers {
     }
 }
 
-/// What is in work.
+/// Jobs that are running, and the lanes that they are of.
 #[derive(Default)]
 struct InWork {
     tasks: JoinSet<Ended>,

@@ -31,12 +31,12 @@ const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// How much of an answer is kept.
 const MAX_BODY: usize = 4 << 10;
 
-/// What an attempt came to.
+/// Result of an attempt at a webhook delivery.
 #[derive(Debug)]
 pub(super) struct Attempted {
     /// The delivery from now on.
     pub(super) delivery: Delivery,
-    /// What was read before.
+    /// Status of the delivery and number of its attempts, as they were read before this one.
     read: (DeliveryStatus, u32),
     /// The state of the webhook that it was decided on, where nothing was sent.
     decided_on: Option<WebhookStatus>,
@@ -44,7 +44,7 @@ pub(super) struct Attempted {
     consequence: Option<Consequence>,
     /// Whether the receiver took the event; `None` when it was not called.
     is_taken: Option<bool>,
-    /// How long the receiver took.
+    /// Time that the receiver took to answer; zero when it was not called.
     pub(super) took: Duration,
 }
 

@@ -201,7 +201,7 @@ const OTHERS: usize = 20;
 struct Hurry {
     /// Messages that are about to leave.
     ready: watch::Sender<usize>,
-    /// Whether they go on.
+    /// True once the messages other than the first may go on.
     goes_on: watch::Sender<bool>,
     left: AtomicUsize,
 }

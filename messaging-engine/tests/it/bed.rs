@@ -39,7 +39,7 @@ pub(crate) struct Bed {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
-    /// Where the database is.
+    /// Temporary directory that holds the database.
     pub(crate) directory: TempDir,
     transports: Vec<(Channel, &'static str, Arc<dyn Transport>)>,
 }

@@ -106,7 +106,7 @@ impl Shop {
         shown.join(" ")
     }
 
-    /// What series show in all.
+    /// Sums over the whole time series of a campaign, or of the workspace.
     async fn series(&self, campaign: Option<CampaignId>) -> Counts {
         let of = campaign.map_or(SeriesOf::Workspace(None), SeriesOf::Campaign);
         let end = Quarter::of(self.app.now() + Duration::from_hours(1));

@@ -15,10 +15,20 @@ const CRATES: &[(&str, &[&str])] = &[
     ("messaging-engine", &["messaging-core"]),
     ("messaging-store", &["messaging-core"]),
     ("messaging-transport", &["messaging-core"]),
+    ("messaging-testing", &["messaging-core", "messaging-transport"]),
+    ("messaging-import", &["messaging-core"]),
     ("messaging-http", &["messaging-core", "messaging-engine", "messaging-store", "messaging-transport"]),
     (
         "messaging-cli",
-        &["messaging-core", "messaging-engine", "messaging-http", "messaging-store", "messaging-transport"],
+        &[
+            "messaging-core",
+            "messaging-engine",
+            "messaging-http",
+            "messaging-import",
+            "messaging-store",
+            "messaging-testing",
+            "messaging-transport",
+        ],
     ),
 ];
 
@@ -52,7 +62,7 @@ type Modules = BTreeMap<String, String>;
 /// A path of names.
 type Names = Vec<String>;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
 }
 
@@ -288,7 +298,7 @@ fn crates_depend_on_those_below() {
 }
 
 /// All files of the project below a folder, with their paths.
-fn files(folder: &Path, found: &mut Vec<String>) {
+pub(crate) fn files(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

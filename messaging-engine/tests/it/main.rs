@@ -17,6 +17,7 @@ mod channel_callbacks;
 mod channel_messages;
 mod channels;
 mod chats;
+mod comments;
 mod contact_bulk;
 mod contact_messages;
 mod contacts;

@@ -27,7 +27,7 @@ struct Life {
     commits: AtomicUsize,
     /// The one that is the last.
     last: usize,
-    /// Whether that one is kept.
+    /// Whether the last commit is stored all the same.
     is_kept: bool,
     is_dead: watch::Sender<bool>,
     /// Commits with such a write are refused for good.

@@ -28,7 +28,7 @@ impl Product {
         bed::send(&self.app, Call::new(&self.caller, Method::GET, target)).await
     }
 
-    /// What `GET /messages/{id}` explains.
+    /// The `explanation` in the answer of `GET /messages/{id}`.
     async fn explained(&self, id: MessageId) -> Value {
         self.get(&format!("/messages/{id}")).await["explanation"].clone()
     }

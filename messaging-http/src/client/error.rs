@@ -47,7 +47,7 @@ pub enum ClientError {
     Answer {
         /// The status of the answer.
         status: StatusCode,
-        /// Why it is not understood.
+        /// The error of reading the body as JSON.
         #[source]
         source: serde_json::Error,
     },

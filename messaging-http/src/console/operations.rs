@@ -45,7 +45,7 @@ struct Needed {
     /// To be an operator of the installation.
     #[serde(skip_serializing_if = "is_false")]
     operator: bool,
-    /// Whether keys are refused.
+    /// Whether only a session may call it: API keys are refused.
     #[serde(skip_serializing_if = "is_false")]
     session: bool,
 }
@@ -85,7 +85,7 @@ struct Facts {
     min_items: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_items: Option<u64>,
-    /// What an array consists of.
+    /// The facts about each item, if the member is an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Box<Facts>>,
 }

@@ -31,7 +31,7 @@ impl Members {
         Self { at, rest }
     }
 
-    /// Where a member stands.
+    /// The JSON pointer to a member of this object, from the root of the body.
     pub(super) fn pointer(&self, name: &str) -> String {
         format!("{}/{}", self.at, escape(name))
     }

@@ -61,7 +61,7 @@ impl MetricsListener {
         Ok(Self { address: listener.local_addr()?, listener })
     }
 
-    /// Where it listens.
+    /// The address that the listener is bound to.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.address
     }

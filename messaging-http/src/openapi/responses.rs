@@ -125,8 +125,8 @@ pub(super) fn schemas() -> Vec<(String, Value)> {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
-                "code": {"type": "string", "description": "What went wrong; never changes."},
-                "message": {"type": "string", "description": "The same for people; may change."},
+                "code": {"type": "string", "description": "Code of the error, for programs; never changes."},
+                "message": {"type": "string", "description": "Text of the error, for people; may change."},
                 "request_id": {"type": "string", "description": "The same as the header X-Request-Id."},
                 "details": {"type": "object", "properties": {
                     "errors": {"type": "array", "maxItems": 100, "items": {"$ref": format!("{SCHEMAS}FieldError")}},

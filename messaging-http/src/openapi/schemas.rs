@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-/// Where references to schemas point.
+/// The beginning of every `$ref` to a schema of the document.
 pub(super) const SCHEMAS: &str = "#/components/schemas/";
 
 /// Lets references to the schemas in `twice` point to those for requests.

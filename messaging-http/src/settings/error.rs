@@ -1,4 +1,4 @@
-//! Why settings cannot be used.
+//! Errors of settings that cannot be used.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub enum SettingsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error of reading the file.
         #[source]
         source: std::io::Error,
     },

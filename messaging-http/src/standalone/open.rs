@@ -31,7 +31,7 @@ use crate::settings::{Database, Settings};
 /// How long a server waits for a database that does not answer.
 #[cfg(feature = "postgres")]
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it tries.
+/// Interval between two attempts to open the database.
 #[cfg(feature = "postgres")]
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ const SIMULATIONS: &str = "simulations";
 /// What the names of those of commands begin with.
 const OF_COMMANDS: &str = "simulations-";
 
-/// Who works on the database.
+/// The role of a process that opens the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The one server, which also does the jobs.

@@ -44,7 +44,7 @@ pub enum StartError {
     Database {
         /// The database.
         database: Database,
-        /// What went wrong.
+        /// The error of opening the database.
         #[source]
         source: OpenError,
     },
@@ -70,7 +70,7 @@ pub enum StartError {
     Console {
         /// The directory.
         directory: PathBuf,
-        /// What went wrong.
+        /// The error of reading `index.html`.
         #[source]
         source: io::Error,
     },
@@ -84,7 +84,7 @@ pub enum StartError {
         flag: &'static str,
         /// The address.
         address: std::net::SocketAddr,
-        /// What went wrong.
+        /// The error of binding the address.
         #[source]
         source: io::Error,
     },
@@ -97,9 +97,9 @@ pub enum StartError {
     /// The process cannot get what it runs on.
     #[error("failed to {attempt}")]
     System {
-        /// What was attempted.
+        /// The action that failed, put after "failed to" in the error text.
         attempt: &'static str,
-        /// Why it failed.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },

@@ -10,7 +10,7 @@ use messaging_engine::ops::{self, Endpoint};
 use crate::harness::{TestServer, long_ago, request_text};
 use crate::wire::{Response, Wire};
 
-/// What a caller is.
+/// A kind of caller: its credential, and the scopes or role that come with it.
 #[derive(Debug, Clone)]
 enum Caller {
     Nobody,

@@ -13,7 +13,7 @@ const VENDOR: &str = "vendor/";
 /// Files that are made of the table of operations.
 const GENERATED: [&str; 3] = ["operations.js", "schemas.js", "providers.js"];
 
-/// What texts stand in.
+/// The quotes that texts of a script stand in.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// Functions whose first argument is the id of an operation.

@@ -9,13 +9,13 @@ use crate::harness::{TestServer, any_port, request_text};
 use crate::uploads::announce;
 use crate::wire::{Response, Wire};
 
-/// Where floods come from.
+/// The address that floods of requests come from.
 const FLOODER: &str = "127.0.0.66";
 
-/// Where somebody else calls from.
+/// The address that another caller's requests come from.
 const OTHER: &str = "127.0.0.77";
 
-/// How long others may wait.
+/// Time limit for the answers to other callers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[track_caller]

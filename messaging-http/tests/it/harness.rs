@@ -40,7 +40,7 @@ pub(crate) struct TestServer {
     pub(crate) submissions: Arc<dyn SubmissionSink>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
-    /// Where the database is.
+    /// The directory that holds the database; removed when dropped.
     pub(crate) directory: TempDir,
 }
 

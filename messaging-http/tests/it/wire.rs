@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 /// One connection.
 pub(crate) struct Wire(BufReader<TcpStream>);
 
-/// What came back.
+/// The response that came back over the connection.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,

@@ -14,7 +14,7 @@ const FIELDS: [(&str, &str); 5] = [
 /// Tags that stand for nothing here: the preview text has a field of its own, the badge is Mailchimp's.
 const NOTHING: [&str; 3] = ["MC_PREVIEW_TEXT", "REWARDS", "REWARDS_TEXT"];
 
-/// What is said of `*|MC:SUBJECT|*`.
+/// Note on a template that has the tag `*|MC:SUBJECT|*`.
 const SUBJECT_NOTE: &str = "*|MC:SUBJECT|* is empty: the export has no subject, give the template one";
 
 /// Translates a template.

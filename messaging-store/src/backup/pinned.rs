@@ -73,7 +73,7 @@ impl Pinned {
         self.root.join(name).is_file()
     }
 
-    /// How many bytes are pinned.
+    /// Number of bytes of the files that are pinned so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

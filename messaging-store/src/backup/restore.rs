@@ -30,7 +30,7 @@ const MAX_ABOUT: u64 = 64 << 10;
 /// The most parts of a name.
 const MAX_PARTS: usize = 4;
 
-/// What was put back.
+/// Summary of a restored installation: its data directory, and the size of its database and number of its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RestoreReport {
@@ -67,7 +67,7 @@ pub enum RestoreError {
     Occupied {
         /// The data directory.
         directory: PathBuf,
-        /// What is in it.
+        /// Name of the entry found there that belongs to an installation.
         found: String,
     },
     /// The file is no backup, was cut, or was changed.
@@ -75,7 +75,7 @@ pub enum RestoreError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// Description of the damage, put after "is no backup that can be used" in the error text.
         problem: String,
     },
     /// A file or directory cannot be used.
@@ -107,7 +107,7 @@ pub fn verify(file: &Path, progress: &mut dyn FnMut(Progress)) -> Result<VerifyR
     Ok(VerifyReport { file: file.to_owned(), created_at, database_bytes, files })
 }
 
-/// What an archive holds.
+/// Summary of an archive that was read to its end and checked.
 struct Contents {
     created_at: Timestamp,
     database_bytes: u64,

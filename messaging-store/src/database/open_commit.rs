@@ -78,7 +78,7 @@ pub(crate) trait OpenCommit: Answers {
         at: Timestamp,
     ) -> Result<(), Fault>;
 
-    /// What counters change by.
+    /// The changes of counters that this transaction has gathered and not yet written.
     fn deltas(&mut self) -> &mut CounterDeltas;
 
     /// By how many automations in a row the present changes were caused.

@@ -49,18 +49,18 @@ pub enum MoveError {
     /// The source cannot be read, or not be fenced.
     #[error("failed to {attempt}")]
     Reading {
-        /// What was attempted.
+        /// The action that failed, put after "failed to" in the error text.
         attempt: String,
-        /// Why it failed.
+        /// The underlying error of the source database or its files.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The target does not take what it is given.
     #[error("failed to {attempt}")]
     Writing {
-        /// What was attempted.
+        /// The action that failed, put after "failed to" in the error text.
         attempt: String,
-        /// Why it failed.
+        /// The underlying error of the target database.
         #[source]
         source: tokio_postgres::Error,
     },

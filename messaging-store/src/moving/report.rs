@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How far a move is.
+/// Progress of a move to PostgreSQL while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveProgress {
     /// The table that is being moved.
@@ -15,7 +15,7 @@ pub struct MoveProgress {
     pub rows: u64,
 }
 
-/// What was moved.
+/// Summary of a completed move: the tables and attachments that were copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MoveReport {
@@ -41,7 +41,7 @@ pub struct MovedTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MovedBlobs {
-    /// How many there are.
+    /// The number of attachments that were moved.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,

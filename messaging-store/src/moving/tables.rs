@@ -10,15 +10,15 @@ pub(crate) type SourceRow = Vec<Value>;
 /// A table that is filled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
-    /// What PostgreSQL calls it.
+    /// The name of the table in PostgreSQL.
     pub name: &'static str,
     /// Its columns, by commas. Their types are those that PostgreSQL says.
     pub columns: &'static str,
-    /// What fills it.
+    /// The source of the rows that fill the table.
     pub rows: Rows,
 }
 
-/// Where rows come from.
+/// The source of a table's rows: another table, a query, or files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rows {
     /// The columns of the table that SQLite calls the same.

@@ -58,7 +58,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 /// A job that is due.
 #[derive(Debug)]
 struct DueJob {
-    /// What its key says.
+    /// The date in the job's key, by which jobs are read in order.
     due_at: Timestamp,
     /// When it is wanted: it may have been woken.
     wanted_at: Timestamp,

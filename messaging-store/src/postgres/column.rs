@@ -12,7 +12,7 @@ pub(super) fn add(columns: &mut Vec<Vec<Value>>, row: Params) {
     }
 }
 
-/// How many rows there are.
+/// The number of rows, which is the length of the first column; 0 without columns.
 pub(super) fn rows(columns: &[Vec<Value>]) -> usize {
     columns.first().map_or(0, Vec::len)
 }

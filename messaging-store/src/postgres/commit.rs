@@ -64,7 +64,7 @@ pub(super) struct Commits {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// What a task works with.
+/// The shared state that each committing task works with.
 #[derive(Debug, Clone)]
 struct Committing {
     writes: Writes,

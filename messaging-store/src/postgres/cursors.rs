@@ -1,4 +1,4 @@
-//! Where claims begin to read.
+//! The dates from which on claims read, so that they do not step over jobs that were deleted.
 //!
 //! Jobs are deleted when they are done, and PostgreSQL steps over what was deleted until it is vacuumed, which a single long
 //! transaction of somebody else prevents. So a claim begins where the last one saw the first job of a place and class, and
@@ -16,7 +16,7 @@ use super::places::PLACES;
 /// How much later than its date a job may be committed.
 const OVERLAP: Duration = Duration::from_secs(10);
 
-/// How often everything is read.
+/// Interval at which a claim looks for due jobs of every date, instead of from the cursors on.
 const WHOLE_EVERY: Duration = Duration::from_mins(1);
 
 /// A place, and whether the class is bulk: jobs of one are read in the order of their dates.

@@ -49,7 +49,7 @@ pub(super) struct Memory {
     pub(super) leases: HashMap<JobId, Lease>,
     /// Jobs that commits on their way name, and how many do.
     in_commits: HashMap<JobId, u32>,
-    /// Whether a claim is reading.
+    /// Whether a claim is reading due jobs at the moment.
     is_reading: bool,
     /// Jobs that changed since it began to: what it finds of them is old.
     changed: HashSet<JobId>,
@@ -64,7 +64,7 @@ pub(super) struct Memory {
     pub(super) leaving: HashSet<i16>,
     /// The clock stands before the date of a claim that ran out.
     pub(super) has_misdated: bool,
-    /// Where claims begin to read.
+    /// The dates from which on claims read, by place and class.
     pub(super) cursors: Cursors,
 }
 

@@ -81,7 +81,7 @@ fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
         is_bulk,
         job.id.millis(),
         job.kind.to_owned(),
-        job.payload.to_vec(),
+        job.payload.clone(),
     ]
 }
 
@@ -112,7 +112,7 @@ pub(super) fn reschedule(transaction: &mut Transaction, handle: &JobHandle, to: 
     const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, payload = $6, failures = 0
                        WHERE lane = $1 AND due_at = $2 AND id = $3";
     let mut key = moving(transaction, handle, (to.due_at, to.at))?;
-    key.push(to.payload.to_vec().into());
+    key.push(to.payload.clone().into());
     transaction.run_claimed(SQL, key);
     Ok(())
 }
@@ -146,7 +146,7 @@ pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Saves)?;
     let mut params = place_key(&handle.lane, handle.due_at, handle.id);
-    params.extend(params![payload.to_vec()]);
+    params.extend(params![payload.clone()]);
     let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
     transaction.run_claimed(sql, params);
     Ok(())

@@ -29,7 +29,7 @@ pub(crate) struct Target {
     client: Client,
 }
 
-/// What became of a commit.
+/// Outcome of the commit that ends a move.
 pub(crate) enum Committed {
     /// Everything is there.
     Yes,
@@ -107,7 +107,7 @@ impl Target {
         Ok(digested)
     }
 
-    /// What a table holds.
+    /// The rows of a table of the target, counted and with a digest of their content.
     pub(crate) async fn digested(&self, table: &Table) -> Result<Digested, MoveError> {
         let reading = || MoveError::writing(format!("read the table {} back", table.name));
         let sql = format!("SELECT {} FROM {}", table.columns, table.name);

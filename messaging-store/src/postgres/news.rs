@@ -40,7 +40,7 @@ const PLACES: u32 = 1 << 31;
 /// Tells of changes.
 #[derive(Debug)]
 pub(super) struct Teller {
-    /// Who listens in this process.
+    /// Sender of news to the subscribers in this process.
     here: watch::Sender<News>,
     /// What other processes are to be told.
     pending: AtomicU32,

@@ -47,7 +47,7 @@ const SIZE_EVERY: u64 = 30;
 /// How often a process says that it is there, and what follows when one does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeats {
-    /// How often it says so.
+    /// Interval between two heartbeats of one process.
     pub every: Duration,
     /// After so long without an answer a process starts nothing.
     pub silent_after: Duration,
@@ -68,7 +68,7 @@ impl Default for Heartbeats {
     }
 }
 
-/// What a process does.
+/// State of a process, stored as a number in the table `nodes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeState {
     Working,
@@ -122,7 +122,7 @@ pub(super) struct Membership {
 pub(super) struct NodeOptions {
     pub(super) name: String,
     pub(super) works: bool,
-    /// What its connections are called.
+    /// The `application_name` of its connections, by which other processes find those of one that died.
     pub(super) connections: String,
     pub(super) slots: usize,
     pub(super) heartbeats: Heartbeats,
@@ -135,7 +135,7 @@ pub(super) struct NodeOptions {
 struct Seen {
     term: i64,
     works: bool,
-    /// Whether it takes work now.
+    /// Whether it claims jobs in its present state: false while it drains, and while its clock is wrong.
     claims: bool,
     is_dead: bool,
 }

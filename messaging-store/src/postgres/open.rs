@@ -42,14 +42,14 @@ const WRITERS: usize = 2 * LANES + 4;
 /// Connections by which a process looks after the others.
 const LOOKING: usize = 2;
 
-/// What to open, and how.
+/// Options for opening a PostgreSQL database as a store.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// Where the database is.
+    /// The URL of the database, with its user and password.
     url: PostgresUrl,
     /// Whether a database without our tables is given them; otherwise that is an error.
     pub create: bool,
-    /// How many connections read.
+    /// The number of connections that only read.
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,

@@ -2,7 +2,7 @@
 
 use messaging_core::domain::lane::Lane;
 
-/// How many places there are.
+/// The number of places that lanes are divided into.
 pub(super) const PLACES: i16 = 256;
 
 /// The place of a lane, for ever the same. What shares pace or turns lies together: the lanes of a domain, of a webhook

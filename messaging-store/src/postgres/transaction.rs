@@ -81,7 +81,7 @@ pub(super) struct Transaction {
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
     pub(super) outbox: Outbox,
-    /// What automations hear of.
+    /// What the transaction knows of automations that listen, and the notes it will write for them.
     pub(super) hearing: Hearing,
     /// What writes about automations have to know.
     pub(super) looked_up: LookedUp,
@@ -301,7 +301,7 @@ impl Transaction {
     }
 }
 
-/// What a statement answered.
+/// The answer to a statement: the number of rows it changed, or the rows it returned.
 #[derive(Debug, Default)]
 struct Answer {
     touched: u64,

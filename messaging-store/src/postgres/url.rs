@@ -26,9 +26,9 @@ struct Parts {
 pub(super) enum Verification {
     /// Nothing: the connection is only kept from listeners.
     None,
-    /// Who has signed it.
+    /// Whether a trusted authority has signed it.
     Chain,
-    /// Who has signed it, and for which host.
+    /// Whether a trusted authority has signed it, and for this host.
     Full,
 }
 

@@ -24,7 +24,7 @@ impl ToSql for Value {
             (Self::Int(number), &Type::INT2) => i16::try_from(*number)?.to_sql(ty, out),
             (Self::Real(number), &Type::FLOAT8) => number.to_sql(ty, out),
             (Self::Text(text), _) if <&str as ToSql>::accepts(ty) => text.to_sql(ty, out),
-            (Self::Bytes(bytes), &Type::BYTEA) => bytes.to_sql(ty, out),
+            (Self::Bytes(bytes), &Type::BYTEA) => bytes.as_ref().to_sql(ty, out),
             (Self::Id(id), &Type::UUID) => Uuid::from_bytes(*id).to_sql(ty, out),
             // Digests and the like, which are as long as an id by chance.
             (Self::Id(id), &Type::BYTEA) => id.as_slice().to_sql(ty, out),

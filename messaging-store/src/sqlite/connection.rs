@@ -66,7 +66,7 @@ impl Reopen {
         if self.temporary { "PRAGMA synchronous = off" } else { "PRAGMA synchronous = normal" }
     }
 
-    /// Whether it is a server's.
+    /// Whether the connection belongs to a server, and not to a command beside one.
     pub(super) const fn is_exclusive(&self) -> bool {
         self.exclusive
     }

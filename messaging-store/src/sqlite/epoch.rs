@@ -26,14 +26,14 @@ use crate::files::{random_name, read, write_durably};
 /// Lines of other databases that are kept, the latest.
 const MAX_OTHERS: usize = 64;
 
-/// What database and file say.
+/// The start numbers of one database, as kept in it and in the file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Epochs {
     /// The number in the database.
     stored: Option<u64>,
     /// The number that a start was about to raise it to.
     raised: Option<u64>,
-    /// What the file says.
+    /// The number in the file beside the database.
     file: InFile,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct LaneIndex {
     last_turn: i64,
     /// Whether jobs have to be dated anew.
     redating: Redating,
-    /// Whose turn it is.
+    /// The flows whose jobs are claimed in turn, and whose turn is next.
     flows: Flows,
     /// Rows may say `PARKED` without memory knowing until when: after a start or a failed commit.
     lost: bool,
@@ -75,7 +75,7 @@ struct Lease {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    /// How many leases end when.
+    /// The number of leases that end at each moment.
     ends: BTreeMap<Monotonic, u32>,
     parked: Option<Parked>,
 }
@@ -450,12 +450,12 @@ impl LaneIndex {
         end.into_iter().chain(due).min()
     }
 
-    /// What is known about dates.
+    /// The state of redating: what is known about the dates of jobs.
     pub(super) fn redating(&mut self) -> &mut Redating {
         &mut self.redating
     }
 
-    /// Whose turn it is.
+    /// The flows whose jobs are claimed in turn, and whose turn is next.
     pub(super) fn flows(&mut self) -> &mut Flows {
         &mut self.flows
     }

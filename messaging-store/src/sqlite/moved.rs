@@ -69,7 +69,7 @@ pub(crate) struct Counters {
 /// Where a blob is, and the message it is pending for.
 type BlobFile = (PathBuf, Option<MessageId>);
 
-/// What names an uploaded file.
+/// Key of an uploaded file: its import, workspace and blob.
 type UploadKey = (ImportId, WorkspaceId, BlobId);
 
 /// Where an uploaded file is, and whether it is kept.

@@ -33,7 +33,7 @@ use crate::open_error::{OpenError, failed};
 /// How long a program that may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What to open, and how.
+/// Options for opening a SQLite database as a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqliteOptions {
     /// The database file; it and its directory are made when they are not there.
@@ -45,7 +45,7 @@ pub struct SqliteOptions {
     /// Whether this program does the jobs. Only one such program may work on a database at a time;
     /// others (the command line) may read and write while it runs.
     pub exclusive: bool,
-    /// How many threads read.
+    /// The number of threads that only read.
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,

@@ -142,7 +142,7 @@ impl WriteConnection {
         &mut self.index
     }
 
-    /// Whether jobs are claimed here.
+    /// Whether this process claims the jobs of the database.
     pub(super) fn is_worker(&self) -> bool {
         self.owner.is_some()
     }

@@ -84,7 +84,7 @@ struct Waiting {
     closed: bool,
 }
 
-/// What wakes the thread.
+/// State of the writer thread: awake, or asleep until certain work arrives.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
     /// Nothing: it looks by itself.
@@ -254,7 +254,7 @@ struct Taken {
     last_alone: Option<Instant>,
     /// Whether background work stays out of this batch.
     background_waits: bool,
-    /// Whether it never does.
+    /// Whether background work never stays out of a batch.
     alone: bool,
 }
 

@@ -34,7 +34,7 @@ use crate::sql::{Params, Sql, key, params, sql};
 
 pub(crate) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
 
-/// Whose audience.
+/// Key of an audience: the workspace and the campaign that it was frozen for.
 type Of = (WorkspaceId, CampaignId);
 
 /// What each database does in its own way.

@@ -60,7 +60,7 @@ pub(crate) trait AutomationRows {
     async fn forget_ended_runs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }
 
-/// Whose runs.
+/// Key of an automation: its workspace and its id.
 type Of = (WorkspaceId, AutomationId);
 
 /// The number of the automation `$2` of the workspace `$1`.

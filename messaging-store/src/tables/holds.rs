@@ -21,7 +21,7 @@ const SEGMENT: i64 = 1;
 const TEMPLATE: i64 = 2;
 const DOMAIN: i64 = 3;
 
-/// Who holds something.
+/// A campaign or an automation that needs an object, so that the object cannot be removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Holder {
     Campaign(CampaignId),

@@ -66,7 +66,7 @@ pub(crate) fn insert(on: &mut dyn Statements, message: &Message, content: &Messa
             SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bytea[])",
     );
     const MESSAGE: Sql = sql!(sqlite: insert!(sqlite "last_insert_rowid()"), postgres: insert!(postgres));
-    on.gather(CONTENT, params![key(message.workspace_id), key(message.id), content.request.to_vec()])?;
+    on.gather(CONTENT, params![key(message.workspace_id), key(message.id), content.request.clone()])?;
     on.gather(MESSAGE, values(message)?)
 }
 

@@ -24,7 +24,7 @@ use crate::sql::{Sql, key, params, sql};
 pub(crate) use self::activity::{Found, estimated};
 pub(crate) use self::gone::{delete, depart, relocate};
 
-/// What callers called their events.
+/// Unique ids that callers gave to their events, removed at an age.
 const OLD_UNIQUE_IDS: Aged = Aged {
     table: "event_unique_ids",
     window: 10_000,

@@ -1,4 +1,4 @@
-//! What was put aside.
+//! Quarantine: records of work that was put aside because the store refuses its outcome for good.
 
 use messaging_core::domain::quarantine::{KEPT, Quarantined};
 use messaging_core::ids::JobId;

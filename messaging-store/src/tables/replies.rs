@@ -55,7 +55,7 @@ pub(crate) fn remember(on: &mut dyn Statements, reply: &Reply) -> Result<(), Fau
             fingerprint.to_be_bytes().as_slice(),
             i64::from(reply.status),
             reply.content_type.as_str(),
-            &reply.body[..],
+            reply.body.clone(),
         ],
     )
 }

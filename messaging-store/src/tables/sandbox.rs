@@ -1,4 +1,4 @@
-//! What the sandbox captured.
+//! Messages that the sandbox captured instead of sending them.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ pub(crate) fn put(on: &mut dyn Statements, capture: &Capture, is_in_file: bool) 
         capture.to.as_str(),
         capture.from.as_deref(),
         capture.subject.as_deref(),
-        (!is_in_file).then_some(&capture.source[..]),
+        (!is_in_file).then(|| capture.source.clone()),
     ];
     on.gather(SQL, row)
 }

@@ -72,7 +72,7 @@ pub(super) fn planned(
 pub(super) struct Shortcut {
     /// What the addresses of its calls begin with.
     pub(super) base: String,
-    /// Where it listens.
+    /// The address that the server listens at.
     pub(super) address: SocketAddr,
 }
 

@@ -1,6 +1,6 @@
 //! What becomes of a message at a fake, by the last two digits of its recipient.
 
-/// What becomes of a message.
+/// The fate of a message at a fake provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Case {
     /// It is taken, and these reports follow, in this order.
@@ -125,7 +125,7 @@ pub enum Order {
     Large,
 }
 
-/// How a callback is signed.
+/// The way in which a callback is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signature {
     /// As it should be.

@@ -112,7 +112,7 @@ impl FakeProvider {
         Ok(Self { address, shared, task: task.abort_handle() })
     }
 
-    /// Where it listens.
+    /// The address that the fake listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -169,7 +169,7 @@ impl FakeProvider {
         self.requests()
     }
 
-    /// How many connections there were.
+    /// The number of connections that were made so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }

@@ -74,7 +74,7 @@ struct State {
     links: Vec<mpsc::Sender<Instruction>>,
 }
 
-/// What a connection is told.
+/// An instruction to the task of a connection.
 enum Instruction {
     Write(Box<Command>),
     WriteRaw(Vec<u8>),

@@ -24,7 +24,7 @@ struct Connection {
     recipients: Vec<String>,
 }
 
-/// What became of a stage.
+/// How the peer goes on at a stage of the conversation, by its script.
 enum Turn {
     /// The usual is to happen, with this answer if not the usual one.
     Usual(Option<String>),

@@ -94,9 +94,9 @@ pub struct Received {
     pub recipients: Vec<String>,
     /// The content, its dots unstuffed.
     pub content: Vec<u8>,
-    /// Whether it came under TLS.
+    /// True if the message came over TLS.
     pub is_tls: bool,
-    /// Who had logged in.
+    /// The user name of the client's login; `None` without one.
     pub username: Option<String>,
     /// The number of the connection, from 1.
     pub connection: usize,
@@ -136,7 +136,7 @@ pub(super) struct Shared {
     pub(super) acceptor: Option<TlsAcceptor>,
     pub(super) script: Mutex<Script>,
     pub(super) log: Mutex<Log>,
-    /// How many messages were taken.
+    /// The number of messages that were taken so far.
     pub(super) taken: watch::Sender<usize>,
 }
 

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// The most conversations of one attempt.
 const MAX_CONVERSATIONS: usize = 12;
 
-/// What attempts are made with.
+/// The client of direct delivery: routing, TLS, time-outs and kept connections, shared by all attempts.
 pub(super) struct Client {
     pub(super) ehlo_name: String,
     pub(super) routing: Routing,
@@ -78,7 +78,7 @@ impl Miss {
     }
 }
 
-/// What an exchanger led to.
+/// How an attempt goes on after one exchanger.
 enum Step {
     /// Everyone has an outcome.
     Done,
@@ -126,7 +126,7 @@ impl<'a> Attempt<'a> {
         self.give_up()
     }
 
-    /// Whether nothing further is tried.
+    /// Whether no further exchanger is tried: the time or the number of conversations is used up.
     fn is_over(&self) -> bool {
         self.is_late() || self.conversations >= MAX_CONVERSATIONS || self.connecting.is_zero()
     }

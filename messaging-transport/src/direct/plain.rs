@@ -12,7 +12,7 @@ const REMEMBERED: Duration = Duration::from_mins(10);
 /// The most hosts that are remembered.
 const MAX_HOSTS: usize = 1000;
 
-/// What was seen of late.
+/// Hosts whose TLS handshake failed of late, each with the moment it was remembered.
 #[derive(Default)]
 pub(super) struct PlainHosts(Mutex<HashMap<String, Instant>>);
 

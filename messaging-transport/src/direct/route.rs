@@ -71,7 +71,7 @@ impl fmt::Display for MxOverride {
     }
 }
 
-/// How exchangers are found.
+/// The way in which the mail exchangers of a domain are found.
 pub(super) enum Routing {
     /// By the DNS.
     Dns(Box<ByDns>),
@@ -79,7 +79,7 @@ pub(super) enum Routing {
     Override(MxOverride),
 }
 
-/// What looking up exchangers needs.
+/// The resolver and the rules for looking up the mail exchangers of a domain in the DNS.
 pub(super) struct ByDns {
     pub(super) dns: Dns,
     /// All of them listen at this port.

@@ -169,7 +169,7 @@ impl Connection {
         }
     }
 
-    /// Whether several requests share it.
+    /// Whether several requests share the connection at the same time (HTTP/2).
     pub(super) const fn is_shared(&self) -> bool {
         matches!(self.sender, Sender::Http2(_))
     }

@@ -106,7 +106,7 @@ pub(crate) fn first_line(text: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// What follows the first line.
+/// The text after its first line; empty if no line ends.
 pub(crate) fn after_line(text: &[u8]) -> &[u8] {
     text.iter().position(|&byte| byte == b'\n').map_or(&[][..], |at| &text[at + 1..])
 }
@@ -114,7 +114,7 @@ pub(crate) fn after_line(text: &[u8]) -> &[u8] {
 /// A value with parameters, as `Content-Type` has it (RFC 2045 section 5.1).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parametrized {
-    /// What comes first, lower case.
+    /// The value before the first parameter, in lower case.
     pub(crate) value: String,
     parameters: Vec<(String, String)>,
 }

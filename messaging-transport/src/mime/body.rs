@@ -72,7 +72,7 @@ pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     Base64Encoder::new().wrap_lines().encode_into(bytes, out);
 }
 
-/// How many octets [`write_base64`] writes.
+/// The number of octets that [`write_base64`] writes for an input of `octets` octets.
 pub(super) const fn base64_length(octets: usize) -> usize {
     let encoded = octets.div_ceil(3) * 4;
     encoded + encoded.div_ceil(BASE64_LINE - 2) * 2

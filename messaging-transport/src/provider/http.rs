@@ -71,7 +71,7 @@ impl Api {
         Self { fetch, clock }
     }
 
-    /// What judges addresses.
+    /// The HTTP client, which also judges whether an address may be called.
     pub(crate) fn fetch(&self) -> &dyn Fetch {
         self.fetch.as_ref()
     }
@@ -232,7 +232,7 @@ impl From<messaging_core::ports::fetch::Fetched> for Reply {
 }
 
 impl Reply {
-    /// Whether it says yes.
+    /// True if the HTTP status is a success (2xx).
     pub(crate) fn is_success(&self) -> bool {
         self.status.is_success()
     }

@@ -1,4 +1,4 @@
-//! What tests of adapters share.
+//! Helpers that the tests of provider adapters share.
 
 use std::sync::Arc;
 

@@ -21,9 +21,9 @@ pub(super) struct Notification<'a> {
     pub(super) settings: Settings<'a>,
     /// The device.
     pub(super) address: &'a str,
-    /// What it shows.
+    /// The text and the other parts that the device shows.
     pub(super) content: &'a PushContent,
-    /// How it is delivered.
+    /// Options of delivery: how long the notification is kept, what it replaces, whether it is silent.
     pub(super) options: &'a DeliveryOptions,
     /// Names it on the device: another one of the same name takes its place, such as a second copy of it.
     pub(super) tag: &'a str,
@@ -44,7 +44,7 @@ pub(super) trait Service: Debug + Send + Sync {
     /// The request for a device. `Err` is the answer where none can be made.
     async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer>;
 
-    /// What an answer means.
+    /// The outcome that an HTTP answer of the provider stands for.
     fn judge(&self, api: &Api, notification: &Notification<'_>, reply: &Reply) -> Answer;
 
     /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.

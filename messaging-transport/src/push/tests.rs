@@ -28,7 +28,7 @@ pub(super) struct Bench {
     transports: [(PushProvider, Arc<dyn Transport>); 3],
 }
 
-/// What is sent.
+/// The settings, content and options of a notification that a test sends.
 pub(super) struct Given {
     pub(super) settings: Map<String, Value>,
     pub(super) content: PushContent,

@@ -33,7 +33,7 @@ const OCTETS: (usize, usize) = (140, 134);
 /// A text as it goes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// How it is written.
+    /// The encoding of the text, as the value of `data_coding`.
     pub(super) data_coding: u8,
     /// The parts, each with its header where there are several; at least one.
     pub(super) bodies: Vec<Vec<u8>>,

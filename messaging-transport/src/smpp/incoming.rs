@@ -14,7 +14,7 @@ const IS_RECEIPT: u8 = 0x04;
 const IS_NOTIFICATION: u8 = 0x20;
 const HAS_HEADER: u8 = 0x40;
 
-/// What a message center brought.
+/// The content of a `deliver_sm` from a message center.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// The part with this name has ended so.

@@ -53,7 +53,7 @@ const IDLE_TIME: Duration = Duration::from_hours(72);
 /// refused is tried again every [`PROBE_EVERY`], whoever wants to send: repeated refusals may get an account blocked.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
 
-/// Where sequence numbers begin again.
+/// The highest sequence number; the next one after it is 1.
 const MAX_SEQUENCE: u32 = 0x7FFF_FFFF;
 
 /// The provider's name.
@@ -93,7 +93,7 @@ pub(super) struct Session {
     window: Arc<Semaphore>,
 }
 
-/// What became of a part.
+/// Outcome of submitting one part of a message.
 pub(super) enum Submitted {
     /// The message center answered; with status 0 the part has this name.
     Answered { status: u32, id: String },
@@ -205,7 +205,7 @@ struct Pending {
     since: Instant,
 }
 
-/// Why a session is over.
+/// The reason why a session ended.
 enum End {
     /// Nobody uses it.
     Unused,
@@ -346,7 +346,7 @@ impl Worker {
         }
     }
 
-    /// What follows from a PDU.
+    /// Judges a received PDU, and answers what is to be done about it.
     fn heard(&mut self, received: &Received, pending: &mut HashMap<u32, Pending>) -> Heard {
         let header = received.header();
         let number = header.sequence;
@@ -421,13 +421,13 @@ impl Worker {
     }
 }
 
-/// What is handed over.
+/// A receipt or a message of a recipient, for the inbound sink.
 enum News {
     Receipt(ReceiptLink, Receipt),
     Message(InboundMessage),
 }
 
-/// What follows from a PDU.
+/// The reaction to a received PDU.
 enum Heard {
     Nothing,
     Answer(Command),

@@ -40,7 +40,7 @@ impl Answers {
         }
     }
 
-    /// Who has none yet.
+    /// Indices of the recipients that have no outcome yet.
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
         self.outcomes.iter().enumerate().filter(|(_, answer)| answer.is_none()).map(|(index, _)| index)
     }

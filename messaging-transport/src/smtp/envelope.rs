@@ -16,7 +16,7 @@ use super::transcript::Transcript;
 /// After so long the suppression list is asked again: somebody may have been put on it meanwhile.
 const LAST_LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Who gets what from whom.
+/// One message for one peer: its content, its recipients and their envelope senders.
 pub(crate) struct Envelope<'a> {
     /// The recipients this peer serves, each with its envelope sender.
     pub(crate) recipients: &'a [Recipient],

@@ -92,7 +92,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// How the connection is protected.
+/// The way in which a connection to a mail server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Security {
     /// TLS after STARTTLS, or no delivery: there is no falling back to plain text.
@@ -128,7 +128,7 @@ pub(crate) struct Peer<'a> {
     pub(crate) credentials: Option<&'a Credentials>,
 }
 
-/// Why there is no session.
+/// The reason why no session could be opened with a mail server.
 pub(crate) enum OpenError {
     /// The peer said no in a way that is an answer for every recipient.
     Reply(Reply),
@@ -370,7 +370,7 @@ impl Session {
         transcript.connected(self.remote, self.tls, true);
     }
 
-    /// How many transactions there were.
+    /// The number of mail transactions in this session so far.
     pub(crate) const fn transactions(&self) -> usize {
         self.transactions
     }

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 /// What AUTH LOGIN asks, `Username:` and `Password:` in base64. Clients know the words.
 pub(super) const ASK_USER: &str = "334 VXNlcm5hbWU6";
 pub(super) const ASK_PASSWORD: &str = "334 UGFzc3dvcmQ6";
-/// What AUTH PLAIN asks: nothing.
+/// The challenge of AUTH PLAIN, which is empty.
 pub(super) const ASK: &str = "334 ";
 
 /// How a client wants to sign in.

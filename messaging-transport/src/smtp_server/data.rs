@@ -80,7 +80,7 @@ impl Collector {
         self.kept.len()
     }
 
-    /// What was kept.
+    /// The octets of the content that were kept, their dot-stuffing undone.
     pub(super) fn into_kept(self) -> Vec<u8> {
         self.kept
     }

@@ -36,7 +36,7 @@ impl Reply {
         Self::Refused(text.into())
     }
 
-    /// Whether it was done.
+    /// True if the command was carried out.
     pub(crate) const fn is_done(&self) -> bool {
         matches!(self, Self::Done(_))
     }
@@ -64,7 +64,7 @@ pub(crate) trait Handler: Send {
     /// One more recipient. `most` is how many there may be.
     async fn recipient(&mut self, address: &str, most: usize) -> Reply;
 
-    /// Whether there is a recipient.
+    /// Whether the envelope has at least one recipient that was accepted.
     fn has_recipients(&self) -> bool;
 
     /// Content is about to come: how many octets of it are wanted, or why it is not.

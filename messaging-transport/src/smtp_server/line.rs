@@ -12,7 +12,7 @@ pub(super) const MAX_LINE: usize = 1000;
 /// How much is read at once.
 const CHUNK: usize = 8 * 1024;
 
-/// Why there is no line.
+/// The reason why no line could be read from the client.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     /// The client has nothing more to say.

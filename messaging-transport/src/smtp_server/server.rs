@@ -109,7 +109,7 @@ fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
     });
 }
 
-/// Who is connected, by address.
+/// The number of open connections from each address or network.
 #[derive(Debug, Default)]
 struct ConnectionCounts(Mutex<HashMap<CallerNetwork, usize>>);
 

@@ -34,7 +34,7 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 const MAX_DRAINED: usize = 1 << 20;
 const DRAINING: Duration = Duration::from_secs(2);
 
-/// Where a session takes place.
+/// The surroundings of a session: its service, its options, and the address of the client.
 pub(super) struct Place {
     pub(super) service: Arc<dyn Service>,
     pub(super) options: Arc<SmtpServerOptions>,
@@ -45,7 +45,7 @@ pub(super) struct Place {
     pub(super) client: IpAddr,
 }
 
-/// Why a session is over.
+/// The reason why a session ended.
 #[derive(Debug, thiserror::Error)]
 enum End {
     /// The client left, or was told to.
@@ -60,7 +60,7 @@ enum End {
     Broken(#[from] io::Error),
 }
 
-/// Why content was not received.
+/// The reason why the content of a mail was not received.
 enum Unreceived {
     /// Its end was found, or will not be looked for.
     Fault(Fault),

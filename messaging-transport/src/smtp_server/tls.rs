@@ -39,7 +39,7 @@ struct State {
     seen: Seen,
 }
 
-/// What handshakes are made with.
+/// The TLS configuration of handshakes, and the end of its certificate.
 #[derive(Debug)]
 struct Material {
     config: Arc<ServerConfig>,
@@ -62,7 +62,7 @@ pub enum ServerTlsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error of reading the file.
         #[source]
         source: io::Error,
     },
@@ -88,7 +88,7 @@ pub enum ServerTlsError {
     Unusable {
         /// The file with the certificate.
         certificate: PathBuf,
-        /// What is wrong.
+        /// The error that TLS has with the certificate or the key.
         #[source]
         source: rustls::Error,
     },

@@ -39,7 +39,7 @@ struct Client {
     address: IpAddr,
     submitter: Option<Box<dyn Submitter>>,
     envelope: Envelope,
-    /// What SIZE said.
+    /// The size in octets that the client announced with SIZE; 0 if it announced none.
     announced: usize,
     room: Option<Room>,
 }

@@ -22,7 +22,7 @@ const DROPPED: [&str; 4] = ["bcc", "dkim-signature", "received", "return-path"];
 /// Fields that are read into members of the message, or that every message gets anew.
 const READ: [&str; 8] = ["cc", "date", "from", "message-id", "mime-version", "reply-to", "subject", "to"];
 
-/// What MAIL and RCPT said.
+/// The envelope: the sender given by MAIL and the recipients given by RCPT.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
     pub(super) from: Option<String>,

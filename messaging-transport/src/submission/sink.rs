@@ -1,4 +1,4 @@
-//! Who accepts what is submitted.
+//! The port to whatever accepts mail that programs submit: keys, checks and acceptance.
 
 use std::any::Any;
 use std::net::IpAddr;

@@ -22,7 +22,7 @@ const MAX_CONTENT_ID: usize = 128;
 /// Parts of a mail, leaves only.
 const MAX_LEAVES: usize = 64;
 
-/// What a mail says.
+/// The content of a mail: its text, its HTML and its files.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) text: Option<String>,

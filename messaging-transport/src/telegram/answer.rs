@@ -29,7 +29,7 @@ const REFUSALS: &[(u64, &str, OutcomeClass)] = &[
     (429, "", OutcomeClass::Throttled(Scope::Account)),
 ];
 
-/// What was answered.
+/// Result of judging an answer to a message.
 #[derive(Debug)]
 pub(super) enum Judged {
     Answered(Answer),

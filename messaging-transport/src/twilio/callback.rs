@@ -67,7 +67,7 @@ impl Fields {
     }
 }
 
-/// What became of a message.
+/// Reads a status callback as a receipt; `None` if the status says nothing new.
 fn receipt(fields: &Fields) -> Option<Receipt> {
     let status = fields.get("MessageStatus")?;
     let code = fields.get("ErrorCode").filter(|code| *code != "0");
@@ -89,7 +89,7 @@ fn receipt(fields: &Fields) -> Option<Receipt> {
     }
 }
 
-/// What a recipient wrote.
+/// Reads a callback as a message of a recipient: the sender's address and the text.
 fn inbound(fields: &Fields) -> Option<(String, String)> {
     // A report of another kind has a status and no text.
     if fields.get("MessageStatus").is_some() {

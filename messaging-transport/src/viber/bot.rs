@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
 
-/// Where Viber's API is.
+/// Base URL of Viber's API, unless the settings name another.
 const API_BASE: &str = "https://chatapi.viber.com/pa";
 
 /// The most characters of the name that messages come from.

@@ -47,7 +47,7 @@ pub(super) fn code_of(problem: &Value) -> Option<String> {
     of_type.or_else(of_code).or_else(of_title).filter(|code| !code.is_empty())
 }
 
-/// What a problem document says.
+/// The text of a problem document: its `detail`, or else its `title`.
 fn text_of(problem: &Value) -> Option<&str> {
     let text = |name: &str| problem.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     text("detail").or_else(|| text("title"))

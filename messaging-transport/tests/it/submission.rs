@@ -31,13 +31,13 @@ const ID: &str = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 #[derive(Default)]
 struct Desk {
     submitted: Mutex<Vec<(MessageInput, Option<String>)>>,
-    /// What sending is refused with.
+    /// The refusal that `may_send` answers with, if any.
     forbidden: Mutex<Option<Refusal>>,
-    /// What accepting is refused with.
+    /// The refusal that `submit` answers with, if any.
     refused: Mutex<Option<Refusal>>,
     counted: Mutex<usize>,
     rooms: Mutex<Vec<usize>>,
-    /// Whether accepting waits for `go`.
+    /// Whether `submit` waits for `go` before it answers.
     waits: Mutex<bool>,
     arrived: Notify,
     go: Notify,

@@ -22,7 +22,7 @@ const CUT_OFF: usize = 5;
 /// Domains of the recipients, each with both exchangers.
 const DOMAINS: [&str; 3] = ["a.test", "b.test", "c.test"];
 
-/// What the server sends to.
+/// The mail servers that the server sends to, and the DNS server that names them, if there is one.
 struct Peers {
     sinks: Vec<ScriptedSmtpServer>,
     /// Kept because it answers until it is dropped.

@@ -17,9 +17,9 @@ use crate::violation::{FieldCode, Violations};
 pub struct Found {
     /// The member that names it.
     pub pointer: String,
-    /// What it names.
+    /// Object that the member refers to, by its id.
     pub reference: Reference,
-    /// What is there.
+    /// Result of the look-up: what is stored under that id.
     pub what: FoundAs,
 }
 

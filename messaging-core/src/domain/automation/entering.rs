@@ -99,11 +99,12 @@ pub struct Entrance {
     pub automation_id: AutomationId,
     /// Its present version.
     pub version: u32,
-    /// Who enters.
+    /// Contact that enters the automation.
     pub contact_id: ContactId,
     /// When the cause was accepted.
     pub at: Timestamp,
-    /// What the run calls `event`.
+    /// Value of the variable `event` of the run, a JSON object: the properties of the event that enters the contact, or
+    /// the variables of the call.
     pub event: Map<String, Value>,
     /// The event that enters it.
     pub entry_event: Option<EventId>,

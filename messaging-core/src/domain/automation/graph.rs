@@ -23,7 +23,7 @@ pub type NodeIndex = usize;
 pub struct Graph {
     /// Its nodes, in the order in which they were sent.
     pub nodes: Vec<Node>,
-    /// Where a contact begins.
+    /// Index of the node at which contacts begin.
     pub entry: NodeIndex,
     /// Each ends a run that meets it.
     pub exit_conditions: Vec<Filter>,
@@ -36,13 +36,13 @@ pub struct Graph {
 pub struct Node {
     /// Its id.
     pub id: String,
-    /// What it does.
+    /// Kind of the node, with its settings.
     pub kind: NodeKind,
     /// Where each branch leads; one that leads nowhere ends the run.
     pub branches: BTreeMap<String, NodeIndex>,
 }
 
-/// What a node does.
+/// Kind of a node, with its settings: the action, wait or choice that it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind {
     /// Sends a message.
@@ -53,7 +53,7 @@ pub enum NodeKind {
     WaitEvent {
         /// What ends the wait before its timeout.
         on: Awaited,
-        /// How long at most.
+        /// Longest time that the run waits for the event.
         timeout: Delay,
     },
     /// Asks whether the contact matches.
@@ -79,7 +79,7 @@ pub enum NodeKind {
 /// A message to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Send {
-    /// What is said.
+    /// Template that holds the content of the message.
     pub template_id: TemplateId,
     /// On which channel; the template's.
     pub channel: Option<Channel>,
@@ -87,7 +87,7 @@ pub struct Send {
     pub from_email: Option<String>,
     /// A template of the sender's display name.
     pub from_name: Option<String>,
-    /// Where replies go.
+    /// Address to which recipients reply (`Reply-To`); email only.
     pub reply_to: Option<String>,
     /// A template of the subject, in place of the template's own.
     pub subject_override: Option<String>,
@@ -105,7 +105,7 @@ pub struct Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// How many, at least 1.
+    /// Number of units that the length of time has, at least 1.
     #[validate(range(min = 1))]
     pub value: u32,
     /// Of what.
@@ -144,14 +144,14 @@ pub enum Wait {
     UntilAttribute {
         /// The attribute: the keys from the outside in.
         key: Vec<String>,
-        /// How far from the date.
+        /// Distance from the date; `None` for the date itself.
         offset: Option<Delay>,
         /// Whether that is before the date, else after it.
         is_before: bool,
     },
 }
 
-/// What a run waits for.
+/// Event of the contact that ends the wait of a run before its timeout.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Awaited {
     /// A product event.

@@ -13,7 +13,7 @@ pub struct RunStep {
     pub at: Timestamp,
     /// At which node; `None` for the entry.
     pub node_id: Option<String>,
-    /// What became of it.
+    /// Outcome of the step, such as sent, skipped or waiting.
     pub outcome: StepOutcome,
     /// The branch that was taken.
     pub branch: Option<String>,
@@ -23,7 +23,7 @@ pub struct RunStep {
     pub detail: Map<String, Value>,
 }
 
-/// What became of a step.
+/// Outcome of one step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]

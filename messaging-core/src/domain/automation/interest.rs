@@ -21,7 +21,7 @@ impl Plan {
 }
 
 impl Trigger {
-    /// What may enter a contact.
+    /// Events and changes by which a contact may enter, so that a store keeps notes of them.
     fn interest(&self) -> EntryInterest {
         match &self.kind {
             TriggerKind::Event { name, conditions, .. } if conditions.is_empty() => EntryInterest::Event(name.clone()),

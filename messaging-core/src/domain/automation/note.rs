@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 
 use super::trigger::TriggerEvent;
 
-/// What happened to a contact.
+/// Note that something happened to a contact, kept for an automation that listens for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     /// The contact that it happened to.
@@ -30,7 +30,7 @@ pub struct Note {
     pub may_enter: bool,
 }
 
-/// What happened.
+/// Cause of a note: what happened to the contact, with the id that identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// A product event.
@@ -61,14 +61,14 @@ pub enum Cause {
 pub enum Happened {
     /// A product event.
     Event(Box<ProductEvent>),
-    /// What became of a message.
+    /// Event of a message to the contact, such as an open or a click.
     Message(Box<MessageFact>),
 }
 
 /// What an automation listens for, so that a store knows which notes to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// What enters contacts.
+    /// Events and changes by which contacts may enter; `None` where nobody can enter, as in a draft.
     pub entry: Option<EntryInterest>,
     /// What the runs of a version wait for or may end by.
     pub runs: RunInterest,

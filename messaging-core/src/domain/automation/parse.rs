@@ -26,12 +26,12 @@ use crate::violation::{At, FieldCode, Violations, unescape};
 /// A trigger and a graph in bytes of JSON. The contract is silent; every version is kept.
 pub const MAX_DESIGN_BYTES: usize = 1 << 20;
 
-/// What a complete design means.
+/// Meaning of a complete design: its trigger and its graph as typed trees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What enters a contact.
+    /// Trigger: the event, change, date or call by which a contact enters.
     pub trigger: Trigger,
-    /// What happens then.
+    /// Graph of the nodes that a contact goes through after it has entered.
     pub graph: Graph,
     /// Whether a contact may enter again.
     pub re_entry: ReEntry,

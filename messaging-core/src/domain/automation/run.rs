@@ -25,9 +25,9 @@ pub struct Run {
     pub automation_id: AutomationId,
     /// The version of it that the run finishes on.
     pub version: u32,
-    /// Who is on the way.
+    /// Contact that goes through the automation in this run.
     pub contact_id: ContactId,
-    /// Where it stands.
+    /// Status of the run, such as waiting or completed.
     pub status: RunStatus,
     /// The node it stands at, the last one once it has ended; `None` before the first.
     pub node_id: Option<String>,
@@ -133,13 +133,13 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
-    /// Whether the call succeeded.
+    /// True if the call was answered with a status from 200 to 299.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Answered(200..=299))
     }
 }
 
-/// Where a run stands.
+/// Status of a run of an automation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {

@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not possible while {status}")]
 pub struct NotPossible {
-    /// Where it stands.
+    /// Present status of the automation or run, as the API spells it.
     pub status: &'static str,
     /// From where it would be possible.
     pub allowed: &'static [&'static str],
@@ -54,7 +54,7 @@ impl Automation {
         Ok(Self { status, pause_reason: None, activated_at: Some(now), updated_at: now, ..self })
     }
 
-    /// Whether it can be activated.
+    /// Succeeds if the automation is a draft or paused, so that it can be activated.
     pub fn check_activate(&self) -> Result<(), NotPossible> {
         self.needs(&["draft", "paused"])
     }
@@ -79,7 +79,7 @@ impl Automation {
         self.needs(&["active"])
     }
 
-    /// Whether it can be deleted.
+    /// Succeeds if the automation is a draft or paused, so that it can be deleted.
     pub fn check_delete(&self) -> Result<(), NotPossible> {
         self.needs(&["draft", "paused"])
     }

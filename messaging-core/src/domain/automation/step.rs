@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 /// The branch of nodes that have no choice.
 const NEXT: &str = "next";
 
-/// What brings a run on.
+/// Cause by which a run goes on: it is due, or something happened to its contact.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// It is due: it begins, its wait is over, a call has ended, or it stopped half-way.
@@ -119,11 +119,11 @@ impl SkipReason {
 /// What a walk has come to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// Where the run stands.
+    /// The run after the walk, with its new status and node.
     pub run: Run,
     /// Whether anything of it is another than before.
     pub is_changed: bool,
-    /// What it did.
+    /// Steps that the run took on this walk, in order, for its history.
     pub steps: Vec<RunStep>,
     /// The messages that it sends, each with the node.
     pub messages: Vec<(MessageId, String)>,
@@ -150,7 +150,8 @@ pub fn goes_before(run: &Run, accepted_at: Timestamp, activated_at: Option<Times
 pub struct Walk<'a> {
     graph: &'a Graph,
     around: Surroundings<'a>,
-    /// What happens now happens then.
+    /// Time as of which the walk happens: when the run was due or the note was accepted, but not before the last
+    /// activation.
     moment: Timestamp,
     /// How far events count in questions.
     up_to: EventId,

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::domain::segment::filter::{Filter, PropertyTest};
 use crate::ids::{CampaignId, ListId, SegmentId, TemplateId};
 
-/// What enters a contact.
+/// Trigger of an automation: what lets a contact enter, and the filter that the contact must match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {
-    /// What must happen.
+    /// Event, change, date or call by which a contact enters.
     pub kind: TriggerKind,
     /// Who may enter then; everyone unless something else is said.
     pub filter: Filter,
@@ -83,7 +83,7 @@ pub struct DateTrigger {
     pub repeats: Repeat,
 }
 
-/// Whether a date comes again.
+/// Whether a date trigger fires every year or only once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {

@@ -13,7 +13,7 @@ pub enum BounceType {
     Soft,
 }
 
-/// Why a message was refused.
+/// Class of a bounce: the reason for which the message was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]

@@ -9,7 +9,7 @@ const MAX_TEXT: usize = 2048;
 /// What an enhanced status code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// What is wrong.
+    /// The code alone says what is wrong: this class of bounce.
     Definite(BounceClass),
     /// That something is wrong with an address or a mailbox: the recipient's, unless the text says in so many
     /// words that it is not.

@@ -78,7 +78,7 @@ pub struct ContactFacts {
     pub has_address: bool,
     /// Whether all its addresses for the channel are suppressed.
     pub is_suppressed: bool,
-    /// Whether it agreed; see [`agrees`].
+    /// True if the contact agreed to marketing on the channel; see [`agrees`].
     pub has_consent: bool,
     /// Whether its addresses are all taken by contacts before it; see [`claim`].
     pub is_duplicate: bool,
@@ -295,7 +295,7 @@ impl Add for AudienceCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AudienceEstimate")]
 pub struct Estimate {
-    /// How many would get it.
+    /// Number of contacts that would get the campaign; an estimate unless `exact` is true.
     pub audience_estimate: u64,
     /// Whether everybody was counted. Otherwise all numbers are estimated from some of the contacts: a part of the
     /// breakdown that is 0 was met at none of these, and who has the same address as another may count as a recipient.

@@ -148,9 +148,9 @@ pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
 pub struct Found {
     /// The member that names it.
     pub pointer: String,
-    /// What it names.
+    /// Object that the member refers to, by its id.
     pub reference: Reference,
-    /// What is there.
+    /// Result of the look-up: what is stored under that id.
     pub what: FoundAs,
 }
 

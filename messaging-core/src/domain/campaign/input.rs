@@ -29,7 +29,7 @@ pub struct CampaignInput {
     pub channel: Channel,
     /// The template that is sent.
     pub template_id: String,
-    /// Who is to get it.
+    /// Audience: the lists and segments whose members get the campaign, and the lists whose members do not.
     #[validate(nested)]
     pub audience: AudienceInput,
     /// `ab_test` compares variants.
@@ -53,7 +53,7 @@ pub struct CampaignInput {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
-    /// How it is sent.
+    /// Settings for sending: link parameters, quiet hours, frequency cap, A/B test and rate limit.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(nested)]
     pub settings: Patch<Settings>,
@@ -74,7 +74,7 @@ pub struct CampaignPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1))]
     pub template_id: Replace<String>,
-    /// Who is to get it.
+    /// Audience: the lists and segments whose members get the campaign, and the lists whose members do not.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(nested)]
     pub audience: Replace<AudienceInput>,
@@ -99,7 +99,7 @@ pub struct CampaignPatch {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
-    /// How it is sent.
+    /// Settings for sending: link parameters, quiet hours, frequency cap, A/B test and rate limit.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(nested)]
     pub settings: Patch<Settings>,
@@ -149,7 +149,7 @@ pub struct VariantInput {
 pub struct AudiencePreviewInput {
     /// The channel.
     pub channel: Channel,
-    /// Who is to get it.
+    /// Audience: the lists and segments whose members are counted, and the lists whose members are left out.
     #[validate(nested)]
     pub audience: AudienceInput,
 }

@@ -33,11 +33,11 @@ pub struct CampaignProgress {
     pub senders: Vec<Option<String>>,
     /// How far its audience is known.
     pub freeze: Freeze,
-    /// What was judged so far.
+    /// Numbers of contacts by verdict, in the part of the audience that was judged so far.
     pub counts: AudienceCounts,
     /// How many recipients are due when, in the order of time.
     pub waves: Vec<Wave>,
-    /// Where making messages goes on.
+    /// Place in the audience from which messages are made next.
     pub fan_out: FanOut,
 }
 
@@ -79,7 +79,7 @@ pub enum Group {
 /// Where making messages of recipients goes on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FanOut {
-    /// Who is given messages.
+    /// Group of recipients for which messages are made: everyone, the test group or the rest.
     pub group: Group,
     /// The wave it is at; `None` at the first.
     pub due_at: Option<Timestamp>,

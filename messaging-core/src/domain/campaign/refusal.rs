@@ -11,7 +11,7 @@ pub enum Refusal {
     /// The campaign is in a state that does not allow it.
     #[error("not possible while {status}")]
     State {
-        /// Where the campaign stands.
+        /// Present status of the campaign, as the API spells it.
         status: &'static str,
         /// The statuses from which it is possible.
         allowed: &'static [&'static str],

@@ -114,7 +114,7 @@ impl JsonSchema for WrittenTime {
 /// What the workspace has of all that a campaign needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
-    /// What was found of [`Plan::references`].
+    /// Results of the look-up of the objects that [`Plan::references`] lists.
     pub found: &'a [Found],
     /// The sender, on email.
     pub sender: SenderState,

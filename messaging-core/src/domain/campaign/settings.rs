@@ -170,7 +170,7 @@ pub struct AbTest {
     pub otherwise: Otherwise,
 }
 
-/// What variants are compared by.
+/// Metric by which the variants of an A/B test are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WinnerMetric {

@@ -1,4 +1,4 @@
-//! Who gets which variant.
+//! Assignment of a campaign's recipients to its variants.
 //!
 //! Contract sections 12.1 and 12.5. First the sizes: shares of the recipients by largest remainder, exact within 1.
 //! Then each recipient in turn is drawn from what is left of the sizes, without putting back: the sizes come out
@@ -59,7 +59,7 @@ pub fn test_group(recipients: u64, percent: u32, variants: usize) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     campaign: CampaignId,
-    /// How many were drawn.
+    /// Number of recipients drawn so far, which is also the place of the next one.
     place: u64,
     /// How many are left of each size.
     left: Vec<u64>,
@@ -71,7 +71,7 @@ impl Split {
         Self { campaign, place: 0, left: sizes }
     }
 
-    /// How many were drawn.
+    /// Number of recipients drawn so far, which is also the place of the next one.
     pub const fn place(&self) -> u64 {
         self.place
     }

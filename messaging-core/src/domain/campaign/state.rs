@@ -45,7 +45,7 @@ impl Campaign {
         self.allow(CHANGING)
     }
 
-    /// Whether it may be deleted.
+    /// Succeeds if the status of the campaign allows that it is deleted.
     pub fn check_delete(&self) -> Result<(), Refusal> {
         self.allow(DELETING)
     }

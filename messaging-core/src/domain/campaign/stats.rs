@@ -12,7 +12,7 @@ use super::{Campaign, CampaignStatus};
 use crate::domain::tally::{Counter, Counts, rate};
 use crate::ids::CampaignId;
 
-/// What came of a campaign.
+/// Statistics of a campaign: its recipients, messages, opens, clicks and unsubscribes, in all and by variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CampaignStats {
     /// The campaign.
@@ -75,7 +75,7 @@ pub struct Skipped {
     pub duplicates: u64,
 }
 
-/// What came of a variant.
+/// Statistics of one variant of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantStats {
     /// Its name.
@@ -96,7 +96,7 @@ pub struct VariantStats {
     pub probability_best: f64,
     /// Where its true rate lies with a probability of 95 %.
     pub interval: (f64, f64),
-    /// What the probability amounts to.
+    /// Verdict on the probability: `clear` from 0.95 on, `likely` from 0.8 on, `open` below that.
     pub verdict: Verdict,
 }
 

@@ -17,7 +17,7 @@ use super::settings::{AbTest, Otherwise, WinnerMetric};
 
 pub use self::posterior::Trials;
 
-/// How good a variant is.
+/// Score of a variant in an A/B test: its probability of being the best, and the interval of its true rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The probability that its true rate is the highest, rounded to 4 decimals.

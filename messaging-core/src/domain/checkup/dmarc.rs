@@ -33,7 +33,7 @@ pub struct DmarcPolicy {
     pub strict_dkim: bool,
     /// Whether the domain of the envelope must be that of the sender (`aspf=s`).
     pub strict_spf: bool,
-    /// Whether somebody receives reports (`rua`).
+    /// True if the policy names an address that receives reports (`rua`).
     pub has_reports: bool,
 }
 

@@ -43,7 +43,7 @@ pub fn judge_clock(server: &str, ahead: Option<&LookUp<i64>>) -> CheckReport {
 /// A process that works on a database together with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeFacts<'a> {
-    /// What it is called.
+    /// Name of the process among those that work on the database.
     pub name: &'a str,
     /// By how many milliseconds the database's clock is ahead of its own.
     pub clock_offset_ms: i64,
@@ -176,7 +176,7 @@ pub fn judge_secret_key(path: &str, fact: &SecretKeyFact) -> CheckReport {
     }
 }
 
-/// Whether the DNS answers.
+/// Judges whether the DNS resolver `server` answered a query.
 pub fn judge_resolver(server: &str, answer: &LookUp<()>) -> CheckReport {
     let looked = Looked::at(CheckId::Resolver, server, "an answer");
     match answer {

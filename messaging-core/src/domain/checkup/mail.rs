@@ -13,7 +13,7 @@ pub enum Outbound {
     NoHost {
         /// The domain.
         domain: String,
-        /// Why.
+        /// Reason in words why there was no mail server to connect to.
         reason: String,
     },
     /// What each address of the mail server answered: its greeting, or why there is none.

@@ -102,7 +102,7 @@ impl ContactField {
 }
 
 impl Contact {
-    /// What stands in a field.
+    /// Text of a field of the contact; `None` where it is not set.
     pub const fn field(&self, field: ContactField) -> &Option<String> {
         match field {
             ContactField::ExternalId => &self.external_id,

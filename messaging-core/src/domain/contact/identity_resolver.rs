@@ -41,12 +41,12 @@ impl Known {
     }
 }
 
-/// What a request does.
+/// Outcome of a request about a contact: the contact as it will be, and what has to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The contact as it will be, lists included.
     pub contact: Arc<Contact>,
-    /// Whether it is new.
+    /// True if the request creates the contact.
     pub created: bool,
     /// What it takes to store it; `None` when nothing but lists changes.
     pub put: Option<Expect>,
@@ -56,7 +56,7 @@ pub struct Decision {
     pub leaves: Vec<ListId>,
 }
 
-/// What `list_ids` means.
+/// Effect of `list_ids` in a request on the lists that the contact is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lists {
     /// The contact joins them.

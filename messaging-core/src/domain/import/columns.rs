@@ -109,7 +109,7 @@ pub struct Column {
     pub index: usize,
     /// Its header.
     pub header: String,
-    /// What its cells are.
+    /// Meaning of its cells: a field or attribute of the contact, tags, lists or a consent.
     pub target: Target,
     /// Where these stand in what is sent about a contact.
     pub pointer: String,
@@ -118,7 +118,7 @@ pub struct Column {
 /// The header of a file, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// What separates cells.
+    /// Byte that separates the cells of a row, such as a comma.
     pub delimiter: u8,
     /// Where the rows begin, in bytes.
     pub rows_at: usize,

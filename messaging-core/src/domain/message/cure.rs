@@ -11,7 +11,7 @@ use crate::domain::queue::QueueScope;
 #[schemars(rename = "MessageCure")]
 #[non_exhaustive]
 pub struct Cure {
-    /// What, for people.
+    /// What can be done, in words for people.
     pub text: String,
     /// The id of the operation; null where none does it.
     pub operation: Option<String>,

@@ -30,7 +30,7 @@ pub struct Explanation {
     /// What, for programs: what a waiting message waits for, the class of a bounce, the reason of a failure or of a
     /// suppression (`suppressed` where the address is on the list), else the status.
     pub code: String,
-    /// What, for people: one sentence.
+    /// The explanation for people, in one sentence.
     pub text: String,
     /// Since when it is so.
     pub since: Timestamp,

@@ -1,4 +1,4 @@
-//! What a message waits for.
+//! Holds: reasons why a message is not attempted yet.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// Why a message is not attempted yet, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
-    /// What it waits for.
+    /// Reason for which the message is held, such as quiet hours.
     pub reason: HoldReason,
     /// When it is looked at again; `None` until somebody acts.
     pub until: Option<Timestamp>,

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 /// What of a message counts besides its status. Everything is noted once and stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
-    /// What was seen of it.
+    /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
     pub seen: Seen,
     /// Which of the first 64 links of its template people followed, a bit each.
     pub links: u64,

@@ -32,7 +32,7 @@ pub struct EventDeduplicator {
     latest: Timestamp,
 }
 
-/// What becomes of an event.
+/// Decision about an event: what is stored for it, or which earlier event it repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The event's id, or that of the first when this one repeats it.

@@ -60,11 +60,11 @@ pub enum Callbacks {
 pub struct Member {
     /// The name in `config`.
     pub name: String,
-    /// Whether it must be given.
+    /// True if the setting is required.
     pub required: bool,
-    /// What it is for.
+    /// Role of the setting: a secret, a destination of secrets, or a detail.
     pub role: Role,
-    /// What it holds.
+    /// Form of its value, against which it is checked.
     pub form: Form,
     /// Whether we make it ourselves ([`Transport::own_settings`](crate::ports::Transport::own_settings)). A secret that
     /// we make is never shown, not even as `***`.
@@ -75,7 +75,7 @@ pub struct Member {
     pub meaning: String,
 }
 
-/// What a setting is for.
+/// Role of a setting, which decides how it is stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Stored sealed, shown as `***`.
@@ -87,7 +87,7 @@ pub enum Role {
     Detail,
 }
 
-/// What a setting holds.
+/// Form of a setting's value: its type and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// 1 to 4096 characters without control characters.
@@ -123,7 +123,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What it holds, in words.
+    /// Description of the values in words, such as `host name or address`.
     pub fn words(self) -> String {
         match self {
             Self::Text | Self::TextUpTo(_) | Self::SmsSender | Self::Pem | Self::BySchema => "text".to_owned(),
@@ -145,12 +145,12 @@ impl Form {
 pub(super) const TLS: &[&str] = &["starttls", "tls", "none"];
 
 impl Member {
-    /// Whether it is stored sealed.
+    /// True if the setting is a secret, which is stored sealed.
     pub const fn is_secret(&self) -> bool {
         matches!(self.role, Role::Secret)
     }
 
-    /// Whether answers have it.
+    /// True if answers show the setting, a secret as `***`; false for secrets that the server makes itself.
     pub const fn is_shown(&self) -> bool {
         !(self.is_made_by_us && self.is_secret())
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// What [`path`] takes.
+/// Rule for the texts that [`path`] accepts, as the error for others states it.
 pub const PATH_RULE: &str = "must be event. and the name of a property; names of members follow after dots";
 
 /// Names of members within one another.

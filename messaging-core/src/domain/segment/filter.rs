@@ -8,7 +8,7 @@ use crate::domain::contact::fields::ContactField;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
-/// Who belongs to a segment.
+/// Condition that a contact has to meet to belong to a segment.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// Every contact: `{}`.
@@ -88,7 +88,7 @@ pub enum TagsNeeded {
     None,
 }
 
-/// What a contact agrees to.
+/// Kind of consent: to marketing by email, or by SMS, WhatsApp and Viber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum ConsentKind {
@@ -105,7 +105,7 @@ pub struct Test {
     pub positive: Positive,
 }
 
-/// What a value must be.
+/// Test of a value, without negation.
 ///
 /// Texts are compared without regard to case: by Unicode lower case, both sides. Numbers are compared as 64-bit
 /// floating point. A stored text is a date if it reads as RFC 3339 or as YYYY-MM-DD; then a day means its
@@ -140,7 +140,7 @@ pub enum Positive {
 }
 
 impl Positive {
-    /// What no value is.
+    /// Test that no value passes: equality with one of an empty set.
     pub const NEVER: Self = Self::OneOf(Vec::new());
 }
 
@@ -149,9 +149,9 @@ impl Positive {
 pub struct FromEvent {
     /// Where it stands in the properties of the event: the keys from the outside in.
     pub path: Vec<String>,
-    /// What is done with it.
+    /// Operator that is applied with the value from the event.
     pub op: Operator,
-    /// What is compared with it.
+    /// Kind of the tested values, as far as it is known.
     pub values: ValueKind,
 }
 
@@ -203,7 +203,7 @@ pub enum Scalar {
     Boolean(bool),
 }
 
-/// What a date must be.
+/// Test of a date, such as before a day or within the last 30 days.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DateTest {
     /// Before a moment or a day begins.
@@ -236,7 +236,7 @@ pub enum When {
 /// A length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// How many, at least 1.
+    /// Number of units that the length of time has, at least 1.
     pub value: u32,
     /// Of what.
     pub unit: SpanUnit,
@@ -310,7 +310,7 @@ pub enum MessageEventKind {
     Unsubscribe,
 }
 
-/// How many there must be.
+/// Condition on the number of a contact's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Count {
     /// At least so many.

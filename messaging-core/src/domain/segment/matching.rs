@@ -41,18 +41,18 @@ pub struct EventFact {
     pub name: String,
     /// When it happened.
     pub at: Timestamp,
-    /// What is known of it.
+    /// Properties of the event, a JSON object.
     pub properties: Map<String, Value>,
 }
 
 /// An event of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageFact {
-    /// What happened.
+    /// Kind of the event, such as an open or a click.
     pub event: MessageEventKind,
     /// When it happened.
     pub at: Timestamp,
-    /// Whether a machine did it.
+    /// True if a machine caused the event, not a person.
     pub is_machine: bool,
     /// The link that was followed.
     pub url: Option<String>,

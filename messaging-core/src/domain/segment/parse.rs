@@ -30,7 +30,7 @@ const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
 /// Keys from the outside in: an attribute may be an object, three deep.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
-/// What was read.
+/// Result of reading a filter from JSON: its tree and the objects that it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The tree; `None` when something is wrong.

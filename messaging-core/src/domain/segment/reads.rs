@@ -23,7 +23,7 @@ impl ReadMask {
     pub const TAGS: Self = Self(1 << 4);
     /// The lists it is on.
     pub const LISTS: Self = Self(1 << 5);
-    /// What it agreed to.
+    /// Its consent to marketing, by kind.
     pub const CONSENT: Self = Self(1 << 6);
     /// Which of its addresses are suppressed.
     pub const SUPPRESSIONS: Self = Self(1 << 7);
@@ -47,12 +47,12 @@ impl ReadMask {
         Self(bits & Self::ALL.0)
     }
 
-    /// Whether nothing is in it.
+    /// True if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether something is in both.
+    /// True if both sets have a member in common.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -75,7 +75,7 @@ impl BitAnd for ReadMask {
 /// What the outcome of a filter depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// What of the contact.
+    /// Data of the contact that the outcome depends on.
     pub mask: ReadMask,
     /// Whether on the present: somebody may come to match because time passes.
     pub present: bool,

@@ -105,7 +105,7 @@ pub struct Void {
     pub term: String,
 }
 
-/// What became of a record.
+/// Result of following an SPF record to its end.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation {
     /// Terms that cost a look-up.
@@ -127,7 +127,7 @@ enum Match {
     Nets(Vec<IpNet>),
     /// Every address.
     All,
-    /// What another record lets send.
+    /// Addresses that another record, named by `include`, lets send.
     Included(Policy),
     /// The record that follows.
     Redirected(Policy),
@@ -135,7 +135,7 @@ enum Match {
     Unknown,
 }
 
-/// Whether an address may send.
+/// Verdict of an SPF record on one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// Yes.
@@ -156,7 +156,7 @@ impl Evaluation {
         }
     }
 
-    /// Whether any address may send.
+    /// True if some address may send, also where a macro or `ptr` leaves open which.
     pub fn permits_somebody(&self) -> bool {
         lets_send(&self.policy)
     }

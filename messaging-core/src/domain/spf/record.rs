@@ -59,9 +59,9 @@ impl Prefixes {
 /// A mechanism with its qualifier, and how it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
-    /// What a match means.
+    /// Meaning of a match for the sender: pass, fail, soft fail or neutral.
     pub qualifier: Qualifier,
-    /// What is compared.
+    /// Mechanism that the address of the sending host is compared with.
     pub mechanism: Mechanism,
     /// As it stands in the record, in lower case.
     pub text: String,

@@ -1,4 +1,4 @@
-//! What one rendering may cost.
+//! Limits on the cost of one rendering.
 //!
 //! Three bounds that hold together: instructions (the engine counts them), work (bytes and items that are
 //! made, compared or looked through; counted here), and the length of what comes out. Work is charged

@@ -19,7 +19,7 @@ pub struct Compiled {
     preheader: Option<Program>,
     html: Option<Program>,
     text: Option<Program>,
-    /// What a campaign needs besides.
+    /// Parts that only campaigns need; `None` where the template is compiled for other messages.
     campaign: Option<OfCampaign>,
     /// Bytes of source.
     size: usize,

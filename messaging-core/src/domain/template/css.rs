@@ -33,7 +33,7 @@ const MAX_HTML: usize = 512 << 10;
 /// The attribute that numbers elements in the library's copy.
 const NUMBER: &str = "data-inline-number";
 
-/// What became of a source.
+/// Result of inlining the style sheets of a source.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inlined {
     /// The source with styles in its elements; as it was when there was nothing to do.

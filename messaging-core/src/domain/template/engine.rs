@@ -31,7 +31,7 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     env
 });
 
-/// What a part becomes.
+/// Format of a rendered part: plain text or HTML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Plain text: values stand as they are.

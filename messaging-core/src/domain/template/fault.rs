@@ -26,7 +26,7 @@ impl Fault {
         Self { position, message: rule.to_owned() }
     }
 
-    /// What the engine refused.
+    /// Fault from an error of the template engine, with its position in the source.
     pub(crate) fn of_engine(error: &minijinja::Error, source: &str) -> Self {
         let position = match (error.range(), error.line()) {
             (Some(range), _) => Some(Position::of(source, range.start)),

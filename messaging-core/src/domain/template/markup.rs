@@ -29,14 +29,14 @@ impl Element {
     }
 }
 
-/// What a source holds.
+/// Summary of the elements that a source holds.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
     /// Its start tags, in order.
     pub(super) elements: Vec<Element>,
     /// How deep they nest at most, as far as end tags tell.
     pub(super) depth: usize,
-    /// Where it is deepest.
+    /// Byte offset of the first element at the greatest depth.
     pub(super) deepest: usize,
     /// How many elements that format text are open at most.
     pub(super) formatting: usize,

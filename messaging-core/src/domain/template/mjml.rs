@@ -58,7 +58,7 @@ const ELEMENTS: [&str; 35] = [
     "mj-html-attributes",
 ];
 
-/// What MJML becomes.
+/// Result of turning MJML into HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The HTML, still a template.

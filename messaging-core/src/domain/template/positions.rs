@@ -8,7 +8,7 @@ use minijinja::machinery::Token;
 
 use super::gate::Tokens;
 
-/// Why a place is dangerous.
+/// Reason for which a value at a place in HTML is dangerous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Danger {
     /// At the beginning of an address.
@@ -121,7 +121,7 @@ enum Scheme {
     Open,
     /// It is a harmless one, or there is none.
     Decided,
-    /// What follows is a script.
+    /// It makes a browser run what follows as a script, as `javascript:` does.
     Script,
 }
 

@@ -14,7 +14,7 @@ pub(crate) const SYSTEM: [&str; 6] = ["contact", "unsubscribe_url", "workspace",
 /// Names of one part, at most this many.
 const MAX_NAMES: usize = 1000;
 
-/// What a source uses.
+/// Names, filters and tests that a source uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Names that need values, with their members: `order.id`.

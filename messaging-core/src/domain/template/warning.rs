@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TemplateWarning")]
 pub struct Warning {
-    /// What, for programs.
+    /// Code of the warning, for programs.
     pub code: WarningCode,
-    /// What, for people.
+    /// Text of the warning, for people.
     pub message: String,
 }
 

@@ -9,21 +9,21 @@ use html5gum::{Error, naive_next_state};
 
 use crate::domain::html_events::{self, Event, RawText, Span};
 
-/// What was found.
+/// Links of an HTML part, and the place of the tracking pixel.
 pub(super) struct Found {
     /// The links, in order.
     pub(super) targets: Vec<Target>,
-    /// Where the pixel goes.
+    /// Byte offset at which the tracking pixel is inserted.
     pub(super) pixel_at: usize,
 }
 
 /// The target of a link.
 pub(super) struct Target {
-    /// Where its tag begins.
+    /// Byte offset at which the tag of the link begins.
     pub(super) tag: usize,
-    /// Where it stands, without quotes.
+    /// Byte range of the target in the source, without quotes.
     pub(super) value: Range<usize>,
-    /// Whether it stands in quotes.
+    /// True if the target is quoted in the source.
     pub(super) quoted: bool,
     /// The target, entities decoded.
     pub(super) url: String,
@@ -41,7 +41,7 @@ pub(super) fn read(html: &str) -> Found {
 struct Reader<'a> {
     html: &'a str,
     targets: Vec<Target>,
-    /// Where the last `</body>` begins.
+    /// Byte offset of the last `</body>` so far.
     body_end: Option<usize>,
     /// Where the last tag ended after which there is markup, not the text of a script or the like.
     sound_end: usize,
@@ -55,7 +55,7 @@ struct Reader<'a> {
 /// A start tag while its attributes are read.
 #[derive(Default)]
 struct Tag {
-    /// Where its name ends.
+    /// Byte offset at which the name of the tag ends.
     name_end: usize,
     is_link: bool,
     /// Whether what follows is text up to the end tag: a script, a style sheet.

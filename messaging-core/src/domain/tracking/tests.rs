@@ -45,7 +45,7 @@ fn check_untouched(html: &str) {
     check(html, html);
 }
 
-/// Where the pixel goes.
+/// Checks where the tracking pixel is inserted, with links left as they are.
 #[track_caller]
 fn check_pixel(html: &str, expected: &str) {
     let key = key();

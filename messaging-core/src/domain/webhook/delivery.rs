@@ -8,7 +8,7 @@ use super::EventType;
 use crate::ids::{DeliveryId, EventId, MessageId, WebhookId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// What became of a delivery.
+/// Status of the delivery of an event to a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
@@ -39,13 +39,13 @@ impl DeliveryStatus {
         }
     }
 
-    /// Whether nothing more is attempted.
+    /// True if no further attempt follows.
     pub const fn is_settled(self) -> bool {
         !matches!(self, Self::Pending | Self::Held)
     }
 }
 
-/// Why an attempt failed.
+/// Reason for which an attempt to deliver an event to a webhook failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryError {
@@ -69,7 +69,7 @@ impl DeliveryError {
         [Self::Timeout, Self::ConnectionFailed, Self::TlsError, Self::DnsError, Self::BlockedAddress, Self::HttpStatus];
 }
 
-/// What is delivered.
+/// Content of a delivery: an event of a message, or a test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// An event of a message.
@@ -94,11 +94,11 @@ pub struct Delivery {
     pub webhook_id: WebhookId,
     /// The event; the same for retries and replays.
     pub event_id: EventId,
-    /// What happened.
+    /// Type of the event, such as delivered or open.
     pub event_type: EventType,
-    /// What is delivered.
+    /// Content of the delivery: an event of a message, or a test.
     pub subject: Subject,
-    /// What became of it.
+    /// Status of the delivery, such as pending or delivered.
     pub status: DeliveryStatus,
     /// Attempts made.
     pub attempts: u32,
@@ -108,7 +108,7 @@ pub struct Delivery {
     pub response_status: Option<u16>,
     /// The beginning of that answer's body.
     pub response_body: Option<String>,
-    /// Why the last attempt failed.
+    /// Reason for which the last attempt failed; `None` if it succeeded or there was none yet.
     pub error: Option<DeliveryError>,
     /// How long the last attempt took.
     pub duration_ms: Option<u64>,
@@ -159,7 +159,7 @@ impl Delivery {
         Self { replay_of: Some(self.id), ..Self::new(id, receiver, event, self.subject.clone(), now) }
     }
 
-    /// Whether it is a test.
+    /// True if the delivery is a test of the webhook, not an event of a message.
     pub const fn is_test(&self) -> bool {
         matches!(self.subject, Subject::Test(_))
     }

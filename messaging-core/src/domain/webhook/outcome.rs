@@ -10,7 +10,7 @@ use super::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use crate::domain::outcome::MAX_WAIT;
 use crate::time::Timestamp;
 
-/// What an attempt came to.
+/// Result of one call of a webhook: the receiver's answer, or why there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The receiver answered.
@@ -29,11 +29,11 @@ pub enum Answer {
 /// An attempt, and when the next one may be.
 #[derive(Debug, Clone)]
 pub struct Attempt<'a> {
-    /// What it came to.
+    /// Answer of the receiver, or why there was none.
     pub answer: Answer,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// How long it took.
+    /// Duration of the attempt.
     pub took: Duration,
     /// Waits between attempts; after the last one the delivery is given up.
     pub schedule: &'a [Duration],
@@ -41,7 +41,7 @@ pub struct Attempt<'a> {
     pub jitter: i32,
 }
 
-/// What follows for the webhook.
+/// Consequence of an attempt for the webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
     /// The receiver works.

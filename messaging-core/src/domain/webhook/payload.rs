@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 pub struct EventPayload<D = EventData> {
     /// Its id, also in the header `webhook-id`.
     pub id: EventId,
-    /// What happened.
+    /// Type of the event, such as `delivered` or `open`.
     #[serde(rename = "type")]
     pub event_type: EventType,
     /// When it happened.

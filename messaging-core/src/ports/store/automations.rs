@@ -63,7 +63,7 @@ pub struct AutomationCounts {
 pub struct NodeCounts {
     /// The node.
     pub node_id: String,
-    /// How often it was reached.
+    /// The number of times that a run reached the node.
     pub entered: u64,
     /// How many runs stand at it.
     pub waiting: u64,

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 pub struct ClusterView {
     /// By term, the newest first.
     pub nodes: Vec<NodeView>,
-    /// How many places there are.
+    /// The number of places that jobs are divided into.
     pub places: u64,
     /// Places whose jobs nobody claims.
     pub free_places: u64,
@@ -35,7 +35,7 @@ pub struct ClusterView {
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeView {
-    /// What it is called.
+    /// The name of the process among the others.
     pub name: String,
     /// The number under which it writes.
     pub term: i64,
@@ -43,11 +43,11 @@ pub struct NodeView {
     pub version: String,
     /// `working`, `idle`, `draining`, `fenced` or `clock`.
     pub state: &'static str,
-    /// Whether it claims jobs.
+    /// Whether the process claims jobs at all; a command beside the servers does not.
     pub works: bool,
     /// Whether this is the process that is asked.
     pub is_this: bool,
-    /// How many places it owns.
+    /// The number of places that the process owns.
     pub places: u64,
     /// When it was there last, on the database's clock.
     pub seen_at: Timestamp,

@@ -8,7 +8,7 @@ use crate::domain::tally::Counts;
 use crate::domain::tally::buckets::Quarter;
 use crate::ids::{CampaignId, WorkspaceId};
 
-/// Whose messages a series counts.
+/// The messages that a series counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesOf {
     /// Those of the workspace, on a channel if one is given.
@@ -46,7 +46,7 @@ pub struct LinkCounts {
     pub link: u8,
     /// The URL as it stands in the template.
     pub url: String,
-    /// How often people followed it.
+    /// The number of times that people followed it.
     pub clicks: u64,
     /// In how many messages they did.
     pub unique_clicks: u64,

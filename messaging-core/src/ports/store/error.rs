@@ -1,4 +1,4 @@
-//! How reads and commits fail.
+//! Errors of reads and commits.
 
 /// A read failed.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Whether the store takes writes.
+//! The health of a store: whether it takes writes, and if not, why.
 //!
 //! A message whose outcome cannot be stored must not leave, because it would leave again. So the state of
 //! the store is published, and looked at before work is claimed and before the wire is touched.

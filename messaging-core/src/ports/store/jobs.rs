@@ -69,7 +69,7 @@ pub trait Jobs {
 /// A job as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredJob {
-    /// What names it.
+    /// The key of the job: its lane, due time and id.
     pub place: JobPlace,
     /// Which job type runs it.
     pub kind: String,
@@ -77,7 +77,7 @@ pub struct StoredJob {
     pub payload: Bytes,
 }
 
-/// What waits.
+/// The jobs that wait, summed up by kind of resource and by lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
     /// By the beginning of the lanes' resources, the text before a colon, in its order: `email` sums up `email:a.example`
@@ -96,14 +96,14 @@ pub struct Queued {
     pub oldest: Timestamp,
 }
 
-/// What is claimed.
+/// A request for due jobs, with its limits and the lanes that it leaves alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Jobs due at or before this.
     pub now: Timestamp,
     /// The same moment on the monotonic clock, which leases and holds are measured by.
     pub monotonic: Monotonic,
-    /// How long the claim holds.
+    /// Duration for which the jobs are claimed, from `monotonic` on.
     pub lease: Duration,
     /// At most this many in all.
     pub max: usize,
@@ -178,7 +178,7 @@ impl Claim {
 /// A job that was claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedJob {
-    /// What finishes or reschedules it.
+    /// The handle by which the job is finished or rescheduled.
     pub handle: JobHandle,
     /// Which job type runs it.
     pub kind: String,

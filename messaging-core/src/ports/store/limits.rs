@@ -13,7 +13,7 @@ pub struct Taking {
     pub bucket: [u8; 16],
     /// How many tokens it holds when it is full.
     pub limit: u32,
-    /// How many were taken.
+    /// The number of tokens that were taken.
     pub tokens: u32,
 }
 

@@ -27,7 +27,7 @@ pub enum Topic {
     Links,
     /// The name of the installation.
     Name,
-    /// Whether the installation is fenced.
+    /// The fence of the installation: whether the installation is fenced.
     Fence,
     /// Jobs that may be due.
     Work,

@@ -1,4 +1,4 @@
-//! Who is told of commits.
+//! The port through which a store reports its commits, for metrics.
 
 use std::fmt::Debug;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the sandbox captured.
+//! Reads of messages that the sandbox captured instead of sending them.
 
 use async_trait::async_trait;
 

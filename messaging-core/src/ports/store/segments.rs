@@ -44,7 +44,7 @@ pub struct Preview {
 pub struct Calculated {
     /// Where the rest begins; `None` when all contacts were looked at.
     pub next: Option<StoreCursor>,
-    /// How many became members.
+    /// The number of contacts that became members.
     pub joined: u64,
     /// How many ceased to be members.
     pub left: u64,

@@ -13,14 +13,14 @@ pub struct Difference {
     pub what: String,
     /// The number that is kept.
     pub stored: i64,
-    /// What the rows say.
+    /// The number that follows from the rows.
     pub counted: i64,
 }
 
-/// What was compared.
+/// Result of comparing kept numbers with those that follow from the rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many numbers.
+    /// The number of comparisons that were made.
     pub checked: u64,
     /// Those that differ; the first thousand.
     pub differences: Vec<Difference>,
@@ -58,7 +58,7 @@ pub struct PlacedContent {
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// What was asked for.
+    /// The content of the message as it was accepted.
     pub content: MessageContent,
 }
 

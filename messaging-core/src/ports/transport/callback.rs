@@ -21,7 +21,7 @@ pub struct CallbackRequest<'a> {
     pub headers: &'a HeaderMap,
     /// The body, at most 3 MiB.
     pub body: &'a Bytes,
-    /// What its token proves.
+    /// The proof that the token of the address gives of its caller.
     pub proof: &'a CallbackProof,
     /// When it came.
     pub now: Timestamp,
@@ -59,18 +59,18 @@ pub struct Callback {
 /// One thing that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackNews {
-    /// What became of a message.
+    /// A receipt: the state that a message has reached.
     Receipt {
         /// Which one.
         about: About,
-        /// What became of it.
+        /// The state that the message has reached.
         receipt: Receipt,
     },
     /// Something that came from a recipient.
     Inbound {
         /// Who it is from, as the channel writes addresses.
         from: String,
-        /// What it says.
+        /// The content of the recipient's message.
         news: InboundNews,
         /// The provider's name for it, the same when it is repeated, and of nothing else that comes in by the provider.
         id: Option<String>,

@@ -155,7 +155,7 @@ pub struct DeliveryOptions {
     pub ttl: Option<Duration>,
     /// Replaces, on the device, the message before of the same key.
     pub collapse_key: Option<String>,
-    /// Whether it makes no sound.
+    /// True if the message arrives without a sound.
     pub silent: bool,
     /// Whether it is marketing, where a provider asks.
     pub is_marketing: bool,

@@ -63,7 +63,7 @@ impl Operation for GetCampaignStats {
 pub struct StartedCampaign {
     /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Current status of the campaign.
     pub status: CampaignStatus,
     /// When it first began to send.
     pub started_at: Timestamp,
@@ -134,11 +134,11 @@ impl Input for SpanQuery {}
 pub struct CampaignActivity {
     /// The campaign.
     pub campaign_id: CampaignId,
-    /// Where the span begins.
+    /// Time at which the span begins.
     pub from: Timestamp,
     /// Before which it ends.
     pub to: Timestamp,
-    /// How long its buckets are.
+    /// Length of each bucket: an hour or a day.
     pub interval: Interval,
     /// The sums of its buckets.
     pub totals: Activity,
@@ -154,7 +154,7 @@ pub struct CampaignActivity {
 pub struct LinkActivity {
     /// The URL as it stands in the template.
     pub url: String,
-    /// How often people followed it.
+    /// Number of times that people followed the link.
     pub clicks: u64,
     /// In how many messages they did.
     pub unique_clicks: u64,

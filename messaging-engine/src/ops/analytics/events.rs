@@ -49,11 +49,11 @@ impl Input for EventActivityQuery {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct EventsOverview {
-    /// Where the span begins.
+    /// Time at which the span begins.
     pub from: Timestamp,
     /// Before which it ends.
     pub to: Timestamp,
-    /// How long its buckets are.
+    /// Length of each bucket: an hour or a day.
     pub interval: Interval,
     /// Each name that has events in the span, those with most first.
     pub data: Vec<NamedEvents>,
@@ -65,7 +65,7 @@ pub struct EventsOverview {
 pub struct NamedEvents {
     /// The name.
     pub name: String,
-    /// How many there were.
+    /// Number of events of this name in the span.
     pub count: u64,
     /// How many contacts they were of; where there are tens of millions of events, an estimate.
     pub contacts: u64,
@@ -79,7 +79,7 @@ pub struct NamedEvents {
 pub struct EventBucket {
     /// When the bucket begins.
     pub at: Timestamp,
-    /// How many there were.
+    /// Number of events of the name within the bucket.
     pub count: u64,
 }
 

@@ -20,7 +20,7 @@ pub struct AutomationAction {
     /// The automation.
     #[serde(flatten)]
     pub automation: AutomationView,
-    /// What was done.
+    /// Result of the action: `activated` or `paused`.
     pub result: AutomationResult,
 }
 

@@ -39,9 +39,9 @@ pub struct RunView {
     pub id: RunId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Who is in it.
+    /// Contact that is taken through the automation.
     pub contact_id: ContactId,
-    /// Where it stands.
+    /// Status of the run: whether it goes on, waits or has ended, and how.
     pub status: RunStatus,
     /// The node it stands at, the last one once it has ended; null before the first.
     pub node_id: Option<String>,
@@ -92,7 +92,7 @@ pub struct StepView {
     pub at: Timestamp,
     /// At which node; null for the entry.
     pub node_id: Option<String>,
-    /// What became of it.
+    /// Outcome of the step, such as `sent`, `branched` or `failed`.
     pub outcome: StepOutcome,
     /// The branch that was taken, where there was a choice.
     pub branch: Option<String>,

@@ -56,7 +56,7 @@ pub struct SimulatedStep {
     pub step: StepView,
 }
 
-/// How a simulated run ended.
+/// Status, time and reason with which a simulated run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SimulatedEnd {

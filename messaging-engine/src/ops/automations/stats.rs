@@ -40,7 +40,7 @@ pub struct AutomationStats {
 pub struct NodeStats {
     /// The node.
     pub id: String,
-    /// How often it was reached.
+    /// Number of times that runs reached the node.
     pub entered: u64,
     /// How many runs stand at it.
     pub waiting: u64,

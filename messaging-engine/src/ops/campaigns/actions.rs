@@ -29,7 +29,7 @@ pub struct CampaignAction {
     /// The campaign.
     #[serde(flatten)]
     pub campaign: CampaignView,
-    /// What was done.
+    /// Result of the action, such as `scheduled`, `paused` or `cancelled`.
     pub result: CampaignResult,
 }
 

@@ -140,7 +140,7 @@ fn place_of(campaign: &Campaign, name: &str) -> Result<u8, Error> {
     })
 }
 
-/// Where a listing goes on.
+/// Position at which a listing goes on: among the messages, or in the frozen audience.
 enum Place {
     Messages(Option<StoreCursor>),
     Audience(AudiencePlace),

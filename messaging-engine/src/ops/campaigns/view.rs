@@ -25,9 +25,9 @@ pub struct CampaignView {
     pub name: String,
     /// The channel it is sent on.
     pub channel: Channel,
-    /// Whether it compares variants.
+    /// Kind of campaign: `regular`, or `ab_test` if it compares variants.
     pub kind: CampaignKind,
-    /// Where it stands.
+    /// Status of the campaign, from `draft` to `sent`, `failed` or `cancelled`.
     pub status: CampaignStatus,
     /// Where its A/B test stands; null without one.
     pub phase: Option<CampaignPhase>,
@@ -39,9 +39,9 @@ pub struct CampaignView {
     pub from_name: Option<String>,
     /// The sender.
     pub from_email: Option<String>,
-    /// Where replies go.
+    /// Address that replies go to, in place of the template's own.
     pub reply_to: Option<String>,
-    /// Who is to get it.
+    /// Lists and segments whose members get the campaign, and lists whose members do not.
     pub audience: Audience,
     /// What is compared; empty in a regular campaign.
     pub variants: Vec<Variant>,
@@ -59,11 +59,11 @@ pub struct CampaignView {
     pub recipients: Option<u64>,
     /// Name of the variant that won; null while none has.
     pub winner_variant: Option<String>,
-    /// Why it failed.
+    /// Reason why the campaign failed; null unless its status is `failed`.
     pub failure_reason: Option<FailureReason>,
     /// How many recipients it has not begun to be sent to.
     pub waiting: u64,
-    /// Why it is paused.
+    /// Reason why the campaign is paused; null unless its status is `paused`.
     pub pause_reason: Option<PauseReason>,
     /// What may surprise when it is sent.
     pub warnings: Vec<CampaignWarning>,
@@ -77,11 +77,11 @@ pub struct CampaignView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CampaignWarning {
-    /// What, for programs.
+    /// Code of the warning, for programs.
     pub code: CampaignWarningCode,
     /// The template that it is about.
     pub template_id: TemplateId,
-    /// What, for people.
+    /// Text of the warning, for people.
     pub message: String,
 }
 

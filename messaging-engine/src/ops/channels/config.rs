@@ -20,9 +20,9 @@ pub(super) struct Intake<'a> {
     pub(super) channel: Channel,
     /// The channel's provider.
     pub(super) provider: &'a ProviderKind,
-    /// What is stored.
+    /// Settings of the channel that are stored already; `None` if there are none.
     pub(super) stored: Option<&'a ChannelSettings>,
-    /// Whether unknown members are ignored.
+    /// Whether unknown members of the settings are ignored: `Prefer: handling=lenient`.
     pub(super) lenient: bool,
     pub(super) violations: Violations,
 }

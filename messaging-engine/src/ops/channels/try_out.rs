@@ -35,11 +35,11 @@ use crate::ops::operation::{Call, Operation};
 /// How long the message may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What it says.
+/// Subject of the test message, on channels that have one.
 const SUBJECT: &str = "Test";
 const TEXT: &str = "This is a test message.";
 
-/// Who gets the message.
+/// Recipient of a test message over a channel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -51,12 +51,12 @@ pub struct ChannelTestInput {
 
 impl Input for ChannelTestInput {}
 
-/// What the provider said.
+/// Outcome of a test message: whether it was taken, and the answer of the provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ChannelTest")]
 #[non_exhaustive]
 pub struct ChannelTestView {
-    /// Whether it took the message.
+    /// True if the provider took the message.
     pub ok: bool,
     /// What it answered, or why nothing was sent.
     pub response: String,
@@ -179,7 +179,7 @@ fn words(outcome: Outcome) -> String {
     }
 }
 
-/// What is sent.
+/// Content of the test message, in the form of its channel.
 async fn content(
     cx: &Context<'_>,
     (workspace, channel): (WorkspaceId, Channel),

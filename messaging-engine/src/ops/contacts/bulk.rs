@@ -41,34 +41,34 @@ pub struct BulkInput {
 
 impl Input for BulkInput {}
 
-/// What became of the contacts.
+/// Results of creating or updating many contacts: totals, and one entry for each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "BulkContactsReport")]
 pub struct BulkReport {
-    /// How many are new.
+    /// Number of contacts that were created.
     pub created: usize,
-    /// How many were there already.
+    /// Number of contacts that existed already and were updated.
     pub updated: usize,
-    /// How many were refused.
+    /// Number of contacts that were refused, of which nothing is stored.
     pub failed: usize,
     /// Each, in the order of the request.
     pub results: Vec<ItemReport>,
 }
 
-/// What became of one contact.
+/// Result for one contact of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "BulkContactResult")]
 pub struct ItemReport {
     /// Its place in the request, from 0.
     pub index: usize,
-    /// What became of it.
+    /// Result for the contact: `created`, `updated`, or `error` if it was refused.
     pub status: ItemStatus,
     /// The contact, unless it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ContactId>,
-    /// Why it was refused.
+    /// Reason why the contact was refused; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
@@ -91,7 +91,7 @@ pub enum ItemStatus {
 #[non_exhaustive]
 #[schemars(rename = "BulkItemError")]
 pub struct ItemError {
-    /// What went wrong; never changes.
+    /// Code of the error, for programs; never changes.
     pub code: String,
     /// The same for people; may change.
     pub message: String,
@@ -101,7 +101,7 @@ pub struct ItemError {
 }
 
 impl ItemError {
-    /// What an item's refusal says.
+    /// The error of an item that was refused.
     pub(crate) fn of(refusal: DomainError) -> Self {
         Self::of_refusal(&Error::from(refusal))
     }

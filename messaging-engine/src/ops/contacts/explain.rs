@@ -33,7 +33,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::campaigns::terms;
 
-/// What is to be explained.
+/// Channel or campaign for which it is explained whether the contact gets messages.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ExplainQuery {
@@ -82,9 +82,9 @@ pub struct TransactionalExplanation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ExplainReason {
-    /// What, for programs.
+    /// Code of the reason, for programs.
     pub code: ExplainCode,
-    /// What, for people.
+    /// Text of the reason, for people.
     pub text: String,
     /// Since when, where that is known.
     pub since: Option<Timestamp>,

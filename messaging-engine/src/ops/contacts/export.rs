@@ -48,7 +48,7 @@ pub struct ContactExport {
 pub struct EventView {
     /// Its id.
     pub event_id: EventId,
-    /// What happened.
+    /// Name of the product event, as the workspace's program sent it.
     pub name: String,
     /// When it happened.
     pub occurred_at: Timestamp,

@@ -38,15 +38,15 @@ pub struct BulkEventsInput {
 
 impl Input for BulkEventsInput {}
 
-/// What became of the events.
+/// Results of sending many product events: totals, and the errors of those refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BulkEventsReport {
-    /// How many are new.
+    /// Number of events that are new and were accepted.
     pub accepted: usize,
     /// How many repeat an earlier event.
     pub duplicates: usize,
-    /// How many were refused.
+    /// Number of events that were refused, of which nothing is stored.
     pub rejected: usize,
     /// Why, in the order of the request.
     pub errors: Vec<RefusedEvent>,
@@ -58,7 +58,7 @@ pub struct BulkEventsReport {
 pub struct RefusedEvent {
     /// Its place in the request, from 0.
     pub index: usize,
-    /// Why it was rejected.
+    /// Reason why the event was refused.
     pub error: ItemError,
 }
 

@@ -47,25 +47,25 @@ pub struct BatchInput {
 
 impl Input for BatchInput {}
 
-/// What became of the messages.
+/// Results of sending many messages: totals, and one entry for each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BatchReport {
-    /// How many were accepted.
+    /// Number of messages that were accepted.
     pub accepted: usize,
-    /// How many were refused.
+    /// Number of messages that were refused.
     pub failed: usize,
     /// Each, in the order of the request.
     pub results: Vec<BatchResult>,
 }
 
-/// What became of one message.
+/// Result for one message of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BatchResult {
     /// Its place in the request, from 0.
     pub index: usize,
-    /// What became of it.
+    /// Result for the message: `queued`, or `error` if it was refused.
     pub status: BatchStatus,
     /// The id to follow it by, unless it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct BatchResult {
     /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<u32>,
-    /// Why it was refused.
+    /// Reason why the message was refused; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }

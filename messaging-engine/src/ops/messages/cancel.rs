@@ -24,7 +24,7 @@ const MAX_WAITING: usize = 50_000;
 /// Later than anything is due.
 const FOREVER: Timestamp = Timestamp::from_millis(i64::MAX);
 
-/// What cancelling a message answers.
+/// Answer to the cancellation of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CancelledMessage {

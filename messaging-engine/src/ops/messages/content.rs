@@ -94,7 +94,7 @@ impl Operation for GetMessageContent {
     }
 }
 
-/// What recipients see.
+/// The parts of a message as its recipients see them.
 #[derive(Default)]
 struct Shown {
     subject: Option<String>,

@@ -74,9 +74,9 @@ pub struct MessageSummary {
     pub variant: Option<String>,
     /// When it is due, if it waits for its time.
     pub scheduled_for: Option<Timestamp>,
-    /// What it waits for.
+    /// Reason for which the message is held back, and until when; null while nothing holds it back.
     pub hold: Option<HoldView>,
-    /// Where it is and why.
+    /// Explanation of the message's state: why it is so, and what comes next.
     pub explanation: Explanation,
 }
 
@@ -127,11 +127,11 @@ pub struct MessageReport {
     pub variant: Option<String>,
     /// When it is due, if it waits for its time.
     pub scheduled_for: Option<Timestamp>,
-    /// What it waits for.
+    /// Reason for which the message is held back, and until when; null while nothing holds it back.
     pub hold: Option<HoldView>,
-    /// Where it is and why.
+    /// Explanation of the message's state: why it is so, and what comes next.
     pub explanation: Explanation,
-    /// What happened, in order.
+    /// Events of the message, ordered by time; at most 1000.
     pub events: Vec<EventView>,
 }
 
@@ -140,7 +140,7 @@ pub struct MessageReport {
 #[schemars(rename = "MessageEvent")]
 #[non_exhaustive]
 pub struct EventView {
-    /// What happened.
+    /// Kind of the event, such as `sent`, `delivered` or `bounce`.
     pub kind: EventKind,
     /// When it happened.
     pub at: Timestamp,
@@ -148,12 +148,12 @@ pub struct EventView {
     pub meta: Map<String, Value>,
 }
 
-/// What a message waits for.
+/// Reason for which a message is held back, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageHold")]
 #[non_exhaustive]
 pub struct HoldView {
-    /// What it waits for.
+    /// Reason for which the message is held back, such as `scheduled` or `quiet_hours`.
     pub reason: HoldReason,
     /// When it is looked at again; null until somebody acts.
     pub until: Option<Timestamp>,

@@ -18,7 +18,7 @@ pub struct SendingDomainReport {
     pub domain: String,
     /// The host of tracking links; used once its record is verified.
     pub tracking_subdomain: Option<String>,
-    /// Whether it may send.
+    /// Status of the domain: email can be sent from it while it is `verified`.
     pub status: DomainStatus,
     /// Whether HTML email gets a pixel.
     pub open_tracking: bool,
@@ -86,7 +86,7 @@ pub struct DkimReport {
 #[schemars(rename = "SendingDomainRecord")]
 #[non_exhaustive]
 pub struct RecordItem {
-    /// What it is for.
+    /// Purpose of the record, such as `dkim`, `spf` or `dmarc`.
     pub purpose: Purpose,
     /// Its type.
     #[serde(rename = "type")]

@@ -67,7 +67,7 @@ pub struct OwnMembershipPath {
     pub workspace_id: WorkspaceId,
 }
 
-/// How an invitation is accepted.
+/// Acceptance of an invitation to a workspace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What a template would say.
+//! Preview of a template: its parts, rendered with given variables and for a contact.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Input for PreviewInput {
     }
 }
 
-/// What the template says.
+/// The rendered parts of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TemplatePreview {

@@ -45,9 +45,9 @@ pub struct DeliveryView {
     pub webhook_id: WebhookId,
     /// The event; in the header `webhook-id`.
     pub event_id: EventId,
-    /// What happened.
+    /// Type of the event that is delivered.
     pub event_type: EventType,
-    /// What became of the delivery.
+    /// Status of the delivery, such as `pending`, `delivered` or `failed`.
     pub status: DeliveryStatus,
     /// Attempts made.
     pub attempts: u32,
@@ -58,11 +58,11 @@ pub struct DeliveryView {
     /// The first 4 KiB of that answer's body; an address that was sent is crossed out, others are masked without
     /// `pii:read`.
     pub response_body: Option<String>,
-    /// Why the last attempt failed.
+    /// Reason why the last attempt failed; null if it did not.
     pub error: Option<DeliveryError>,
     /// How long the last attempt took.
     pub duration_ms: Option<u64>,
-    /// Whether it is a test.
+    /// True if the delivery is a test of the webhook, not of an event that happened.
     pub is_test: bool,
     /// The delivery that this one repeats.
     pub replay_of: Option<DeliveryId>,
@@ -307,7 +307,7 @@ fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
     }
 }
 
-/// What is to be replayed.
+/// Selection of the deliveries that are to be replayed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -330,7 +330,7 @@ impl Input for ReplayInput {
     }
 }
 
-/// How much is replayed.
+/// Answer to a replay: the number of deliveries that it makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ReplayReport {

@@ -42,7 +42,7 @@ pub struct Host<'a> {
     pub resolver: &'a dyn Resolver,
     /// Sockets, files and the clock.
     pub probe: &'a dyn HostProbe,
-    /// What else is known.
+    /// Options of the checks, such as blocklists and the time server; all of them may be left out.
     pub options: &'a CheckOptions,
     /// The EHLO name.
     pub hostname: &'a str,

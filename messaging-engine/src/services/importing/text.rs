@@ -9,7 +9,7 @@ use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 
-/// Why a turn ended early.
+/// Reason why a turn of reading an import ended early.
 #[derive(Debug)]
 pub(super) enum ImportInterruption {
     /// The file is at fault.

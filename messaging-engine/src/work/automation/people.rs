@@ -84,7 +84,7 @@ impl Person {
         self.depth = self.depth.max(depth);
     }
 
-    /// What is to be written.
+    /// The writes that store the changes of the contact and of its lists.
     pub(super) fn writes(self, now: Timestamp) -> Vec<Write> {
         let Self { before: Stored { record: before, revision }, mut contact, zone: _, depth } = self;
         let (workspace, id) = (contact.workspace_id, contact.id);

@@ -43,11 +43,11 @@ pub(crate) struct Going {
     pub(crate) run: Run,
     /// What the store has of it.
     pub(crate) expect: Expect,
-    /// What brings it on.
+    /// Cause for which the run goes on.
     pub(crate) input: Incoming,
 }
 
-/// What brings a run on.
+/// Cause for which a run goes on.
 #[derive(Debug, Clone)]
 pub(crate) enum Incoming {
     /// It is new, or due.
@@ -166,7 +166,7 @@ struct Shell<'a> {
     writes: Vec<Write>,
     /// Why addresses are suppressed that were looked up.
     listed: HashMap<(Channel, String), Option<SuppressionReason>>,
-    /// Whether lists are there.
+    /// Lists that were looked up, with true for those that exist.
     lists: HashMap<ListId, bool>,
 }
 

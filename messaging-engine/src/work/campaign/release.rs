@@ -27,7 +27,7 @@ const TOGETHER: u16 = 4096;
 /// Messages of one commit.
 const PAGE: usize = 256;
 
-/// What came of releasing.
+/// Result of releasing the messages of a campaign that are due.
 pub(super) struct Released {
     /// Whether nothing that is due waits any more.
     pub(super) none_due: bool,

@@ -6,7 +6,7 @@ use super::{HOUR, Journeys, MINUTE, ends, on_event, waits};
 
 /// Histories that are tried.
 const HISTORIES: u64 = 12;
-/// What happens in each.
+/// Random steps of each history: edits, events, tags, and time that passes.
 const STEPS: usize = 14;
 
 /// Repeatable chance: xorshift.

@@ -38,7 +38,7 @@ impl Journeys {
         self.work().await;
     }
 
-    /// What the newest run did.
+    /// History of the newest run of an automation.
     async fn newest(&self, id: &str) -> String {
         let runs = self.runs(id).await;
         self.history(id, &runs[0]).await

@@ -179,7 +179,7 @@ impl Mailing {
         id
     }
 
-    /// Who was drawn.
+    /// The test group that was drawn: for each piece of the audience the places of its members.
     async fn drawn(&self, id: CampaignId) -> Vec<(u64, Vec<u16>)> {
         let rows = self.store.audience_rows(self.workspace, id, AudienceSet::TestGroup, 0, 1000).await.unwrap();
         rows.into_iter().map(|row| (row.piece, row.bits.iter().collect())).collect()

@@ -17,7 +17,7 @@ use crate::support::Product;
 #[derive(Debug)]
 struct Jam {
     inner: MemoryTransport,
-    /// How many messages are stuck.
+    /// Number of messages that the transport holds back.
     stuck: watch::Sender<usize>,
     goes_on: watch::Sender<bool>,
 }

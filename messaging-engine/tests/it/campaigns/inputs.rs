@@ -194,7 +194,7 @@ struct Foreign {
     list: String,
 }
 
-/// What another workspace has.
+/// Creates another workspace that has a template and a list.
 async fn other_workspace(product: &crate::support::Product) -> Foreign {
     let workspace =
         messaging_engine::admin::create_workspace(&product.app, "Other", "owner@acme.com").await.unwrap().id;

@@ -26,12 +26,12 @@ fn axe() -> Option<&'static str> {
     AXE.get_or_init(read).as_deref()
 }
 
-/// Whether axe-core is there.
+/// Whether the file of axe-core is there, so that screens are audited.
 pub(crate) fn is_whole() -> bool {
     axe().is_some()
 }
 
-/// What is looked for.
+/// The rules of axe-core that a screen is checked against.
 #[derive(Debug, Clone, Copy)]
 enum Rules {
     All,

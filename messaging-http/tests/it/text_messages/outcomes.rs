@@ -10,7 +10,7 @@ use super::Texts;
 /// What becomes of a message to a number with these last digits.
 struct Row {
     digits: u8,
-    /// How often the provider calls.
+    /// The number of reports that the provider sends to the server about the message.
     calls: usize,
     fate: &'static str,
     listed: &'static str,

@@ -26,10 +26,10 @@ const PART: i64 = 8192;
 /// The same when filters are.
 const FILTERED_PART: i64 = 512;
 
-/// What was found so far.
+/// State of a preview that is being counted: the parts still to look at, and the counts so far.
 struct Counted {
     parts: Parts,
-    /// How many contacts there are.
+    /// The number of contacts in the workspace.
     contacts: u64,
     /// The ranges of numbers that were looked at.
     seen: Vec<RangeInclusive<i64>>,

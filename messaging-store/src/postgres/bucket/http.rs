@@ -71,7 +71,7 @@ impl HttpService for Pooled {
     }
 }
 
-/// What is tried again.
+/// The kind of a failed request, by which the client of the bucket decides whether to retry it.
 fn kind_of(error: &(dyn StdError + 'static)) -> HttpErrorKind {
     let mut cause = Some(error);
     while let Some(error) = cause {

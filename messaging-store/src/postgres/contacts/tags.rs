@@ -1,4 +1,4 @@
-//! Who has which tag.
+//! Tags of contacts: which contacts get or lose which tags.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ use crate::sampling::spread;
 use crate::sql::{key, params};
 use crate::tables::product_events::{Found, estimated};
 
-/// How long contacts are counted.
+/// Time limit for counting contacts; what was not looked at by then is estimated.
 const COUNTING: Duration = Duration::from_secs(2);
 
 /// About how many contacts stand in a piece.

@@ -133,7 +133,7 @@ impl Count<'_> {
         Ok(found.parts.is_empty())
     }
 
-    /// What was found.
+    /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
     async fn counted(self, on: &mut Snapshot) -> Result<Counted, Fault> {
         let Some(found) = self.found else { return Ok(Counted::nobody(self.filters.len())) };
         let exact = found.parts.is_empty();

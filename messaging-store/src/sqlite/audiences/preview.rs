@@ -28,7 +28,7 @@ struct Counted {
     /// The numbers that contacts had when counting began.
     first: i64,
     last: i64,
-    /// How many contacts there are.
+    /// The number of contacts in the workspace.
     contacts: u64,
     /// How many numbers a part has.
     width: i64,

@@ -1,4 +1,4 @@
-//! Who has which tag.
+//! Tags of contacts: their numbers, and which contacts get or lose them.
 
 use std::collections::HashMap;
 

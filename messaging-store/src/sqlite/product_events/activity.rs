@@ -18,7 +18,7 @@ use crate::tables::product_events::{Found, estimated};
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// How long contacts are counted.
+/// Time limit for counting contacts; what was not looked at by then is estimated.
 pub(super) const COUNTING: Duration = Duration::from_secs(2);
 
 /// How many contacts stand in a piece.
@@ -79,7 +79,7 @@ impl Contacts {
         Ok(self.pieces == all)
     }
 
-    /// What was found.
+    /// The result of the count; estimated unless all contacts were looked at.
     pub(super) fn finish(self) -> Vec<EventActivity> {
         estimated(self.found, self.pieces, self.newest.unwrap_or(0) / PIECE + 1)
     }

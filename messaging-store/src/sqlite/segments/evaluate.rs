@@ -24,7 +24,7 @@ const ASKED: usize = 3;
 /// Conditions that are ready to run. The connection evaluates no others meanwhile.
 pub(in super::super) struct Evaluation<'c> {
     statement: Statement<'c>,
-    /// What is bound every time.
+    /// Values of the parameters that are the same in every run of the statement.
     parameters: Vec<Value>,
 }
 

@@ -79,7 +79,7 @@ impl Count {
         is_over(self.found.as_ref().map_or(0, |found| found.tally.contacts), began)
     }
 
-    /// What was found.
+    /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
     pub(super) fn counted(self, connection: &Connection) -> Result<Counted, Fault> {
         let Some(found) = self.found else { return Ok(Counted::nobody(self.conditions.len() + 1)) };
         let exact = found.pieces == found.pieces_of_all();

@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     counts: AudienceCounts,
     /// Whoever nothing but a duplicate address could stop, and the addresses.
     addresses: Vec<(u64, Vec<u64>)>,
-    /// How many addresses these are.
+    /// The number of digests in `addresses`.
     kept: usize,
 }
 

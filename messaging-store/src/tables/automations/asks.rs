@@ -10,7 +10,7 @@ pub(crate) struct Same<'a> {
     pub(crate) filter: &'a Filter,
     /// What counts from the present counts from here.
     pub(crate) at: Timestamp,
-    /// Whether anything does.
+    /// Whether the filter has conditions that count from the present.
     is_relative: bool,
     /// The questions.
     pub(crate) places: Vec<usize>,

@@ -70,7 +70,7 @@ struct StoredNote {
     /// All transactions before this one had ended.
     open_from: i64,
     note: Note,
-    /// What finds its event.
+    /// Key by which the event of the note is found: the number of a product event, the time of a message's event.
     event: Option<i64>,
 }
 

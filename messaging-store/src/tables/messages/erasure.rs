@@ -171,7 +171,7 @@ pub(crate) async fn erase_copy(
         ],
     )?;
     if let Some(content) = &erasure.content {
-        statements.run(CONTENT, params![key(workspace), key(message), content.request.to_vec()])?;
+        statements.run(CONTENT, params![key(workspace), key(message), content.request.clone()])?;
     }
     change_events(statements, (workspace, message), &erasure.events)?;
     for (id, dialog) in &erasure.attempts {

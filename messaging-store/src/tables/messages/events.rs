@@ -1,4 +1,4 @@
-//! What happened to messages.
+//! Events of messages: written, read, and passed on to segments and automations.
 
 use messaging_core::domain::message::{EventKind, MessageEvent};
 use messaging_core::domain::segment::reads::ReadMask;

@@ -1,4 +1,4 @@
-//! What a preview has counted.
+//! Counts that the preview of a segment has gathered, and a sample of its members.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,13 +14,13 @@ use crate::sql::{Sql, params, sql};
 
 /// How many of the contacts that were looked at match each of some filters, and some whom the first matches.
 pub(crate) struct Tally {
-    /// How many contacts there are.
+    /// The number of contacts in the workspace.
     pub(crate) contacts: u64,
     seen: u64,
     sizes: Vec<u64>,
     /// The newest that match.
     sample: BinaryHeap<Reverse<i64>>,
-    /// How many are wanted.
+    /// The most contacts that the sample may have.
     wanted: usize,
 }
 
@@ -57,7 +57,7 @@ impl Tally {
     }
 }
 
-/// Who was counted.
+/// Result of counting who matches some filters.
 pub(crate) struct Counted {
     /// How many match each of the filters; estimates unless everybody was looked at.
     pub(crate) sizes: Vec<u64>,

@@ -10,7 +10,7 @@ use messaging_core::ports::Store as _;
 use messaging_core::ports::store::{CommitError, Messages as _, Priority};
 use messaging_store::PostgresStore;
 
-/// What accepting a message writes.
+/// The writes of a commit that accepts a message.
 fn accept(workspace: WorkspaceId, n: usize) -> Vec<Write> {
     let message = sample::bare_message(workspace);
     let event = sample::event(&message, EventKind::Queued, 10);

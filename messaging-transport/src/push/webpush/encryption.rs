@@ -79,7 +79,7 @@ fn derived<const LENGTH: usize>(salt: &[u8], keying: &[u8], info: &[&[u8]]) -> [
     output
 }
 
-/// How many octets are derived.
+/// The number of octets that HKDF derives.
 struct Length(usize);
 
 impl KeyType for Length {

@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Where a browser is reached, and what only it can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subscription {
-    /// Where messages are posted.
+    /// The URL that messages for the browser are posted to.
     pub(super) endpoint: String,
     /// The scheme, host and port of the endpoint, as a URL.
     pub(super) origin: String,

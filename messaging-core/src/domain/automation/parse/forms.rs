@@ -27,7 +27,7 @@ const MAX_TAGS: u64 = 100;
 /// Characters of a text that may be a template.
 const MAX_TEMPLATE: u64 = 1024;
 
-/// What begins a run.
+/// Trigger of an automation: the event, change, date or call by which a contact enters and its run begins.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TriggerForm {

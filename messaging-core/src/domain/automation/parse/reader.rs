@@ -34,7 +34,7 @@ pub(super) struct Reader {
     pub(super) shape: Violations,
     /// What keeps it from being active.
     pub(super) gaps: Violations,
-    /// What it names, and where.
+    /// Objects that the design refers to by id, each with the JSON Pointer of the member that names it.
     pub(super) references: Vec<(String, Reference)>,
     /// The templates that stand in it, and where.
     pub(super) sources: Vec<(String, String)>,

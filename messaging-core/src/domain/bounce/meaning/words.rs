@@ -16,7 +16,7 @@ pub(super) const RECIPIENT: &str = "\
     абонент*, *用户*, *用戶*, *收件人*, *邮箱*, *郵箱*, *地址*, *帐号*, *账号*, *ユーザ*, *宛先*, *受信者*, *アドレス*, *メールボックス*, *アカウント*,
     correspondant*, student, staff, name";
 
-/// What can be switched off.
+/// Words for an account or mailbox that a server may have switched off.
 pub(super) const ACCOUNT: &str = "\
     @, user, username, recipient, mailbox, inbox, account, address, alias, email, login, mail box, benutzer*,
     empfanger*, postfach, konto, adresse, utilisateur, destinataire, boite, compte, usuario, destinatario,
@@ -106,7 +106,7 @@ pub(super) const SENDER: &str = "\
     your network, your mail server, your message, client host, client ip, absender*, expediteur,
     emetteur, remitente, remetente, mittente, afzender, nadawc*, отправител*, *发件人*, *送信者*, *差出人*";
 
-/// What is said of those.
+/// Words by which a server says that it refuses a sender.
 pub(super) const REFUSED: &str = "\
     reject*, denied, deny, refused, blocked, banned, forbidden, not allowed, not permitted, not authorized,
     not authorised, unauthorized, invalid, unknown, not exist, not found, not valid, bad, fake, forged, illegal,
@@ -177,7 +177,7 @@ pub(super) const LARGE: &str = "\
     trop grand, demasiado grande, excede, supera, muito grande, troppo grande, te groot, za duz*, przekracza,
     превыша*, слишком больш*, *过大*, *太大*, *超过*, *大きすぎ*";
 
-/// What is in the message.
+/// Words for faults of a message's content: viruses, forbidden attachments, malformed headers and the like.
 pub(super) const CONTENT: &str = "\
     virus*, malware, infected, trojan, worm, executable, attachment*, file type, file extension, bare lf,
     bare cr, bare newline*, bare linefeed*, bare line, bare carriage, smuggling, 8bit, non ascii, smtputf8,

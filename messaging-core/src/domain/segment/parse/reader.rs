@@ -18,7 +18,7 @@ pub const MAX_TEXT: usize = 1024;
 /// The members that make an object a group.
 pub(super) const GROUPS: [&str; 3] = ["and", "or", "not"];
 
-/// What a filter is for.
+/// Purpose of a filter, which decides what it may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A segment.

@@ -133,7 +133,7 @@ impl<'de, W: Fn(&str) -> bool> Visitor<'de> for Elements<W> {
     }
 }
 
-/// Whether a text is wanted.
+/// Reads a JSON text and answers whether the function accepts it.
 struct Text<'a, W>(&'a W);
 
 impl<'de, W: Fn(&str) -> bool> DeserializeSeed<'de> for Text<'_, W> {

@@ -1,6 +1,6 @@
 //! Words of bounces and delays.
 
-/// Who sends reports: local parts.
+/// Local parts of the addresses that bounce and delay reports come from.
 pub(super) const DAEMONS: &[&str] = &[
     "mailer-daemon",
     "mailerdaemon",
@@ -24,7 +24,7 @@ pub(super) const DAEMONS: &[&str] = &[
     "bounces",
 ];
 
-/// Who sends reports: display names.
+/// Parts of the display names that bounce and delay reports come from.
 pub(super) const DAEMON_NAMES: &[&str] = &[
     "mail delivery",
     "mailer-daemon",
