@@ -7,6 +7,7 @@
 pub mod attributes;
 pub mod erasure;
 pub mod fields;
+mod identifier;
 pub mod identity_resolver;
 pub mod input;
 pub mod merge;
@@ -16,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::attributes::Attributes;
-use self::fields::CONTACT_FIELDS;
+use self::fields::{CONTACT_FIELDS, ContactField};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::channel_content::ViberService;
 use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
+
+pub use self::identifier::{Identifier, IdentifierKind};
 
 /// The attribute that holds the address of the channel telegram (contract section 6.3).
 const TELEGRAM_ATTRIBUTE: &str = "telegram_chat_id";
@@ -74,64 +77,29 @@ pub struct Consent {
     pub sms: Option<bool>,
 }
 
-/// What names a contact. In the order in which a contact is looked for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Identifier {
-    /// The workspace's own name.
-    ExternalId(String),
-    /// An email address, lower case.
-    Email(String),
-    /// A phone number, E.164.
-    Phone(String),
-}
-
-/// The kinds of [`Identifier`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IdentifierKind {
-    /// The workspace's own name.
-    ExternalId,
-    /// An email address.
-    Email,
-    /// A phone number.
-    Phone,
-}
-
-impl IdentifierKind {
-    /// All, in the order in which a contact is looked for.
-    pub const ALL: [Self; 3] = [Self::ExternalId, Self::Email, Self::Phone];
-}
-
-impl Identifier {
-    /// Which kind it is.
-    pub const fn kind(&self) -> IdentifierKind {
-        match self {
-            Self::ExternalId(_) => IdentifierKind::ExternalId,
-            Self::Email(_) => IdentifierKind::Email,
-            Self::Phone(_) => IdentifierKind::Phone,
-        }
-    }
-
-    /// The pointer of the member that gives it.
-    pub const fn pointer(&self) -> &'static str {
-        match self {
-            Self::ExternalId(_) => "/external_id",
-            Self::Email(_) => "/email",
-            Self::Phone(_) => "/phone",
-        }
-    }
-
-    /// The identifier that an address of a channel is, if contacts are named by it.
-    pub fn of_address(channel: Channel, address: &str) -> Option<Self> {
-        match channel {
-            Channel::Email => Some(Self::Email(address::normalize(channel, address))),
-            Channel::Sms | Channel::Whatsapp | Channel::Viber => Some(Self::Phone(address.to_owned())),
-            Channel::Telegram | Channel::Push => None,
-        }
-    }
-}
-
 impl Contact {
+    /// Text of a field of the contact; `None` where it is not set.
+    pub const fn field(&self, field: ContactField) -> &Option<String> {
+        match field {
+            ContactField::ExternalId => &self.external_id,
+            ContactField::Email => &self.email,
+            ContactField::Phone => &self.phone,
+            ContactField::Locale => &self.locale,
+            ContactField::Timezone => &self.timezone,
+        }
+    }
+
+    /// A field, to be changed.
+    pub const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
+        match field {
+            ContactField::ExternalId => &mut self.external_id,
+            ContactField::Email => &mut self.email,
+            ContactField::Phone => &mut self.phone,
+            ContactField::Locale => &mut self.locale,
+            ContactField::Timezone => &mut self.timezone,
+        }
+    }
+
     /// A contact of which nothing is known yet.
     pub fn new(id: ContactId, workspace_id: WorkspaceId, now: Timestamp) -> Self {
         Self {

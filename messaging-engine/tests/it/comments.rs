@@ -45,7 +45,11 @@ fn doc_comments_are_understood_alone() {
         let of_file = paragraphs(&text).into_iter().filter(|(_, paragraph)| is_headless(paragraph));
         headless.extend(of_file.map(|(line, paragraph)| format!("{path}:{line}: {paragraph}")));
     }
-    assert!(headless.is_empty(), "say what the item is, as \"Reason stored with the suppression.\":\n{}", headless.join("\n"));
+    assert!(
+        headless.is_empty(),
+        "say what the item is, as \"Reason stored with the suppression.\":\n{}",
+        headless.join("\n")
+    );
 }
 
 #[test]

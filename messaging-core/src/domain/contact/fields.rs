@@ -1,13 +1,11 @@
 //! The fields of a contact that are texts: what they are called, and what they may hold.
 //!
 //! Whoever goes through the fields of a contact goes through [`CONTACT_FIELDS`]: what is sent, imported, merged, filtered,
-//! exported. A field is a member of [`Contact`] and of [`ContactInput`], and a line in each function here.
+//! exported. A field is a member of [`Contact`](super::Contact) and of [`ContactInput`](super::input::ContactInput), and a line in each function here and beside those two.
 
-use super::input::ContactInput;
-use super::{Contact, Identifier, IdentifierKind};
+use super::identifier::{Identifier, IdentifierKind};
 use crate::domain::address;
 use crate::domain::channel::Channel;
-use crate::patch::Patch;
 use crate::time::zone;
 use crate::violation::{FieldCode, Violations};
 
@@ -72,7 +70,7 @@ impl ContactField {
         })
     }
 
-    /// Adds what is wrong with a text that is sent for it. Lengths are declared with [`ContactInput`].
+    /// Adds what is wrong with a text that is sent for it. Lengths are declared with [`ContactInput`](super::input::ContactInput).
     pub(super) fn check(self, text: &str, violations: &mut Violations) {
         match self {
             Self::Email => {
@@ -101,54 +99,6 @@ impl ContactField {
     }
 }
 
-impl Contact {
-    /// Text of a field of the contact; `None` where it is not set.
-    pub const fn field(&self, field: ContactField) -> &Option<String> {
-        match field {
-            ContactField::ExternalId => &self.external_id,
-            ContactField::Email => &self.email,
-            ContactField::Phone => &self.phone,
-            ContactField::Locale => &self.locale,
-            ContactField::Timezone => &self.timezone,
-        }
-    }
-
-    /// A field, to be changed.
-    pub const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
-        match field {
-            ContactField::ExternalId => &mut self.external_id,
-            ContactField::Email => &mut self.email,
-            ContactField::Phone => &mut self.phone,
-            ContactField::Locale => &mut self.locale,
-            ContactField::Timezone => &mut self.timezone,
-        }
-    }
-}
-
-impl ContactInput {
-    /// What is sent for a field.
-    pub(super) const fn field(&self, field: ContactField) -> &Patch<String> {
-        match field {
-            ContactField::ExternalId => &self.external_id,
-            ContactField::Email => &self.email,
-            ContactField::Phone => &self.phone,
-            ContactField::Locale => &self.locale,
-            ContactField::Timezone => &self.timezone,
-        }
-    }
-
-    /// What is sent for a field, to be changed.
-    pub(crate) const fn field_mut(&mut self, field: ContactField) -> &mut Patch<String> {
-        match field {
-            ContactField::ExternalId => &mut self.external_id,
-            ContactField::Email => &mut self.email,
-            ContactField::Phone => &mut self.phone,
-            ContactField::Locale => &mut self.locale,
-            ContactField::Timezone => &mut self.timezone,
-        }
-    }
-}
-
 /// `^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`
 pub(crate) fn is_locale(text: &str) -> bool {
     let mut parts = text.split('-');
@@ -160,7 +110,9 @@ pub(crate) fn is_locale(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::input::ContactInput;
     use super::*;
+    use crate::patch::Patch;
 
     #[test]
     fn the_fields_stand_in_their_order() {

@@ -93,6 +93,28 @@ impl Input for ContactInput {
 }
 
 impl ContactInput {
+    /// What is sent for a field.
+    pub(super) const fn field(&self, field: ContactField) -> &Patch<String> {
+        match field {
+            ContactField::ExternalId => &self.external_id,
+            ContactField::Email => &self.email,
+            ContactField::Phone => &self.phone,
+            ContactField::Locale => &self.locale,
+            ContactField::Timezone => &self.timezone,
+        }
+    }
+
+    /// What is sent for a field, to be changed.
+    pub(crate) const fn field_mut(&mut self, field: ContactField) -> &mut Patch<String> {
+        match field {
+            ContactField::ExternalId => &mut self.external_id,
+            ContactField::Email => &mut self.email,
+            ContactField::Phone => &mut self.phone,
+            ContactField::Locale => &mut self.locale,
+            ContactField::Timezone => &mut self.timezone,
+        }
+    }
+
     /// The identifiers that are given, in the order in which a contact is looked for. One that is
     /// malformed names nobody.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
