@@ -32,7 +32,8 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
 
 fn is_headless(paragraph: &str) -> bool {
     let mut words = paragraph.split_whitespace();
-    words.next().is_some_and(|first| QUESTIONS.contains(&first)) && words.count() + 1 < FEWEST_WORDS
+    let first = words.next().unwrap_or_default().trim_end_matches(['.', '?', ':', ',']);
+    QUESTIONS.contains(&first) && words.count() + 1 < FEWEST_WORDS
 }
 
 #[test]

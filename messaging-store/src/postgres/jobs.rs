@@ -146,7 +146,7 @@ pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Saves)?;
     let mut params = place_key(&handle.lane, handle.due_at, handle.id);
-    params.extend(params![payload.clone()]);
+    params.extend(params![payload]);
     let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
     transaction.run_claimed(sql, params);
     Ok(())

@@ -4,6 +4,7 @@
 //! what is found of contacts before that ([`found`], [`walk`], [`tally`]), which each database finds in its own way.
 
 pub(crate) mod found;
+mod keys;
 mod left_out;
 mod recipients;
 pub(crate) mod tally;
@@ -23,6 +24,7 @@ use messaging_core::ports::store::audiences::{
     AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient,
 };
 
+use self::keys::{campaign, expect_campaign, insert, key_of};
 use self::left_out::LeftOut;
 use super::numbers;
 use crate::audience_rows::{digest_bytes, set_key, set_of_key};
@@ -30,12 +32,9 @@ use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
 use crate::pages::sql_limit;
 use crate::row::{Row, get};
-use crate::sql::{Params, Sql, key, params, sql};
+use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
-
-/// Key of an audience: the workspace and the campaign that it was frozen for.
-type Of = (WorkspaceId, CampaignId);
 
 /// What each database does in its own way.
 #[async_trait]
@@ -70,42 +69,6 @@ pub(crate) trait AudienceRows {
         query: &Arc<AudienceQuery>,
         contact: ContactId,
     ) -> Result<Option<ContactFacts>, StoreError>;
-}
-
-/// The number of the campaign `$2` of the workspace `$1`.
-macro_rules! campaign {
-    () => {
-        "(SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed)"
-    };
-}
-
-/// Adds a row of the campaign `$2` of the workspace `$1`, which on PostgreSQL stays until the transaction ends.
-macro_rules! insert {
-    ($columns:literal, $values:literal, $otherwise:literal) => {
-        sql!(
-            sqlite: insert!($columns, $values, "", $otherwise),
-            postgres: insert!($columns, $values, " FOR KEY SHARE", $otherwise),
-        )
-    };
-    ($columns:literal, $values:literal, $lock:literal, $otherwise:literal) => {
-        concat!(
-            "INSERT INTO ", $columns, " SELECT n, ", $values,
-            " FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed", $lock, $otherwise
-        )
-    };
-}
-
-use {campaign, insert};
-
-/// The parameters `$1` and `$2`.
-fn key_of((workspace, campaign): Of) -> Params {
-    params![key(workspace), key(campaign)]
-}
-
-/// A conflict unless a campaign is there.
-fn expect_campaign(on: &mut dyn Statements, of: Of) -> Result<(), Fault> {
-    const SQL: Sql = sql!("SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed");
-    on.expect(1, SQL, key_of(of))
 }
 
 pub(crate) fn put(on: &mut dyn Statements, row: &AudienceRow) -> Result<(), Fault> {

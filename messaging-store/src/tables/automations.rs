@@ -10,8 +10,10 @@ mod dates;
 mod departed;
 mod entries;
 mod forget;
+mod keys;
 pub(crate) mod listening;
 mod notes;
+mod rows;
 mod runs;
 
 use std::collections::BTreeSet;
@@ -30,64 +32,22 @@ use messaging_core::ports::store::{
 };
 use messaging_core::time::Timestamp;
 
+use self::keys::{automation, key_of};
 use super::holds::{self, Holder};
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
 use crate::happened::status_number;
 use crate::pages::{below, numbered_place, one_more, place_number};
 use crate::row::{document, get, record, stored, time};
-use crate::sql::{Sql, Value, key, params, sql};
+use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use dates::take as take_date_fire;
 pub(crate) use departed::{depart, end_departure, number as departed_number};
 pub(crate) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(crate) use forget::SLICE;
 pub(crate) use notes::take as take_notes;
+pub(crate) use rows::AutomationRows;
 pub(crate) use runs::{Before, NumberedRun, write as write_run};
-
-/// What each database does in its own way.
-#[async_trait]
-pub(crate) trait AutomationRows {
-    /// The number up to which no transaction that is still open has made notes in a workspace; `None` while it is not
-    /// known.
-    async fn settled_notes(&self, workspace: WorkspaceId) -> Result<Option<i64>, StoreError>;
-
-    /// See [`Automations::answers`].
-    async fn answer(&self, workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Result<Vec<bool>, StoreError>;
-
-    /// Lets at most so many runs go that ended before a time, with all that is kept of them; answers how many went. They
-    /// stay counted.
-    async fn forget_ended_runs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
-}
-
-/// Key of an automation: its workspace and its id.
-type Of = (WorkspaceId, AutomationId);
-
-/// The number of the automation `$2` of the workspace `$1`.
-macro_rules! automation {
-    () => {
-        "(SELECT n FROM automations WHERE workspace = $1 AND id = $2 AND NOT removed)"
-    };
-}
-
-/// The number of a contact of the workspace `$1`.
-macro_rules! contact {
-    ($id:literal) => {
-        concat!(
-            "(SELECT n FROM contacts
-              WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = ",
-            $id,
-            ")"
-        )
-    };
-}
-
-use {automation, contact};
-
-/// The parameters `$1` and `$2`.
-fn key_of((workspace, automation): Of) -> Vec<Value> {
-    params![key(workspace), key(automation)]
-}
 
 pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     const INSERT: Sql = sql!(

@@ -4,6 +4,7 @@
 //! preview counts ([`tally`]). Whom filters match each database finds in its own way.
 
 pub(crate) mod follow;
+pub(crate) mod keys;
 pub(crate) mod tally;
 pub(crate) mod trace;
 
@@ -12,10 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, JobHandle};
-use messaging_core::domain::address;
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Contact, ContactFilter, addresses_in};
+use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -27,6 +25,7 @@ use messaging_core::ports::store::{
 use messaging_core::time::Timestamp;
 
 use self::follow::Followed;
+use self::keys::{read_mask, workspace_number};
 use self::tally::Counted;
 use self::trace::Traced;
 use super::{automations, lists};
@@ -120,15 +119,6 @@ pub(crate) trait SegmentRows {
     async fn forget_members_of_segments(&self, limit: usize) -> Result<u64, StoreError>;
 }
 
-/// The number of the workspace in `$1`.
-macro_rules! workspace_number {
-    () => {
-        "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
-    };
-}
-
-use workspace_number;
-
 /// Selects segments by the columns that [`segment`] reads. On PostgreSQL members are counted in several rows.
 macro_rules! select {
     ($which:literal) => {
@@ -221,18 +211,6 @@ fn segment(workspace: WorkspaceId, row: &dyn Row) -> Result<Stored<Segment>, Fau
         calculation: get(row, 5)?,
     };
     Ok(Stored { record, revision: get(row, 1)? })
-}
-
-/// The mask in a column.
-pub(crate) fn read_mask(row: &dyn Row, column: usize) -> Result<ReadMask, Fault> {
-    Ok(ReadMask::from_bits(get(row, column)?))
-}
-
-/// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
-pub(crate) fn attribute_addresses(channel: Channel, attributes: Option<&str>) -> Result<Vec<String>, Fault> {
-    let Some(json) = attributes else { return Ok(Vec::new()) };
-    let addresses = addresses_in(&Attributes::parse(json)?, channel);
-    Ok(addresses.iter().map(|address| address::normalize(channel, address)).collect())
 }
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What names a contact.
+//! Identifiers of contacts: external id, email address, phone number.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ use super::super::row::{get, number, uuid};
 use super::super::segments::{EVALUATED, Evaluation};
 use crate::audience_rows::any_of;
 use crate::tables::audiences::found::Found;
-use crate::tables::segments::attribute_addresses;
+use crate::tables::segments::keys::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
 /// Reads contacts of one workspace, at the moment of a snapshot.

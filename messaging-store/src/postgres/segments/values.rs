@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::super::fault::Fault;
 use super::super::row::get;
-use crate::tables::segments::attribute_addresses;
+use crate::tables::segments::keys::attribute_addresses;
 
 /// The columns of a contact that questions read. The first three parameters say which of the long ones are wanted: the
 /// texts of the contact, its tags, its attributes.

@@ -25,7 +25,7 @@ use crate::audience_rows::any_of;
 use crate::database::at_once;
 use crate::tables::audiences::found::Found;
 use crate::tables::audiences::walk::{Scanning, Walk};
-use crate::tables::segments::attribute_addresses;
+use crate::tables::segments::keys::attribute_addresses;
 
 /// How long one look may take: others wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);

@@ -16,7 +16,7 @@ use super::super::fault::Fault;
 use super::super::row::numbered;
 use super::compile::Compiled;
 use super::probe;
-use crate::tables::segments::attribute_addresses;
+use crate::tables::segments::keys::attribute_addresses;
 
 /// What is bound for each question.
 const ASKED: usize = 3;

@@ -13,7 +13,7 @@ use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
-use super::{Of, campaign, expect_campaign, insert, key_of};
+use super::keys::{Of, campaign, expect_campaign, insert, key_of};
 use crate::audience_rows::{left_out_bytes, left_out_entries};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;

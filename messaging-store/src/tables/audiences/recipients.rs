@@ -9,13 +9,13 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::audiences::CampaignRecipient;
 
-use super::Of;
+use super::keys::Of;
 use super::left_out::LeftOut;
 use crate::database::{Database, Query};
 use crate::pages::number;
 use crate::row::{get, id};
 use crate::sql::{Sql, key, params, sql};
-use crate::tables::segments::attribute_addresses;
+use crate::tables::segments::keys::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
 /// Contacts of the workspace `$2` by the numbers `$1`.

@@ -2,7 +2,7 @@
 
 use messaging_core::ports::store::{AutomationCounts, NodeCounts, StoreError};
 
-use super::{Of, automation, key_of};
+use super::keys::{Of, automation, key_of};
 use crate::database::{Database, Query};
 use crate::fault::Fault;
 use crate::row::{self, Row, count};

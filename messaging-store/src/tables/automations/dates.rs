@@ -5,7 +5,7 @@ use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
-use super::{Of, automation, contact};
+use super::keys::{Of, automation, contact};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;
 use crate::pages::sql_limit;

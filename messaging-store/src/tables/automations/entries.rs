@@ -6,7 +6,7 @@ use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{StoreError, Stored};
 use messaging_core::time::Timestamp;
 
-use super::{Of, automation, contact, key_of};
+use super::keys::{Of, automation, contact, key_of};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;
 use crate::pages::number;

@@ -6,7 +6,7 @@ use messaging_core::domain::automation::run::KEPT_AFTER_END;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
-use super::AutomationRows;
+use super::rows::AutomationRows;
 use crate::database::{Database, Query};
 use crate::pages::sql_limit;
 use crate::row::get;

@@ -16,7 +16,8 @@ use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::{StoreCursor, StoreError};
 use serde_json::{Map, Value};
 
-use super::{AutomationRows, Of, automation, key_of};
+use super::keys::{Of, automation, key_of};
+use super::rows::AutomationRows;
 use crate::automation_rows::cause;
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;

@@ -7,7 +7,7 @@ use messaging_core::ids::{ContactId, MessageId, RunId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, RunFilter, Slice, StoreCursor, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
-use super::{Of, automation, contact, key_of};
+use super::keys::{Of, automation, contact, key_of};
 use crate::automation_rows::{Place, are_untold, entry_event, read_entry_event, read_steps, steps_text, untold_steps};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 use crate::database::{Database, Query, Statements};

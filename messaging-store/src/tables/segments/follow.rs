@@ -11,7 +11,7 @@ use messaging_core::ids::{ContactId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use messaging_core::time::Timestamp;
 
-use super::{read_mask, workspace_number};
+use super::keys::{read_mask, workspace_number};
 use crate::database::Query;
 use crate::database::open_commit::Answers;
 use crate::fault::Fault;

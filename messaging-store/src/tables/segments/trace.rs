@@ -7,8 +7,8 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 
-use super::attribute_addresses;
 use super::follow::Matching;
+use super::keys::attribute_addresses;
 use crate::database::Query;
 use crate::fault::Fault;
 use crate::pages::{number, sql_limit};

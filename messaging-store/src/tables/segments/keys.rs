@@ -1,0 +1,31 @@
+//! How statements name a workspace, and how what segments read is read.
+
+use messaging_core::domain::address;
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::contact::addresses_in;
+use messaging_core::domain::contact::attributes::Attributes;
+use messaging_core::domain::segment::reads::ReadMask;
+
+use crate::fault::Fault;
+use crate::row::{Row, get};
+
+/// The number of the workspace in `$1`.
+macro_rules! workspace_number {
+    () => {
+        "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
+pub(super) use workspace_number;
+
+/// The mask in a column.
+pub(crate) fn read_mask(row: &dyn Row, column: usize) -> Result<ReadMask, Fault> {
+    Ok(ReadMask::from_bits(get(row, column)?))
+}
+
+/// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
+pub(crate) fn attribute_addresses(channel: Channel, attributes: Option<&str>) -> Result<Vec<String>, Fault> {
+    let Some(json) = attributes else { return Ok(Vec::new()) };
+    let addresses = addresses_in(&Attributes::parse(json)?, channel);
+    Ok(addresses.iter().map(|address| address::normalize(channel, address)).collect())
+}
