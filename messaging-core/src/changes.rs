@@ -217,7 +217,7 @@ pub enum Write {
     AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
-    /// Stores the target of redirected links under its [`UrlKey`]; no
+    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::link_token::UrlKey); no
     /// conflict when it is there already.
     PutUrl(WorkspaceId, String),
     /// Names bytes that were put before, because the message of this commit does. A conflict when they were abandoned.

@@ -22,7 +22,7 @@ pub enum Condition {
     /// paused would be sent to all the same.
     Automation(WorkspaceId, AutomationId, AutomationStatus),
     /// A conflict when a contact has entered an automation, or was refused, too often by now: entries
-    /// under different keys do not meet in [`PutEntry`](Self::PutEntry). Goes before what lets the contact in.
+    /// under different keys do not meet in [`PutEntry`](super::AutomationWrite::PutEntry). Goes before what lets the contact in.
     Entries(Box<ExpectEntries>),
     /// A conflict when a webhook is not in the state that was read: what is held for one that is not
     /// paused any more would be sent by nobody.

@@ -1,6 +1,7 @@
 //! Doc comments say something alone: what an item is, not a question about it.
 
 use std::fs;
+use std::path::Path;
 
 use crate::layers::{files, root};
 
@@ -41,7 +42,7 @@ fn doc_comments_are_understood_alone() {
     let mut all = Vec::new();
     files(&root(), &mut all);
     let mut headless = Vec::new();
-    for path in all.iter().filter(|path| path.ends_with(".rs")) {
+    for path in all.iter().filter(|path| Path::new(path).extension().is_some_and(|extension| extension == "rs")) {
         let text = fs::read_to_string(path).expect("a source file");
         let of_file = paragraphs(&text).into_iter().filter(|(_, paragraph)| is_headless(paragraph));
         headless.extend(of_file.map(|(line, paragraph)| format!("{path}:{line}: {paragraph}")));
