@@ -81,7 +81,7 @@ pub fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
 }
 
 impl Console {
-    /// Whether the server has a console.
+    /// True unless the console is off.
     pub(crate) fn is_on(&self) -> bool {
         *self != Self::Off
     }

@@ -57,7 +57,7 @@ pub struct Call {
     pub body: Value,
 }
 
-/// What the API answers, a refusal too.
+/// Answer of the API to a call, a success or a refusal.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
@@ -84,7 +84,7 @@ impl Answer {
 
 /// The API of one workspace, over HTTP or in the same process.
 pub trait Api: Send + Sync + 'static {
-    /// Why a call has no answer.
+    /// Reason why a call has no answer.
     type Error: std::error::Error + Send + 'static;
 
     /// Makes a call. It must be safe to make the same call again when nothing is known of its answer; those of an import

@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long is waited at most, whatever the server says.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
-/// What became of contacts, or of suppressions.
+/// Counts of contacts, or of suppressions, by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Those that are new.

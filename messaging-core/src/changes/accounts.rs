@@ -1,4 +1,4 @@
-//! What belongs to users and keys.
+//! Writes about users and API keys: sessions, tickets, attempts to sign in, last uses.
 
 use crate::domain::account::{Session, Ticket};
 use crate::domain::digest::Digest;

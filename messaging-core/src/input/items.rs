@@ -33,7 +33,7 @@ impl<T: Input> Items<T> {
         self.raw.len()
     }
 
-    /// Whether the list has no items.
+    /// True if the list has no items.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }

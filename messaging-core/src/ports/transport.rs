@@ -480,7 +480,7 @@ impl TransportError {
         }
     }
 
-    /// Whether a later attempt may succeed.
+    /// True for classes after which another attempt may succeed.
     pub const fn retryable(&self) -> bool {
         self.class().is_retried()
     }

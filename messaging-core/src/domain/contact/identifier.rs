@@ -35,7 +35,7 @@ impl IdentifierKind {
 }
 
 impl Identifier {
-    /// Which kind it is.
+    /// Kind of the identifier, without its text.
     pub const fn kind(&self) -> IdentifierKind {
         match self {
             Self::ExternalId(_) => IdentifierKind::ExternalId,

@@ -93,7 +93,7 @@ impl Input for ContactInput {
 }
 
 impl ContactInput {
-    /// What is sent for a field.
+    /// Value sent for a field of the contact; absent if the request does not name it.
     pub(super) const fn field(&self, field: ContactField) -> &Patch<String> {
         match field {
             ContactField::ExternalId => &self.external_id,

@@ -78,7 +78,7 @@ impl Target {
         }
     }
 
-    /// Whether contacts are named by it.
+    /// True for the email address, the phone number and the external id, by which contacts are found.
     pub const fn is_identifier(&self) -> bool {
         matches!(self, Self::Field(field) if field.identifier().is_some())
     }
