@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::channel::Channel;
-use messaging_core::ports::transport::{
+use messaging::Message;
+use messaging::core::domain::channel::Channel;
+use messaging::core::ports::transport::{
     Acceptance, Admitted, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
 };
-use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
-use messaging_engine::{App, Caller, Message, admin};
-use messaging_store::{SqliteOptions, SqliteStore, key_file};
-use messaging_transport::mime;
+use messaging::ops::channels::{ChannelInput, ChannelPath, SetChannel};
+use messaging::transport::mime;
 use serde_json::{Map, Value, json};
 
 /// Delivers email into a directory.
@@ -63,24 +62,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let mail = directory.path().join("mail");
     std::fs::create_dir(&mail)?;
-    let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
-    // Secrets in the database are sealed under this key: it belongs into the backup.
-    let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
-    let app =
-        App::builder(store, key).transport(Channel::Email, "mail_directory", Arc::new(MailDirectory)).build().await?;
+    let app = messaging::builder(directory.path())
+        .workers(false)
+        .configure(|builder| builder.transport(Channel::Email, "mail_directory", Arc::new(MailDirectory)))
+        .open()
+        .await?;
 
-    let dev = admin::prepare_dev(&app).await?;
-    let caller = Caller::Operator(Some(dev.workspace_id));
     let directory_name = mail.to_str().ok_or("a name in UTF-8")?;
     let config = [("directory", directory_name), ("token", "sealed at rest")];
     let config = config.map(|(name, value)| (name.to_owned(), Value::from(value)));
     let settings = ChannelInput::new("mail_directory").config(Map::from_iter(config));
-    let path = ChannelPath { workspace_id: dev.workspace_id, channel: Channel::Email };
-    let shown = app.run(SetChannel).path(path).body(settings).by(&caller).await?;
+    let path = ChannelPath { workspace_id: app.workspace_id(), channel: Channel::Email };
+    let shown = app.app().run(SetChannel).path(path).body(settings).by(app.caller()).await?;
     println!("token: {}", shown.config["token"]);
 
-    app.send(Message::email("ann@example.com").subject("Grüße").text("Hello, Ann."), &caller).await?;
-    app.run_until_idle().await?;
+    app.send(Message::email("ann@example.com").subject("Grüße").text("Hello, Ann.")).await?;
+    app.app().run_until_idle().await?;
 
     for entry in std::fs::read_dir(&mail)? {
         println!("{}", std::fs::read_to_string(entry?.path())?);

@@ -5,20 +5,18 @@
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Router, serve};
-use messaging_engine::ops::messages::SendMessage;
-use messaging_engine::work::Workers;
-use messaging_engine::{App, Message, Settings, admin};
-use messaging_http::{ApiService, Client, PeerAddress, ServiceOptions};
-use messaging_store::{SqliteOptions, SqliteStore, key_file};
+use messaging::core::scope::Scope;
+use messaging::http::{ApiService, Client, PeerAddress, ServiceOptions};
+use messaging::ops::keys::ApiKeyInput;
+use messaging::ops::messages::SendMessage;
+use messaging::{Message, admin};
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// Tells the API where a request comes from: keys may be bound to addresses, and places are shared by network.
@@ -35,22 +33,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = format!("{root}/mail");
 
     let directory = tempfile::tempdir()?;
-    let store = Arc::new(SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db")))?);
-    // Secrets in the database are sealed under this key: it belongs into the backup.
-    let key = key_file::open_or_create(&directory.path().join("secret.key"), store.as_ref()).await?;
-    let app = App::builder(store, key)
-        .transports(messaging_transport::defaults(&messaging_transport::Options::new("localhost")))
-        // Links in messages lead to what is mounted below the path.
-        .settings(Settings::default().public_url(url.as_str()))
-        .build()
-        .await?;
-    let dev = admin::prepare_dev(&app).await?;
+    // Links in messages lead to what is mounted below the path.
+    let app = messaging::builder(directory.path()).public_url(url.as_str()).open().await?;
 
-    let api = ApiService::new(app.clone(), ServiceOptions::mounted_at("/mail"));
+    let api = ApiService::new(app.app().clone(), ServiceOptions::mounted_at("/mail"));
     let mounted = Router::new().fallback_service(api).layer(middleware::from_fn(tell_peer));
     let router = Router::new().route("/", get(async || "Hello")).nest("/mail", mounted);
 
-    let workers = Workers::start(&app, &Handle::current());
     let (stop, stopped) = oneshot::channel::<()>();
     let stopping = app.clone();
     let serving = serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(
@@ -58,13 +47,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
             // Dropping the sender stops the server as well.
             let _ = stopped.await;
             // Who waits for events is answered now; everything else is finished.
-            stopping.end_waits();
+            stopping.app().end_waits();
         },
     );
     let serving = tokio::spawn(serving.into_future());
     println!("serving {root}, the API below {url}/v1");
 
-    let key = dev.api_key.ok_or("a new workspace has a key")?;
+    let key = ApiKeyInput::new("shop", vec![Scope::MessagesSend]);
+    let key = admin::create_key(app.app(), app.workspace_id(), &key).await?.key.ok_or("a new key is shown")?;
     let client = Client::new(&format!("{url}/v1"))?.token(key.expose())?;
     let message = Message::email("ann@example.com").subject("Order 17").text("Thanks");
     let accepted = client.run(SendMessage).body(message).idempotency_key("order-17").send().await?;
@@ -75,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     drop(stop);
     serving.await??;
     // What is accepted is on disk, and would be sent after the next start.
-    workers.stop().await;
+    app.close().await;
     println!("stopped");
     Ok(())
 }

@@ -8,14 +8,16 @@ fn main() {
     println!("cargo:rerun-if-changed=migrations");
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo tells where the crate is");
     let mut list = String::new();
-    for (name, folder) in [("SQLITE", "sqlite"), ("POSTGRES", "postgres")] {
+    for (name, folder, condition) in
+        [("SQLITE", "sqlite", ""), ("POSTGRES", "postgres", "#[cfg(feature = \"postgres\")]\n")]
+    {
         let folder = Path::new(&root).join("migrations").join(folder);
         let mut files: Vec<_> = fs::read_dir(&folder)
             .expect("there are migrations")
             .map(|file| file.expect("it can be read").path())
             .collect();
         files.sort();
-        writeln!(list, "pub(crate) const {name}: &[Migration] = &[").expect("texts take all");
+        writeln!(list, "{condition}pub(crate) const {name}: &[Migration] = &[").expect("texts take all");
         for file in files {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).expect("names are UTF-8");
             let (version, name) = stem

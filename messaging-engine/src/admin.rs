@@ -6,6 +6,7 @@
 
 mod accounts;
 mod deletion;
+mod embedding;
 mod quarantine;
 mod secret_key;
 mod verify;
@@ -46,6 +47,7 @@ use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
+pub use self::embedding::embedded_workspace;
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
 };

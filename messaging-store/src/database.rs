@@ -65,6 +65,7 @@ pub(crate) struct Query<T> {
     /// It looks at many rows: on SQLite a thread of its own answers it, one such query at a time.
     pub(crate) is_scan: bool,
     /// Many ask the same at the same time, such as for the settings of a workspace: PostgreSQL is asked once for all.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "PostgreSQL alone reads it"))]
     pub(crate) is_shared: bool,
 }
 

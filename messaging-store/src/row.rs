@@ -20,6 +20,7 @@ pub(crate) trait Row {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite has no such type"))]
     Bool(bool),
     Int(i64),
     Real(f64),

@@ -45,10 +45,16 @@ mod tests {
     use crate::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS};
     use crate::domain::{address, channel_content, custom_field, domain_name, import, message_input, sms, webhook};
 
-    /// A document of the project, its white space folded.
+    /// A document of the project, or all of a folder, its white space folded.
     fn document(name: &str) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
-        fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        let text = if path.is_dir() {
+            let pages = fs::read_dir(path).unwrap().map(|page| fs::read_to_string(page.unwrap().path()).unwrap());
+            pages.collect::<Vec<_>>().join(" ")
+        } else {
+            fs::read_to_string(path).unwrap()
+        };
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     fn assert_says(name: &str, sentences: &[String]) {
@@ -63,7 +69,7 @@ mod tests {
         let kib = |bytes: usize| format!("{} KiB", bytes >> 10);
         let mib = |bytes: usize| format!("{} MiB", bytes >> 20);
         assert_says(
-            "reference.md",
+            "reference",
             &[
                 format!("`from_name` has at most {MAX_DISPLAY_NAME} characters"),
                 format!("measured in bytes ({} each", mib(message_input::MAX_PART_BYTES)),

@@ -18,6 +18,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("messaging-testing", &["messaging-core", "messaging-transport"]),
     ("messaging-import", &["messaging-core"]),
     ("messaging-http", &["messaging-core", "messaging-engine", "messaging-store", "messaging-transport"]),
+    ("messaging", &["messaging-core", "messaging-engine", "messaging-http", "messaging-store", "messaging-transport"]),
     (
         "messaging-cli",
         &[
