@@ -11,6 +11,7 @@ mod console;
 mod day_two;
 mod dev;
 mod doctor;
+mod documents;
 mod domains;
 mod exit_codes;
 mod exports;
