@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{Expect, JobWrite, PutAutomation, Write};
-use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::automation::parse::{Plan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
@@ -29,9 +29,9 @@ impl App {
     ) -> Result<Write, StoreError> {
         let (workspace, id) = (automation.workspace_id, automation.id);
         let is_draft = automation.status == AutomationStatus::Draft;
-        let interest = match &reading.plan {
-            Some(plan) if !is_draft => plan.interest(),
-            _ => Interest::default(),
+        let subscription = match &reading.plan {
+            Some(plan) if !is_draft => plan.subscription(),
+            _ => EventSubscription::default(),
         };
         let mut holds = Vec::new();
         if automation.status == AutomationStatus::Active {
@@ -39,7 +39,7 @@ impl App {
             holds.extend(self.automation_domains(workspace, &reading.sends).await?.into_iter().map(Reference::Domain));
         }
         let lanes = Self::automation_lanes(workspace, id);
-        let put = PutAutomation { automation: automation.clone(), interest, lanes, holds };
+        let put = PutAutomation { automation: automation.clone(), subscription, lanes, holds };
         Ok(Write::PutAutomation(Box::new(put), expect))
     }
 

@@ -72,7 +72,7 @@ pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> 
     };
     let put = PutAutomation {
         automation: automation.clone(),
-        interest: plan.interest(),
+        subscription: plan.subscription(),
         lanes: App::automation_lanes(automation.workspace_id, automation.id),
         // Nothing is removed while it lasts.
         holds: Vec::new(),

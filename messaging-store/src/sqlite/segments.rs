@@ -39,7 +39,7 @@ use super::query::{many, one};
 use super::row::sql_limit;
 use crate::database::at_once;
 use crate::database::open_commit::Answers as _;
-use crate::tables::automations::run_interests;
+use crate::tables::automations::run_subscriptions;
 use crate::tables::segments::follow::Followed;
 use crate::tables::segments::tally::Counted;
 use crate::tables::segments::trace::Traced;
@@ -87,8 +87,9 @@ fn renew_read_mask(
     connection
         .prepare_cached("UPDATE workspace_numbers SET read_mask = ?2 WHERE number = ?1 AND read_mask <> ?2")?
         .execute(params![workspace_number, read_mask.bits()])?;
-    let interests = at_once(connection.many(run_interests(workspace)))?;
-    if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !interests.iter().any(|interest| interest.everything) {
+    let subscriptions = at_once(connection.many(run_subscriptions(workspace)))?;
+    let hears = subscriptions.iter().any(|subscription| subscription.everything);
+    if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !hears {
         // Nobody will look for them; they are about people and shall not stay.
         connection
             .prepare_cached("DELETE FROM changed_addresses WHERE workspace_number = ?1")?

@@ -235,8 +235,8 @@ where
         const SQL: Sql = sql!("SELECT read_mask FROM workspace_numbers WHERE workspace = $1");
         let query = Query::new(SQL, params![key(workspace)], |row| read_mask(row, 0));
         let Some(read_mask) = self.one(query.point().shared()).await? else { return Ok(ReadMask::NONE) };
-        let interests = self.many(automations::run_interests(workspace)).await?;
-        let hears = interests.iter().any(|interest| interest.everything);
+        let subscriptions = self.many(automations::run_subscriptions(workspace)).await?;
+        let hears = subscriptions.iter().any(|subscription| subscription.everything);
         Ok(if hears { read_mask | ReadMask::TRACED_SUPPRESSIONS } else { read_mask })
     }
 

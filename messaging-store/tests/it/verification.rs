@@ -10,7 +10,7 @@ use messaging_conformance::sample::{
 use messaging_core::changes::{
     AutomationWrite, CountLink, CountMessages, Expect, JobWrite, NewWaiting, PutAutomation, PutRun, Write, moves,
 };
-use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::ids::{AutomationId, MessageId, WorkspaceId};
@@ -58,7 +58,7 @@ impl Counted {
         let automation = automation(workspace);
         let put_automation = PutAutomation {
             automation: automation.clone(),
-            interest: Interest::default(),
+            subscription: EventSubscription::default(),
             lanes: Vec::new(),
             holds: Vec::new(),
         };
