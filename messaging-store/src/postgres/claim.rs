@@ -22,8 +22,8 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::cursors::{Cell, cells};
-use super::desk::{Desk, Lease, Memory};
 use super::fault::Fault;
+use super::lease_table::{Lease, LeaseTable, Memory};
 use super::places::lock_of;
 use super::query::{Queries as _, many};
 use crate::pages::sql_limit;
@@ -87,7 +87,7 @@ struct ReadTo {
 }
 
 /// Jobs change while they are read; dropped when they have been.
-struct Reading<'a>(&'a Desk);
+struct Reading<'a>(&'a LeaseTable);
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
@@ -101,7 +101,7 @@ impl PostgresStore {
             return Err(Fault::NotTheWorker);
         }
         self.membership.require_voice()?;
-        let _turn = self.desk.claiming.lock().await;
+        let _turn = self.lease_table.claiming.lock().await;
         if !self.membership.has_right_clock() {
             return Ok(Vec::new());
         }
@@ -110,13 +110,13 @@ impl PostgresStore {
             return Ok(Vec::new());
         }
         let term = self.writes.term();
-        self.desk.lock().begin_reading();
-        let _reading = Reading(&self.desk);
+        self.lease_table.lock().begin_reading();
+        let _reading = Reading(&self.lease_table);
         let found = self.due_jobs(term, claim).await?;
         // Whoever was stopped while it read is perhaps not among the living any more.
         self.membership.require_voice()?;
         let (mut claimed, woken) = {
-            let mut memory = self.desk.lock();
+            let mut memory = self.lease_table.lock();
             if memory.term != term {
                 return Ok(Vec::new());
             }
@@ -138,7 +138,7 @@ impl PostgresStore {
         for reads in 0..MAX_READS {
             let limit = if reads == 0 { FIRST } else { (enough / unread.len().max(1)).clamp(FIRST, NEXT) };
             let rows = self.rows_of(term, claim, &unread, &found.full(claim), limit).await?;
-            let memory = self.desk.lock();
+            let memory = self.lease_table.lock();
             let mut ends: HashMap<Cell, (usize, i64, [u8; 16])> = HashMap::new();
             for row in &rows {
                 let cell = (get(row, 9)?, get(row, 10)?);
@@ -167,7 +167,7 @@ impl PostgresStore {
                 break;
             }
         }
-        self.desk.lock().cursors.end(firsts);
+        self.lease_table.lock().cursors.end(firsts);
         for jobs in found.lanes.values_mut() {
             jobs.sort_by_key(|job| (job.wanted_at, job.id));
         }
@@ -176,7 +176,7 @@ impl PostgresStore {
 
     /// Each place and class, from where it is to be read.
     fn beginnings(&self, claim: &Claim) -> Vec<ReadTo> {
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         memory.cursors.begin(claim);
         let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
         stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
@@ -229,7 +229,7 @@ impl PostgresStore {
         let held: Vec<String> = held.map(|(lane, _)| lane.as_str().to_owned()).collect();
         let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
         let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
-        let memory = self.desk.lock();
+        let memory = self.lease_table.lock();
         for (lane, due) in woken {
             found.add(&memory, claim, lane, due);
         }
@@ -247,7 +247,7 @@ impl PostgresStore {
                 HashMap::new()
             }
         };
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         let memory = &mut *memory;
         claimed.retain_mut(|job| {
             let id = job.handle.id;
@@ -463,7 +463,7 @@ impl PostgresStore {
             SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
         let (held, leased, ends, starts) = {
-            let memory = self.desk.lock();
+            let memory = self.lease_table.lock();
             let starts: Vec<_> = cells().map(|cell| (cell, memory.cursors.start(cell))).collect();
             let held: Vec<_> = memory.held.iter().filter(|(_, until)| **until > monotonic).collect();
             let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();

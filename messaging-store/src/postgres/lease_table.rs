@@ -21,7 +21,7 @@ use super::places::PLACES;
 
 /// Claims and turns.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct LeaseTable {
     memory: Mutex<Memory>,
     /// Per place, nearly the latest time at which a job was dated, as far as this process wrote it down.
     latest: Vec<AtomicI64>,
@@ -82,7 +82,7 @@ pub(super) enum Effect {
 /// The jobs that a transaction names. Dropped before the transaction is committed, it has changed nothing.
 #[derive(Debug)]
 pub(super) struct Uses {
-    desk: Arc<Desk>,
+    lease_table: Arc<LeaseTable>,
     named: Vec<(JobId, u64, Effect)>,
     /// Whether times of jobs are written down by it.
     has_dated: bool,
@@ -90,7 +90,7 @@ pub(super) struct Uses {
     dates: HashMap<cursors::Cell, i64>,
 }
 
-impl Default for Desk {
+impl Default for LeaseTable {
     fn default() -> Self {
         let memory = Memory {
             term: 0,
@@ -113,7 +113,7 @@ impl Default for Desk {
     }
 }
 
-impl Desk {
+impl LeaseTable {
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,8 +191,8 @@ impl Memory {
 }
 
 impl Uses {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, named: Vec::new(), has_dated: false, dates: HashMap::new() }
+    pub(super) fn new(lease_table: Arc<LeaseTable>) -> Self {
+        Self { lease_table, named: Vec::new(), has_dated: false, dates: HashMap::new() }
     }
 
     /// The transaction gives a job of a place and class this date.
@@ -202,7 +202,7 @@ impl Uses {
 
     /// Names a claim in the transaction; fails unless it is the current one. Answers it.
     pub(super) fn claim(&mut self, term: i64, handle: &JobHandle, effect: Effect) -> Result<Lease, Fault> {
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         let ended = self.named.iter().any(|(id, _, effect)| *id == handle.id && *effect == Effect::Ends);
         let found = memory.leases.get(&handle.id).filter(|lease| lease.token == handle.token && !ended);
         let Some(lease) = found.filter(|_| memory.term == term).cloned() else { return Err(Fault::LeaseLost) };
@@ -214,12 +214,12 @@ impl Uses {
 
     /// Whether a claimed job is one that its lane needs once.
     pub(super) fn is_once(&self, handle: &JobHandle) -> bool {
-        self.desk.lock().leases.get(&handle.id).is_some_and(|lease| lease.once)
+        self.lease_table.lock().leases.get(&handle.id).is_some_and(|lease| lease.once)
     }
 
     /// Names a job that nobody has claimed; a conflict when it is claimed.
     pub(super) fn free(&mut self, id: JobId) -> Result<(), Fault> {
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         if memory.leases.contains_key(&id) {
             return Err(Fault::Conflict);
         }
@@ -231,7 +231,7 @@ impl Uses {
 
     /// Whether the time at which a job of a place is dated has to be written down.
     pub(super) fn is_later(&mut self, place: i16, time: i64, tolerance: i64) -> bool {
-        let is_later = self.desk.is_later(place, time, tolerance);
+        let is_later = self.lease_table.is_later(place, time, tolerance);
         self.has_dated |= is_later;
         is_later
     }
@@ -239,7 +239,7 @@ impl Uses {
     /// The transaction is committed.
     pub(super) fn committed(mut self) {
         self.has_dated = false;
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         for (id, token, effect) in &self.named {
             if *effect != Effect::Keeps && memory.is_reading {
                 memory.changed.insert(*id);
@@ -254,12 +254,12 @@ impl Uses {
 impl Drop for Uses {
     fn drop(&mut self) {
         if self.has_dated {
-            self.desk.forget_latest();
+            self.lease_table.forget_latest();
         }
         if self.named.is_empty() && self.dates.is_empty() {
             return;
         }
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         // Also where nobody knows whether it was committed.
         for (cell, due_at) in self.dates.drain() {
             memory.cursors.date(cell, due_at);

@@ -27,9 +27,9 @@ use tokio_postgres::{Row, Statement};
 use super::automations::LookedUp;
 use super::column;
 use super::counts::CountDeltas;
-use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
+use super::lease_table::Uses;
 use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
@@ -119,7 +119,7 @@ impl Transaction {
             depth: 0,
             own_job: None,
             has_woken: false,
-            uses: Uses::new(Arc::clone(slot.desk())),
+            uses: Uses::new(Arc::clone(slot.lease_table())),
             slot,
         }
     }
@@ -231,13 +231,13 @@ impl Transaction {
         if keeps_connection {
             drop(self.connection.take());
         }
-        let uses = std::mem::replace(&mut self.uses, Uses::new(Arc::clone(self.slot.desk())));
+        let uses = std::mem::replace(&mut self.uses, Uses::new(Arc::clone(self.slot.lease_table())));
         uses.committed();
         if self.has_woken {
             let mut work = Topics::NONE;
             work.insert(Topic::Work);
-            self.slot.teller().tell_here(work);
-            self.slot.teller().tell_others(work);
+            self.slot.notifier().tell_here(work);
+            self.slot.notifier().tell_others(work);
         }
     }
 
