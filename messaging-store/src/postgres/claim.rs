@@ -73,7 +73,7 @@ struct DueJob {
 
 /// What is due, by lane, those that wait longest first.
 #[derive(Debug, Default)]
-struct Found {
+struct DueJobs {
     lanes: HashMap<Lane, Vec<DueJob>>,
     seen: HashSet<JobId>,
 }
@@ -129,8 +129,8 @@ impl PostgresStore {
     }
 
     /// What is due in the places of this process.
-    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<Found, Fault> {
-        let mut found = Found::default();
+    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<DueJobs, Fault> {
+        let mut found = DueJobs::default();
         let mut unread = self.beginnings(claim);
         let mut firsts = HashMap::new();
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
@@ -221,7 +221,7 @@ impl PostgresStore {
     }
 
     /// Jobs whose lane was woken, whatever their date.
-    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut Found) -> Result<(), Fault> {
+    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut DueJobs) -> Result<(), Fault> {
         const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
             FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
@@ -311,7 +311,7 @@ fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
     Ok((Lane::parse(get(row, 0)?), due))
 }
 
-impl Found {
+impl DueJobs {
     fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: DueJob) {
         if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
             self.lanes.entry(lane).or_default().push(due);
@@ -352,7 +352,7 @@ struct Round<'a> {
 }
 
 /// Gives what was found to flows and lanes in their turns; answers it, and which of it was woken.
-fn give(memory: &mut Memory, claim: &Claim, found: Found) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
+fn give(memory: &mut Memory, claim: &Claim, found: DueJobs) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
     memory.leases.retain(|_, lease| lease.until + FORGOTTEN_AFTER > claim.monotonic);
     memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
     memory.held.clear();

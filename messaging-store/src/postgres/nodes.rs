@@ -132,7 +132,7 @@ pub(super) struct NodeOptions {
 
 /// Another process, or this one.
 #[derive(Debug)]
-struct Seen {
+struct ClusterNode {
     term: i64,
     works: bool,
     /// Whether it claims jobs in its present state: false while it drains, and while its clock is wrong.
@@ -343,7 +343,7 @@ impl Membership {
         }
     }
 
-    async fn others(&self) -> Result<Vec<Seen>, Fault> {
+    async fn others(&self) -> Result<Vec<ClusterNode>, Fault> {
         const SQL: &str = "SELECT term, works, works AND state < 2, seen_at < now_ms() - $1 FROM nodes";
         let connection = self.connection().await?;
         let statement = connection.prepare_cached(SQL).await?;
@@ -351,7 +351,7 @@ impl Membership {
         let rows = connection.query(&statement, &[&dead_after]).await?;
         rows.iter()
             .map(|row| {
-                Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })
+                Ok(ClusterNode { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })
             })
             .collect()
     }

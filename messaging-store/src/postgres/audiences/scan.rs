@@ -148,9 +148,9 @@ impl Scan {
     ) -> Result<Option<i64>, Fault> {
         let (mut numbers, mut rest) = (Vec::new(), None);
         if let Some(evaluation) = &self.evaluation {
-            let seen = evaluation.in_range(on, range, EVALUATED).await?;
-            numbers = seen.matching();
-            rest = seen.rest;
+            let evaluated = evaluation.in_range(on, range, EVALUATED).await?;
+            numbers = evaluated.matching();
+            rest = evaluated.rest;
         }
         if self.lists.is_empty() && self.segments.is_empty() && numbers.is_empty() {
             return Ok(rest);
