@@ -22,10 +22,11 @@ use messaging_core::domain::recipients::{self, Recipient, RecipientKey, Recipien
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
 
-use crate::app::{App, account_rates};
+use crate::app::App;
+use crate::app::account_rates::SendSlot;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, Trial, Turn, conclude, cut_off, fail, perform, prepare, turn};
+use crate::work::delivery::{AttemptAdmission, Performed, Trial, admit, conclude, cut_off, fail, perform, prepare};
 use crate::work::delivery_progress::Addressee;
 use crate::work::expiry::{expire, expire_untried, last_words};
 use crate::work::job::{Job, JobContext, JobError, give_way, insist};
@@ -76,18 +77,22 @@ impl Job for DeliverMessage {
         let expiry = self.expiry(&cx.app, &message);
         let is_expired = cx.app.now() >= self.accepted_at(&message) + expiry;
         // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let turn = if is_expired && self.is_over(&message, expiry) {
-            Turn::Over(last_words(&cx.app, &message).await?)
+        let admission = if is_expired && self.is_over(&message, expiry) {
+            AttemptAdmission::Over(last_words(&cx.app, &message).await?)
         } else {
-            turn(cx, &message, self.lane.class(), self.single_domain()).await?
+            admit(cx, &message, self.lane.class(), self.single_domain()).await?
         };
-        let (reservation, _probe, in_turn, expired_with) = match turn {
-            Turn::Go(reservation, probe, in_turn) => (reservation, probe, in_turn, None),
-            Turn::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
-            Turn::Paused(wait, _) => return Ok(cx.put_back(self.pause(&cx.app, &message, wait), false).await?),
-            Turn::TooFast(_) if is_expired => (Reservation::default(), None, None, Some(TOO_FAST.to_owned())),
-            Turn::TooFast(wait) => return Ok(cx.put_back(self.wait(&cx.app, &message, wait), false).await?),
-            Turn::Over(words) => (Reservation::default(), None, None, words),
+        let (reservation, _probe, slot, expired_with) = match admission {
+            AttemptAdmission::Go(reservation, probe, slot) => (reservation, probe, slot, None),
+            AttemptAdmission::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
+            AttemptAdmission::Paused(wait, _) => {
+                return Ok(cx.put_back(self.pause(&cx.app, &message, wait), false).await?);
+            }
+            AttemptAdmission::TooFast(_) if is_expired => {
+                (Reservation::default(), None, None, Some(TOO_FAST.to_owned()))
+            }
+            AttemptAdmission::TooFast(wait) => return Ok(cx.put_back(self.wait(&cx.app, &message, wait), false).await?),
+            AttemptAdmission::Over(words) => (Reservation::default(), None, None, words),
         };
         let length = match length {
             Some(length) => length,
@@ -169,7 +174,7 @@ impl Job for DeliverMessage {
                 return Ok(cx.put_back(run.job.pause(&cx.app, &run.message, wait), false).await?);
             }
         };
-        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, in_turn)));
+        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, slot)));
         let log = match log {
             None if run.permit.is_some() && prepared.is_attempted_here() => {
                 let log = Arc::new(run.log_without_transport(cx));
@@ -341,14 +346,8 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(
-        &self,
-        cx: &JobContext,
-        carrier: Carrier<'_>,
-        urls: Vec<String>,
-        in_turn: Option<account_rates::Turn>,
-    ) -> TransactionLog {
-        TransactionLog::new(cx.clone(), carrier, LogState { in_turn, ..self.log_state(cx, urls) })
+    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>, slot: Option<SendSlot>) -> TransactionLog {
+        TransactionLog::new(cx.clone(), carrier, LogState { slot, ..self.log_state(cx, urls) })
     }
 
     fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {
@@ -361,7 +360,7 @@ impl Run {
             looked_at: cx.app.clock().monotonic(),
             permit: self.permit.clone(),
             refused: None,
-            in_turn: None,
+            slot: None,
         }
     }
 

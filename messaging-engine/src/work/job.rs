@@ -13,7 +13,7 @@ use messaging_core::time::Timestamp;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::app::account_rates::Turn;
+use crate::app::account_rates::SendSlot;
 use crate::app::chat_order::Place;
 use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
@@ -88,9 +88,9 @@ impl JobContext {
         Ok(self.app.commit_attempt(changes).await?)
     }
 
-    /// Returns so long before a turn.
-    pub(super) async fn wait_for(&self, turn: Option<Turn>, before: Duration) {
-        let wait = turn.map_or(Duration::ZERO, |turn| turn.0.since(self.app.monotonic())).saturating_sub(before);
+    /// Returns so long before a slot.
+    pub(super) async fn wait_for(&self, slot: Option<SendSlot>, before: Duration) {
+        let wait = slot.map_or(Duration::ZERO, |slot| slot.0.since(self.app.monotonic())).saturating_sub(before);
         if !wait.is_zero() {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.waited.fetch_add(millis, Ordering::Relaxed);
