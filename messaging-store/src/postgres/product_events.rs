@@ -21,7 +21,7 @@ use super::contacts::Kinds;
 use super::fault::Fault;
 use crate::row::{get, id};
 use crate::sql::{Value, key, params};
-use crate::tables::product_events::{EventRows, Found};
+use crate::tables::product_events::{ActivityByName, EventRows};
 
 pub(super) use self::append::append;
 
@@ -103,7 +103,7 @@ impl EventRows for Postgres {
         &self,
         workspace: WorkspaceId,
         buckets: &Arc<Buckets>,
-        found: Found,
+        found: ActivityByName,
     ) -> Result<Vec<EventActivity>, StoreError> {
         Ok(activity::with_contacts(&self.reads, workspace, buckets, found).await?)
     }

@@ -75,7 +75,7 @@ impl AudienceRows for Sqlite {
                 .await?;
             walk = gone_on;
             if is_all {
-                return Ok(walk.found());
+                return Ok(walk.into_piece());
             }
         }
     }

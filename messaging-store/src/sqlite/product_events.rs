@@ -29,7 +29,7 @@ use super::query::one;
 use super::segments::note;
 use crate::counter_deltas::CounterDeltas;
 use crate::row::id;
-use crate::tables::product_events::{EventRows, Found};
+use crate::tables::product_events::{ActivityByName, EventRows};
 
 pub(super) fn append(
     connection: &Connection,
@@ -205,7 +205,7 @@ impl EventRows for Sqlite {
         &self,
         workspace: WorkspaceId,
         buckets: &Arc<Buckets>,
-        found: Found,
+        found: ActivityByName,
     ) -> Result<Vec<EventActivity>, StoreError> {
         let began = Instant::now();
         let mut contacts = activity::Contacts::of(workspace, buckets, found);

@@ -18,7 +18,7 @@ use super::super::segments::{Parts, contact_count};
 use super::scan::Scan;
 use super::walk::LOOK;
 use crate::sampling::is_over;
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
 /// How many contacts stand in a part when nothing is evaluated, about.
@@ -97,13 +97,13 @@ impl Counted {
         };
         let (piece, _) = place_of(first.cast_unsigned());
         let last = end.min(number_at(piece, u16::MAX).cast_signed());
-        let mut found = Found::default();
-        let rest = scan.read(on, &(first..=last), &mut found).await?.unwrap_or(last + 1);
+        let mut scanned = ScannedPiece::default();
+        let rest = scan.read(on, &(first..=last), &mut scanned).await?.unwrap_or(last + 1);
         self.seen.push(start..=rest - 1);
         if rest <= end {
             self.parts.put_back(rest..=end);
         }
-        self.tally.add(found, piece);
+        self.tally.add(scanned, piece);
         Ok(())
     }
 

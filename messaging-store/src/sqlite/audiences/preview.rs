@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::super::fault::Fault;
 use super::scan::{LOOK, Scan};
 use crate::sampling::{is_over, is_small, spread};
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
 /// What is asked, and what was found so far.
@@ -100,10 +100,10 @@ impl Counted {
     fn look(&mut self, scan: &mut Scan<'_>, part: i64) -> Result<(), Fault> {
         let start = self.first + part * self.width;
         let end = self.last.min(start + self.width - 1);
-        let mut found = Found::default();
-        scan.read(&(start..=end), &mut found)?;
+        let mut scanned = ScannedPiece::default();
+        scan.read(&(start..=end), &mut scanned)?;
         self.seen += end - start + 1;
-        self.tally.add(found, place_of(start.cast_unsigned()).0);
+        self.tally.add(scanned, place_of(start.cast_unsigned()).0);
         Ok(())
     }
 }

@@ -109,7 +109,7 @@ impl Place {
         while !walk_on(&self.connection, self.workspace, query, &mut walk, look).unwrap() {
             looks += 1;
         }
-        (walk.found(), looks)
+        (walk.into_piece(), looks)
     }
 
     /// All verdicts by count, and the pieces that were looked at.
