@@ -29,7 +29,7 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
 use crate::services::page_size::PageSize;
-use crate::work::job::{Job, JobContext, JobError, give_way};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
 /// A run of the job works for so long; then others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
@@ -83,7 +83,7 @@ impl Paging {
             JobError::Commit(CommitError::Conflict) if self.conflicts < MAX_CONFLICTS => {
                 self.conflicts += 1;
                 self.page.halve();
-                give_way(app, self.conflicts).await;
+                back_off_after_conflict(app, self.conflicts).await;
             }
             JobError::Commit(error) => self.page.failed(error, self.page.size())?,
             error => return Err(error),

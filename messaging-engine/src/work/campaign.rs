@@ -27,7 +27,7 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::run_campaign::RunCampaign;
-use crate::work::job::{Job, JobContext, JobError, give_way};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
 /// A run works for so long; then others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
@@ -84,7 +84,7 @@ impl Job for RunCampaign {
             let step = match self.step(cx, campaign, &mut state).await {
                 Err(JobError::Commit(CommitError::Conflict)) if conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
-                    give_way(&cx.app, conflicts).await;
+                    back_off_after_conflict(&cx.app, conflicts).await;
                     continue;
                 }
                 step => step?,

@@ -29,8 +29,8 @@ use crate::jobs::lanes;
 use crate::work::delivery::{AttemptAdmission, Performed, Trial, admit, conclude, cut_off, fail, perform, prepare};
 use crate::work::delivery_progress::Addressee;
 use crate::work::expiry::{expire, expire_untried, last_words};
-use crate::work::job::{Job, JobContext, JobError, give_way, insist};
-use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
+use crate::work::marketing_look::{Look, Permit, Refusal, finish_withdrawn, look, turn_away};
 use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TOO_FAST, TransactionLog};
 use crate::work::unprepared::Impossible;
 
@@ -57,7 +57,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return let_go(cx, &message, &self).await;
+            return finish_withdrawn(cx, &message, &self).await;
         }
         if let Some(wait) = message.hold.and_then(|hold| hold.scheduled_in(cx.app.now())) {
             cx.leave_chat();
@@ -104,7 +104,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return let_go(cx, &message, &self).await;
+            return finish_withdrawn(cx, &message, &self).await;
         }
         let has_waited = cx.app.monotonic() >= looked_at + LOOK_AGAIN_AFTER;
         let permit = match first_look {
@@ -450,11 +450,11 @@ impl Run {
         }
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
-        let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+        let mut erased = retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
         // Why the store refuses what follows from the outcome; then only the outcome itself is kept.
         let mut refused: Option<CommitError> = None;
         for tries in 0..MAX_COMMITS {
-            give_way(&cx.app, tries).await;
+            back_off_after_conflict(&cx.app, tries).await;
             if let Some(erased) = erased.take() {
                 erased.out_of_judgment(&mut judgment);
                 for dialog in &mut dialogs {
@@ -469,7 +469,7 @@ impl Run {
                 duration_ms: took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
             };
             let is_whole = refused.is_none();
-            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment, told, is_whole)).await?;
+            let mut changes = retry_while_unavailable(&cx.app, || self.outcome(cx, &judgment, told, is_whole)).await?;
             if let Some(why) = &refused {
                 (captured, dialogs) = (None, Vec::new());
                 let (workspace, subject) = (Some(message.workspace_id), &message.id);
@@ -489,7 +489,7 @@ impl Run {
                 })));
             }
             if let Some(to) = moved_to.as_ref().filter(|_| is_whole) {
-                changes.extend(insist(&cx.app, || self.moved_contact(cx, to)).await?);
+                changes.extend(retry_while_unavailable(&cx.app, || self.moved_contact(cx, to)).await?);
             }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog, provider.clone()))));
@@ -514,7 +514,7 @@ impl Run {
                 Err(JobError::Commit(why @ CommitError::Refused(_))) if is_whole => refused = Some(why),
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     let read = || cx.app.store().message(self.job.workspace_id, self.job.message_id);
-                    let Some(fresh) = insist(&cx.app, read).await? else {
+                    let Some(fresh) = retry_while_unavailable(&cx.app, read).await? else {
                         return Ok(cx.finish(Changes::default()).await?);
                     };
                     self.message = fresh;
@@ -524,10 +524,11 @@ impl Run {
                         (captured, dialogs) = (None, Vec::new());
                     } else {
                         if self.message.channel != Channel::Email {
-                            let told = insist(&cx.app, || self.told_by_receipts(cx)).await?;
+                            let told = retry_while_unavailable(&cx.app, || self.told_by_receipts(cx)).await?;
                             judgment.forget_told(&self.message, &told);
                         }
-                        erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+                        erased =
+                            retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
                     }
                 }
                 other => {

@@ -191,13 +191,13 @@ impl JobContext {
     }
 
     async fn settle(&self, changes: Changes) -> Result<(), CommitError> {
-        insist(&self.app, || self.app.commit_in_background(changes.clone())).await
+        retry_while_unavailable(&self.app, || self.app.commit_in_background(changes.clone())).await
     }
 }
 
 /// Does what stands between a known outcome and its commit, again and again until the store lets it: what was
 /// sent would otherwise be sent again.
-pub(super) async fn insist<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
+pub(super) async fn retry_while_unavailable<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
     E: std::error::Error + 'static,
@@ -263,9 +263,9 @@ impl From<&StoreError> for Persistence {
 
 /// Waits a moment before an outcome is decided again after the first conflicts: outcomes that count for the same
 /// address at the same time would otherwise meet again and again, and only one of them gets through each time.
-pub(super) async fn give_way(app: &App, conflicts: u32) {
+pub(super) async fn back_off_after_conflict(app: &App, conflicts: u32) {
     if conflicts > FREE_CONFLICTS {
-        // As in `insist`: what is waited for is the store.
+        // As in `retry_while_unavailable`: what is waited for is the store.
         tokio::time::sleep(jittered(app, FIRST_WAIT * (conflicts % FREE_CONFLICTS + 1))).await;
     }
 }
