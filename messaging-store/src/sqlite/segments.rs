@@ -31,8 +31,8 @@ use rusqlite::{Connection, params};
 
 use self::preview::Count;
 use super::Sqlite;
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::lists;
 use super::numbers::workspace_number;
 use super::query::{many, one};
@@ -148,8 +148,8 @@ impl SegmentRows for Sqlite {
         job: &JobHandle,
     ) -> Result<(u64, u64), CommitError> {
         let difference = Arc::clone(difference);
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            members::write(connection, &mut interests.listeners, &difference, &difference.moves[moves], notes)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            members::write(connection, &mut subscribers.listeners, &difference, &difference.moves[moves], notes)
         };
         self.writer.undurably_for(job, write).await
     }
@@ -159,14 +159,14 @@ impl SegmentRows for Sqlite {
     }
 
     async fn write_traced(&self, workspace: WorkspaceId, traced: Traced, job: &JobHandle) -> Result<(), CommitError> {
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            follow::write_traced(connection, interests, workspace, &traced)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            follow::write_traced(connection, subscribers, workspace, &traced)
         };
         self.writer.undurably_for(job, write).await
     }
 
     async fn forget_list(&self, _: WorkspaceId, list: i64, job: &JobHandle) -> Result<u64, CommitError> {
-        let forget = move |connection: &Connection, _: &mut Interests| lists::forget(connection, list, SLICE);
+        let forget = move |connection: &Connection, _: &mut ChangeSubscribers| lists::forget(connection, list, SLICE);
         self.writer.undurably_for(job, forget).await
     }
 
@@ -186,8 +186,8 @@ impl SegmentRows for Sqlite {
         followed: Vec<Followed>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError> {
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            follow::write(connection, interests, workspace, &followed)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            follow::write(connection, subscribers, workspace, &followed)
         };
         self.writer.undurably_for(job, write).await
     }

@@ -16,8 +16,8 @@ use messaging_core::ports::store::{CommitError, Priority, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
@@ -174,14 +174,14 @@ impl Writer {
     pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, &mut Interests) -> Result<T, Fault> + Send + 'static,
+        F: FnOnce(&Connection, &mut ChangeSubscribers) -> Result<T, Fault> + Send + 'static,
     {
         let job = job.clone();
         self.claimed_task(move |writing| {
-            writing.undurably(|connection, index, interests| {
+            writing.undurably(|connection, index, subscribers| {
                 index.require_lease(&job)?;
-                interests.caused_at(0);
-                write(connection, interests)
+                subscribers.caused_at(0);
+                write(connection, subscribers)
             })
         })
         .await
@@ -241,7 +241,7 @@ impl WriterQueue {
 
 /// What the thread took from the queue.
 #[derive(Default)]
-struct Taken {
+struct PendingWork {
     tasks: VecDeque<WriterTask>,
     foreground: VecDeque<Commit>,
     /// What did not fit into the time of one batch stays here for the next.
@@ -258,7 +258,7 @@ struct Taken {
     alone: bool,
 }
 
-impl Taken {
+impl PendingWork {
     /// Waits for work, or until it is time to look after the health of the store; `false` when there is no
     /// work and will be none.
     fn fill(&mut self, queue: &WriterQueue) -> bool {
@@ -331,18 +331,18 @@ fn run(
     commit: &mut impl FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>),
     alone: bool,
 ) {
-    let mut taken = Taken { alone, ..Taken::default() };
-    while taken.fill(queue) {
-        let is_idle = taken.tasks.is_empty() && taken.foreground.is_empty() && taken.background.is_empty();
+    let mut pending = PendingWork { alone, ..PendingWork::default() };
+    while pending.fill(queue) {
+        let is_idle = pending.tasks.is_empty() && pending.foreground.is_empty() && pending.background.is_empty();
         survive(writing, WriteConnection::look_after_health);
         survive(writing, |writing| writing.look_for_news(is_idle));
         // Tasks first: a claim that runs before the batch sees only what is durable.
-        for task in taken.tasks.drain(..) {
+        for task in pending.tasks.drain(..) {
             survive(writing, |writing| task(writing));
         }
         let mut none = VecDeque::new();
-        let background = if taken.background_waits { &mut none } else { &mut taken.background };
-        survive(writing, |writing| commit(writing, &mut taken.foreground, background));
+        let background = if pending.background_waits { &mut none } else { &mut pending.background };
+        survive(writing, |writing| commit(writing, &mut pending.foreground, background));
         writing.keep_log_short();
     }
 }

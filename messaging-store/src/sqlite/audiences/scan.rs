@@ -179,7 +179,7 @@ impl<'c> Scan<'c> {
         for list in &self.excluded {
             members(&mut self.list_members, *list, range, &mut scanned.facts.excluded)?;
         }
-        let mut note = Noting {
+        let mut recorder = MatchRecorder {
             workspace: self.workspace,
             channel: self.channel,
             source: self.source,
@@ -194,7 +194,7 @@ impl<'c> Scan<'c> {
                 let number = number_at(piece, place).cast_signed();
                 let mut rows = self.contact.query([number])?;
                 if let Some(row) = rows.next()? {
-                    note.contact(place, row)?;
+                    recorder.record(place, row)?;
                 }
             }
         } else {
@@ -202,7 +202,7 @@ impl<'c> Scan<'c> {
             while let Some(row) = rows.next()? {
                 let place = place(row.get(0)?);
                 if wanted.contains(place) {
-                    note.contact(place, row)?;
+                    recorder.record(place, row)?;
                 }
             }
         }
@@ -259,7 +259,7 @@ pub(super) fn facts_of(
 }
 
 /// Notes contacts that match.
-struct Noting<'f, 'c> {
+struct MatchRecorder<'f, 'c> {
     workspace: WorkspaceId,
     channel: Channel,
     source: AddressSource,
@@ -268,8 +268,8 @@ struct Noting<'f, 'c> {
     scanned: &'f mut ScannedPiece,
 }
 
-impl Noting<'_, '_> {
-    fn contact(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
+impl MatchRecorder<'_, '_> {
+    fn record(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
         const WRONG_COLUMN: Fault = Fault::Malformed("a text column holds no text");
         let text = |column| row.get_ref(column)?.as_str_or_null().map_err(|_| WRONG_COLUMN);
         let zone = if self.wants_zones { text(3)? } else { None };
