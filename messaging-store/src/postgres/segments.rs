@@ -39,7 +39,7 @@ use crate::tables::segments::{Difference, SegmentRows, mask, put_row, remove_row
 pub(super) use self::asks::answers;
 pub(super) use self::evaluate::{Evaluation, PIECE as EVALUATED};
 pub(super) use self::follow::tell_of_address;
-pub(super) use self::members::let_go;
+pub(super) use self::members::remove_contact;
 pub(super) use self::preview::{Parts, contact_count};
 
 /// How many rows a sweep removes in one transaction.

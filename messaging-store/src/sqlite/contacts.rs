@@ -23,7 +23,7 @@ use super::fault::{Fault, expect_one};
 use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::query::one;
-use super::segments::{let_go, note};
+use super::segments::{self, note};
 use crate::row::{or_empty, time};
 use crate::tables::contacts::{ContactRows, attributes_text, tags_text};
 use crate::tables::{automations, product_events};
@@ -231,7 +231,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
-    let_go(connection, workspace_number, n)?;
+    segments::remove_contact(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(&mut &*connection, workspace_number, id, n)?;
     automations::depart(&mut &*connection, workspace, id, n)?;

@@ -247,7 +247,7 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
     let anything = writing.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
         let wake = index.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
-        Ok(row == Some(true) || wake == Some(true) || index.has_let_go(&held))
+        Ok(row == Some(true) || wake == Some(true) || index.has_released(&held))
     })?;
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());

@@ -309,7 +309,7 @@ impl LaneIndex {
     }
 
     /// A lane has no jobs any more, however it lost them.
-    pub(super) fn let_go(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
+    pub(super) fn remove_emptied(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
         self.rows_changed = true;
         self.remove(connection, lane)
     }
@@ -320,7 +320,7 @@ impl LaneIndex {
     }
 
     /// Whether a lane was held and no longer is.
-    pub(super) fn has_let_go(&self, held: &Held<'_>) -> bool {
+    pub(super) fn has_released(&self, held: &Held<'_>) -> bool {
         self.held.iter().any(|lane| held.until(lane).is_none())
     }
 

@@ -48,7 +48,7 @@ use crate::tables::segments::{Difference, SegmentRows, put_row, remove_row};
 pub(super) use compile::{compile, compile_asks};
 pub(super) use evaluate::{Answering, Evaluation};
 pub(super) use follow::tell_of_address;
-pub(super) use members::let_go;
+pub(super) use members::remove_contact;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.

@@ -97,7 +97,7 @@ pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: Automa
         "UPDATE automations SET removed = true, entry = NULL, lanes = '[]', doc = ''
          WHERE workspace = $1 AND id = $2 AND NOT removed"
     );
-    holds::let_go(on, workspace, Holder::Automation(id))?;
+    holds::release_all(on, workspace, Holder::Automation(id))?;
     on.run(SQL, key_of((workspace, id)))
 }
 

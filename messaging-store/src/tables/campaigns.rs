@@ -65,7 +65,7 @@ pub(crate) fn put(on: &mut dyn Statements, campaign: &Campaign, expect: Expect) 
 
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: CampaignId) -> Result<(), Fault> {
     on.run(LOCK, params![key(id)])?;
-    holds::let_go(on, workspace, Holder::Campaign(id))?;
+    holds::release_all(on, workspace, Holder::Campaign(id))?;
     on.run(
         sql!("UPDATE campaigns SET removed = true, doc = '' WHERE workspace = $1 AND id = $2 AND NOT removed"),
         params![key(workspace), key(id)],

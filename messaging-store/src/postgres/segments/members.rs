@@ -145,8 +145,8 @@ pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) 
     transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);
 }
 
-/// Lets an erased contact go from all segments of its workspace, and its entry in the outbox.
-pub(in super::super) fn let_go(
+/// Removes an erased contact from all segments of its workspace, and its entry in the outbox.
+pub(in super::super) fn remove_contact(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
     workspace_number: i64,

@@ -143,8 +143,12 @@ impl<'c> Moving<'c> {
     }
 }
 
-/// Lets an erased contact go from all segments of its workspace, and its entry in the outbox.
-pub(in super::super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
+/// Removes an erased contact from all segments of its workspace, and its entry in the outbox.
+pub(in super::super) fn remove_contact(
+    connection: &Connection,
+    workspace_number: i64,
+    contact: i64,
+) -> Result<(), Fault> {
     let segments: Vec<i64> =
         many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
             Ok(row.get(0)?)
