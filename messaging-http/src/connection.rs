@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use self::activity::{Patience, Verdict};
 use self::stream::Stream;
-use crate::connection_limiter::Place;
+use crate::connection_limiter::ConnectionPermit;
 use crate::pipeline::Pipeline;
 
 /// The phase of the server: running, or shutting down in two steps.
@@ -36,7 +36,7 @@ pub(crate) enum Phase {
 /// Serves a connection to its end, or until it has to make room for another one.
 pub(crate) async fn serve(
     socket: TcpStream,
-    place: Place,
+    permit: ConnectionPermit,
     builder: Arc<Builder<TokioExecutor>>,
     pipeline: Arc<Pipeline>,
     patience: Patience,
@@ -44,7 +44,7 @@ pub(crate) async fn serve(
 ) {
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = socket.set_nodelay(true);
-    let (peer, activity) = (place.address, Arc::clone(&place.activity));
+    let (peer, activity) = (permit.address, Arc::clone(&permit.activity));
     let stream = Stream::new(socket, Arc::clone(&activity));
     let service = {
         let activity = Arc::clone(&activity);
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
     };
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut watchdog = pin!(sleep(patience.shorter()));
-    let mut evicted = pin!(place.evicted());
+    let mut evicted = pin!(permit.evicted());
     let (mut stopping, mut leaving) = (false, false);
     loop {
         tokio::select! {
