@@ -12,7 +12,7 @@ use messaging_benches::product::Product;
 use messaging_benches::{Plan, report};
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::settings::Settings;
-use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan as CampaignPlan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{CampaignId, Id as _};
 use messaging_core::ports::store::Priority;

@@ -8,8 +8,8 @@ use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freez
 use messaging_core::domain::campaign::split::Split;
 use messaging_core::domain::campaign::winner::Score;
 use messaging_core::domain::campaign::{
-    Audience, Campaign, CampaignKind, CampaignPhase, CampaignStatus, FailureReason, PauseReason, Plan, Reference,
-    Variant,
+    Audience, Campaign, CampaignKind, CampaignPhase, CampaignPlan, CampaignStatus, FailureReason, PauseReason,
+    Reference, Variant,
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
@@ -59,7 +59,7 @@ fn complete(workspace: WorkspaceId) -> Campaign {
         template_id: Some(id()),
     };
     Campaign {
-        plan: Plan {
+        plan: CampaignPlan {
             kind: CampaignKind::AbTest,
             subject_override: Some("Hello {{ name }}".to_owned()),
             from_name: Some("Acme".to_owned()),
@@ -157,7 +157,7 @@ impl Named {
             template_id,
         };
         Campaign {
-            plan: Plan {
+            plan: CampaignPlan {
                 template_id: self.template.id,
                 audience: Audience {
                     list_ids: vec![self.list.id, self.list.id],

@@ -10,7 +10,7 @@ use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
 use messaging_core::domain::campaign::settings::Settings;
-use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
@@ -315,7 +315,7 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
     Campaign {
         id: id(),
         workspace_id,
-        plan: Plan {
+        plan: CampaignPlan {
             name: "Spring «1»".to_owned(),
             channel: Channel::Email,
             kind: CampaignKind::Regular,

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::check::{Facts, Found, SendFacts};
 use messaging_core::domain::automation::graph::Send;
-use messaging_core::domain::automation::parse::{Plan, Reading};
+use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::campaign::check::FoundAs;
 use messaging_core::domain::campaign::schedule::SenderState;
 use messaging_core::domain::segment::parse::Reference;
@@ -141,7 +141,7 @@ impl App {
     async fn check_lengths(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &AutomationPlan,
         faults: &mut Violations,
     ) -> Result<(), StoreError> {
         let naming: Vec<_> = plan.filters().into_iter().filter(|(_, filter)| named(filter).next().is_some()).collect();

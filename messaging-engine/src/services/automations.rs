@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::changes::{Expect, JobWrite, PutAutomation, Write};
 use messaging_core::domain::automation::note::EventSubscription;
-use messaging_core::domain::automation::parse::{Plan, Reading};
+use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::Reference;
@@ -54,7 +54,7 @@ impl App {
     pub(crate) fn automation_changed(
         &self,
         automation: &Automation,
-        plan: &Plan,
+        plan: &AutomationPlan,
         was: AutomationStatus,
         now: Timestamp,
     ) -> Vec<Write> {
@@ -94,7 +94,7 @@ impl App {
         workspace: WorkspaceId,
         automation: AutomationId,
         version: u32,
-    ) -> Result<Option<Arc<Plan>>, StoreError> {
+    ) -> Result<Option<Arc<AutomationPlan>>, StoreError> {
         let load = async {
             let found = self.store().automation_version(workspace, automation, version).await?;
             Ok(found.and_then(|found| match found.design.parse() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::campaign::check::{self, Found, FoundAs};
 use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
-use messaging_core::domain::campaign::{Plan, Reference};
+use messaging_core::domain::campaign::{CampaignPlan, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::Contact;
@@ -84,7 +84,7 @@ impl App {
     pub(crate) async fn campaign_readiness(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
     ) -> Result<FoundReadiness, StoreError> {
         let (sender, domains) = match self.campaign_senders(workspace, plan).await? {
             Ok(senders) => (SenderState::Verified, self.domains_of(workspace, &senders).await?),
@@ -134,7 +134,7 @@ impl App {
     async fn campaign_senders(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
     ) -> Result<Result<Vec<String>, SenderState>, StoreError> {
         let mut senders = Vec::new();
         for place in plan.places() {
@@ -174,7 +174,7 @@ impl App {
     pub(super) async fn variant_sender(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
         of_template: Option<&str>,
     ) -> Result<Result<Option<String>, SenderState>, StoreError> {
         self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), of_template).await
@@ -203,7 +203,7 @@ impl App {
     }
 
     /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.
-    pub(crate) async fn compile_sources(&self, plan: &Plan, violations: &mut Violations) -> Result<(), Error> {
+    pub(crate) async fn compile_sources(&self, plan: &CampaignPlan, violations: &mut Violations) -> Result<(), Error> {
         self.check_sources(plan.sources(), violations).await
     }
 

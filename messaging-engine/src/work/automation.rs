@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Changes, Condition, Write};
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Stored};
@@ -43,7 +43,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// An active automation, as it was read.
 struct ActiveAutomation {
     automation: Automation,
-    plan: Arc<Plan>,
+    plan: Arc<AutomationPlan>,
     /// The workspace's.
     zone: TimeZone,
     now: Timestamp,

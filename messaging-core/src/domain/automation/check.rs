@@ -3,7 +3,7 @@
 //! The caller looks up what the design names and what its sends need, and tells what was found.
 
 use super::graph::{NodeKind, Send};
-use super::parse::{Plan, Reading};
+use super::parse::{AutomationPlan, Reading};
 use crate::domain::campaign::check::{FoundAs, NOT_FOUND};
 use crate::domain::campaign::schedule::SenderState;
 use crate::domain::channel::Channel;
@@ -101,7 +101,7 @@ impl Reading {
     }
 }
 
-impl Plan {
+impl AutomationPlan {
     /// Its filters, each with its place: who may enter, goal, exits and conditions.
     pub fn filters(&self) -> Vec<(String, &Filter)> {
         let graph = &self.graph;

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::graph::{Awaited, Graph, NodeKind};
 use super::note::{EntrySubscription, EventSubscription, RunSubscription};
-use super::parse::{Plan, Reading};
+use super::parse::{AutomationPlan, Reading};
 use super::trigger::{Trigger, TriggerKind};
 use crate::domain::campaign;
 use crate::domain::segment::filter::{Condition, Filter, Leaf, PropertyTest};
 use crate::domain::segment::parse::{Purpose, Reference, parse};
 use crate::violation::Violations;
 
-impl Plan {
+impl AutomationPlan {
     /// What it listens for while it is active.
     pub fn subscription(&self) -> EventSubscription {
         EventSubscription { entry: Some(self.trigger.subscription()), runs: self.graph.subscription() }

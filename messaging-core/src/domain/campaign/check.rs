@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::{CampaignKind, MIN_VARIANTS, Plan, Reference, Variant};
+use super::{CampaignKind, CampaignPlan, MIN_VARIANTS, Reference, Variant};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::template::Parts;
@@ -15,7 +15,7 @@ use crate::violation::{FieldCode, Violations};
 /// What is wrong with an id of nothing.
 pub(crate) const NOT_FOUND: &str = "there is nothing with this id";
 
-impl Plan {
+impl CampaignPlan {
     /// Adds what is wrong by itself, whatever the workspace has.
     pub(super) fn check(&self, violations: &mut Violations) {
         self.check_members_of_channel(violations);
@@ -90,7 +90,7 @@ impl Plan {
         own.chain(self.variants.iter().enumerate().filter_map(of_variant)).collect()
     }
 
-    /// What is wrong with [`Plan::sources`] at first sight; whether they compile is found by [`check_syntax`].
+    /// What is wrong with [`CampaignPlan::sources`] at first sight; whether they compile is found by [`check_syntax`].
     fn check_sources(&self, violations: &mut Violations) {
         for (pointer, source) in &self.sources() {
             if source.chars().any(char::is_control) {
@@ -100,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// Adds what is wrong with what was found under the ids that it names ([`Plan::references`]).
+    /// Adds what is wrong with what was found under the ids that it names ([`CampaignPlan::references`]).
     pub fn judge(&self, found: &[Found], violations: &mut Violations) {
         judge_found(self.channel, found, violations);
     }

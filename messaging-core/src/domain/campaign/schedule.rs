@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::check::{Found, FoundAs};
 use super::refusal::Refusal;
-use super::{Campaign, CampaignStatus, Plan, Reference};
+use super::{Campaign, CampaignPlan, CampaignStatus, Reference};
 use crate::domain::template::Parts;
 use crate::input::{BodyKind, Input};
 use crate::time::Timestamp;
@@ -114,7 +114,7 @@ impl JsonSchema for WrittenTime {
 /// What the workspace has of all that a campaign needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
-    /// Results of the look-up of the objects that [`Plan::references`] lists.
+    /// Results of the look-up of the objects that [`CampaignPlan::references`] lists.
     pub found: &'a [Found],
     /// The sender, on email.
     pub sender: SenderState,
@@ -208,7 +208,7 @@ pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
     now.since(last_progress) > STALE
 }
 
-impl Plan {
+impl CampaignPlan {
     /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
     fn check_parts(&self, found: &[Found], violations: &mut Violations) {
         for place in self.places() {

@@ -10,7 +10,7 @@ use messaging_core::domain::account::{Member, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription};
-use messaging_core::domain::campaign::{Audience, Campaign, Plan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignPlan};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::list::ContactList;
@@ -66,7 +66,7 @@ impl Records {
         let campaign = sample::campaign(home);
         let audience =
             Audience { list_ids: vec![list.id], segment_ids: vec![fixed(13)], exclude_list_ids: vec![fixed(14)] };
-        let plan = Plan { template_id: template.id, audience, ..campaign.plan };
+        let plan = CampaignPlan { template_id: template.id, audience, ..campaign.plan };
         let campaign = Campaign { id: fixed(9), plan, ..campaign };
         let message = Message {
             id: fixed(7),

@@ -39,7 +39,7 @@ fn check(more: Value, expected: &str) {
     assert_eq!(faults(&violations), expected, "{sent}");
 }
 
-fn plan(more: Value) -> Plan {
+fn plan(more: Value) -> CampaignPlan {
     let sent: CampaignInput = input::body(body(more).to_string().as_bytes()).unwrap();
     sent.into_plan(&mut Violations::new())
 }
@@ -172,7 +172,7 @@ fn channels_have_their_members() {
 #[test]
 fn a_change_replaces_what_is_given_and_the_whole_is_judged() {
     #[track_caller]
-    fn change(plan: &Plan, change: Value) -> (Plan, String) {
+    fn change(plan: &CampaignPlan, change: Value) -> (CampaignPlan, String) {
         let change: CampaignPatch = input::body(change.to_string().as_bytes()).unwrap();
         let mut violations = Violations::new();
         (change.apply(plan.clone(), &mut violations), faults(&violations))

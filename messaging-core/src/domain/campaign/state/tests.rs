@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::campaign::Plan;
+use crate::domain::campaign::CampaignPlan;
 use crate::domain::campaign::check::{Found, FoundAs};
 use crate::domain::campaign::input::CampaignInput;
 use crate::domain::campaign::schedule::{SenderState, has_stalled};
@@ -21,7 +21,7 @@ fn now() -> Timestamp {
     time("2026-05-01T12:00:00Z")
 }
 
-fn plan(more: Value) -> Plan {
+fn plan(more: Value) -> CampaignPlan {
     let mut body =
         json!({"name": "Spring", "channel": "email", "template_id": TEMPLATE, "audience": {"list_ids": [LIST]}});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -29,12 +29,12 @@ fn plan(more: Value) -> Plan {
     input.into_plan(&mut Violations::new())
 }
 
-pub(in crate::domain::campaign) fn test_plan() -> Plan {
+pub(in crate::domain::campaign) fn test_plan() -> CampaignPlan {
     plan(json!({"kind": "ab_test", "variants": [{}, {}],
         "settings": {"ab_test": {"test_percent": 20, "wait_minutes": 240}}}))
 }
 
-pub(in crate::domain::campaign) fn campaign(plan: Plan, status: CampaignStatus) -> Campaign {
+pub(in crate::domain::campaign) fn campaign(plan: CampaignPlan, status: CampaignStatus) -> Campaign {
     Campaign {
         id: "cmp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
         workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
@@ -63,7 +63,7 @@ pub(in crate::domain::campaign) fn draft() -> Campaign {
 }
 
 /// What is found where everything is there.
-fn all_there(plan: &Plan) -> Vec<Found> {
+fn all_there(plan: &CampaignPlan) -> Vec<Found> {
     let parts = Parts { subject: true, html: true, text: false };
     plan.references()
         .into_iter()
