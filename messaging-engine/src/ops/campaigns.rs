@@ -11,7 +11,7 @@ mod view;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::campaign::check::{Found, FoundAs};
+use messaging_core::domain::campaign::check::{ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
@@ -196,7 +196,7 @@ impl Operation for UpdateCampaign {
         let plan = call.body.apply(campaign.plan.clone(), &mut found);
         cx.app.compile_sources(&plan, &mut found).await?;
         let mut references = cx.app.find_references(campaign.workspace_id, plan.references()).await?;
-        references.retain(|one| !matches!(one.what, FoundAs::Nothing) || patched.has(one));
+        references.retain(|one| !matches!(one.what, ReferenceTarget::Nothing) || patched.has(one));
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
         campaign.check_change()?;
@@ -229,7 +229,7 @@ impl PatchedReferences {
     }
 
     /// Whether the request gives the member in which the reference stands.
-    fn has(self, found: &Found) -> bool {
+    fn has(self, found: &ResolvedReference) -> bool {
         match found.pointer.split('/').nth(1) {
             Some("template_id") => self.template,
             Some("audience") => self.audience,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::campaign::check::{self, Found, FoundAs};
+use messaging_core::domain::campaign::check::{self, ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
 use messaging_core::domain::campaign::{CampaignPlan, Reference};
 use messaging_core::domain::channel::Channel;
@@ -24,7 +24,7 @@ use crate::error::Error;
 /// What a workspace has of all that a campaign needs.
 #[derive(Debug)]
 pub(crate) struct FoundReadiness {
-    found: Vec<Found>,
+    found: Vec<ResolvedReference>,
     sender: SenderState,
     channel_is_configured: bool,
     domains: Vec<DomainId>,
@@ -49,7 +49,7 @@ impl App {
         &self,
         workspace: WorkspaceId,
         references: Vec<(String, Reference)>,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ResolvedReference>, StoreError> {
         let list = |(_, reference): &(String, Reference)| match reference {
             Reference::List(id) => Some(*id),
             _ => None,
@@ -59,25 +59,34 @@ impl App {
             [] => HashSet::new(),
             named => self.store().lists_among(workspace, named).await?.into_iter().collect(),
         };
-        let mut found: Vec<Found> = Vec::with_capacity(references.len());
+        let mut found: Vec<ResolvedReference> = Vec::with_capacity(references.len());
         for (pointer, reference) in references {
             let what = match found.iter().find(|known| known.reference == reference) {
                 Some(known) => known.what,
                 None => match reference {
-                    Reference::List(id) if lists.contains(&id) => FoundAs::Other,
-                    Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => FoundAs::Other,
-                    Reference::List(_) | Reference::Segment(_) | Reference::Domain(_) => FoundAs::Nothing,
+                    Reference::List(id) if lists.contains(&id) => ReferenceTarget::Other,
+                    Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => {
+                        ReferenceTarget::Other
+                    }
+                    Reference::List(_) | Reference::Segment(_) | Reference::Domain(_) => ReferenceTarget::Nothing,
                     Reference::Template(id) => self.find_template(workspace, id).await?,
                 },
             };
-            found.push(Found { pointer, reference, what });
+            found.push(ResolvedReference { pointer, reference, what });
         }
         Ok(found)
     }
 
-    pub(super) async fn find_template(&self, workspace: WorkspaceId, id: TemplateId) -> Result<FoundAs, StoreError> {
+    pub(super) async fn find_template(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+    ) -> Result<ReferenceTarget, StoreError> {
         let head = self.store().template_head(workspace, id).await?;
-        Ok(head.map_or(FoundAs::Nothing, |head| FoundAs::Template { channel: head.channel, parts: head.parts }))
+        Ok(head.map_or(ReferenceTarget::Nothing, |head| {
+            let (channel, parts) = (head.channel, head.parts);
+            ReferenceTarget::Template { channel, parts }
+        }))
     }
 
     /// Looks up all that a campaign needs to be sent.

@@ -101,20 +101,20 @@ impl CampaignPlan {
     }
 
     /// Adds what is wrong with what was found under the ids that it names ([`CampaignPlan::references`]).
-    pub fn judge(&self, found: &[Found], violations: &mut Violations) {
+    pub fn judge(&self, found: &[ResolvedReference], violations: &mut Violations) {
         judge_found(self.channel, found, violations);
     }
 }
 
 /// Adds what is wrong with what was found under ids that a campaign of a channel names.
-pub fn judge_found(channel: Channel, found: &[Found], violations: &mut Violations) {
-    for Found { pointer, what, .. } in found {
+pub fn judge_found(channel: Channel, found: &[ResolvedReference], violations: &mut Violations) {
+    for ResolvedReference { pointer, what, .. } in found {
         match what {
-            FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
-            FoundAs::Template { channel: own, .. } if *own != channel => {
+            ReferenceTarget::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
+            ReferenceTarget::Template { channel: own, .. } if *own != channel => {
                 violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
             }
-            FoundAs::Template { .. } | FoundAs::Other => {}
+            ReferenceTarget::Template { .. } | ReferenceTarget::Other => {}
         }
     }
 }
@@ -145,18 +145,18 @@ pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
 
 /// What was looked up of the things that a campaign names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedReference {
     /// The member that names it.
     pub pointer: String,
     /// Object that the member refers to, by its id.
     pub reference: Reference,
     /// Result of the look-up: what is stored under that id.
-    pub what: FoundAs,
+    pub what: ReferenceTarget,
 }
 
 /// What is stored under an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoundAs {
+pub enum ReferenceTarget {
     /// Nothing in this workspace.
     Nothing,
     /// A template.

@@ -12,7 +12,7 @@ use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::check::{Found, FoundAs};
+use super::check::{ReferenceTarget, ResolvedReference};
 use super::refusal::Refusal;
 use super::{Campaign, CampaignPlan, CampaignStatus, Reference};
 use crate::domain::template::Parts;
@@ -115,7 +115,7 @@ impl JsonSchema for WrittenTime {
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
     /// Results of the look-up of the objects that [`CampaignPlan::references`] lists.
-    pub found: &'a [Found],
+    pub found: &'a [ResolvedReference],
     /// The sender, on email.
     pub sender: SenderState,
     /// Whether the channel has settings; email needs none.
@@ -210,11 +210,11 @@ pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
 
 impl CampaignPlan {
     /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
-    fn check_parts(&self, found: &[Found], violations: &mut Violations) {
+    fn check_parts(&self, found: &[ResolvedReference], violations: &mut Violations) {
         for place in self.places() {
             let template = Reference::Template(self.template_of(place));
             let parts = found.iter().find_map(|found| match found.what {
-                FoundAs::Template { parts, .. } if found.reference == template => Some(parts),
+                ReferenceTarget::Template { parts, .. } if found.reference == template => Some(parts),
                 _ => None,
             });
             let Some(parts) = parts else { continue };

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::campaign::check::{Found, FoundAs, check_syntax};
+use crate::domain::campaign::check::{ReferenceTarget, ResolvedReference, check_syntax};
 use crate::domain::template::Parts;
 use crate::input::{self, UnknownMembers};
 
@@ -214,15 +214,15 @@ fn what_was_found_is_judged() {
     let pointers: Vec<_> = plan.references().into_iter().map(|(pointer, _)| pointer).collect();
     assert_eq!(pointers, ["/template_id", "/audience/list_ids/0", "/variants/0/template_id"]);
     let whats = [
-        FoundAs::Template { channel: Channel::Sms, parts: Parts::default() },
-        FoundAs::Nothing,
-        FoundAs::Template { channel: Channel::Email, parts: Parts::default() },
+        ReferenceTarget::Template { channel: Channel::Sms, parts: Parts::default() },
+        ReferenceTarget::Nothing,
+        ReferenceTarget::Template { channel: Channel::Email, parts: Parts::default() },
     ];
     let found: Vec<_> = plan
         .references()
         .into_iter()
         .zip(whats)
-        .map(|((pointer, reference), what)| Found { pointer, reference, what })
+        .map(|((pointer, reference), what)| ResolvedReference { pointer, reference, what })
         .collect();
     let mut violations = Violations::new();
     plan.judge(&found, &mut violations);
