@@ -13,11 +13,11 @@ use messaging_core::domain::campaign::outcome::RecipientOutcome;
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::explanation;
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{ContactId, MessageId};
 use messaging_core::input::{Empty, Input, PageQuery};
-use messaging_core::ports::store::{PageRequest, StoreCursor, Wanted};
+use messaging_core::ports::store::{CampaignMessageFilter, PageRequest, StoreCursor};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
@@ -387,18 +387,18 @@ const fn event_of(outcome: RecipientOutcome) -> Option<(EventKind, Option<&'stat
 }
 
 /// The messages among which those with an outcome are; `None` where it is an outcome of contacts without a message.
-fn wanted(outcome: Option<RecipientOutcome>) -> Option<Wanted> {
+fn wanted(outcome: Option<RecipientOutcome>) -> Option<CampaignMessageFilter> {
     use RecipientOutcome as O;
-    let Some(outcome) = outcome else { return Some(Wanted::All) };
+    let Some(outcome) = outcome else { return Some(CampaignMessageFilter::All) };
     if let Some(seen) = outcome.seen() {
-        return Some(Wanted::Seen(seen));
+        return Some(CampaignMessageFilter::Engaged(seen));
     }
     let statuses = MessageStatus::ALL.into_iter().enumerate();
-    let of = |status| RecipientOutcome::of_message(status, Seen::default());
+    let of = |status| RecipientOutcome::of_message(status, EngagementFlags::default());
     let bits = statuses.filter(|(_, status)| of(*status) == outcome).fold(0, |bits, (place, _)| bits | 1 << place);
     match outcome {
         O::Excluded | O::NoAddress | O::NoConsent | O::Duplicate => None,
-        _ => Some(Wanted::Statuses(bits)),
+        _ => Some(CampaignMessageFilter::Statuses(bits)),
     }
 }
 
