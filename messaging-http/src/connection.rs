@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use self::activity::{Patience, Verdict};
+use self::activity::{QuietTimeouts, Verdict};
 use self::stream::Stream;
 use crate::connection_limiter::ConnectionPermit;
 use crate::pipeline::Pipeline;
@@ -39,7 +39,7 @@ pub(crate) async fn serve(
     permit: ConnectionPermit,
     builder: Arc<Builder<TokioExecutor>>,
     pipeline: Arc<Pipeline>,
-    patience: Patience,
+    timeouts: QuietTimeouts,
     mut phase: watch::Receiver<Phase>,
 ) {
     // Answers are written in one piece; waiting for more would only delay them.
@@ -51,7 +51,7 @@ pub(crate) async fn serve(
         service_fn(move |request| Arc::clone(&pipeline).serve(request, peer, Arc::clone(&activity)))
     };
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let mut watchdog = pin!(sleep(patience.shorter()));
+    let mut watchdog = pin!(sleep(timeouts.shorter()));
     let mut evicted = pin!(permit.evicted());
     let (mut stopping, mut leaving) = (false, false);
     loop {
@@ -63,7 +63,7 @@ pub(crate) async fn serve(
                 }
                 return;
             }
-            () = watchdog.as_mut() => match activity.verdict(patience) {
+            () = watchdog.as_mut() => match activity.verdict(timeouts) {
                 Verdict::Wait(until) => watchdog.as_mut().reset(until),
                 Verdict::Close => return,
             },

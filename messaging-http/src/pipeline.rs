@@ -37,7 +37,7 @@ use crate::console::{self, Console};
 use crate::docs_page;
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
-use crate::metrics::{Counted, Metrics, UNMATCHED};
+use crate::metrics::{GaugeGuard, Metrics, UNMATCHED};
 use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
@@ -186,7 +186,7 @@ impl Pipeline {
     ) -> Reply {
         let began = Instant::now();
         let running = Arc::clone(&activity).begin(head.version);
-        let in_flight = Counted::enter(&self.metrics.in_flight);
+        let in_flight = GaugeGuard::enter(&self.metrics.in_flight);
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
 

@@ -16,11 +16,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::connection::activity::Patience;
+use crate::connection::activity::QuietTimeouts;
 use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
 use crate::console::Console;
-use crate::metrics::Counted;
+use crate::metrics::GaugeGuard;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
@@ -162,7 +162,7 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, metrics, pipeline, options, .. } = self;
         let builder = Arc::new(builder());
-        let patience = Patience { head: options.head_timeout, idle: options.idle_timeout };
+        let timeouts = QuietTimeouts { head: options.head_timeout, idle: options.idle_timeout };
         let limiter = ConnectionLimiter::new(affordable(options.max_connections), options.trusted_proxies);
         // Dropped by every connection when it is over.
         let (open, mut all_over) = mpsc::channel::<()>(1);
@@ -180,10 +180,10 @@ impl Server {
                 // Without a place the socket is closed at once.
                 let Some(permit) = limiter.admit(peer.ip()) else { continue };
                 let (builder, shared) = (Arc::clone(&builder), Arc::clone(&pipeline));
-                let connection = connection::serve(socket, permit, builder, shared, patience, phase.subscribe());
+                let connection = connection::serve(socket, permit, builder, shared, timeouts, phase.subscribe());
                 let (pipeline, open) = (Arc::clone(&pipeline), open.clone());
                 tokio::spawn(async move {
-                    let _counted = Counted::enter(&pipeline.metrics.connections);
+                    let _counted = GaugeGuard::enter(&pipeline.metrics.connections);
                     connection.await;
                     drop(open);
                 });
