@@ -208,12 +208,12 @@ fn file(from: u64, rows: u64) -> String {
 }
 
 /// A message that is to be stored, and who waits for it.
-type Waiting = (String, Bytes, oneshot::Sender<()>);
+type PendingMessage = (String, Bytes, oneshot::Sender<()>);
 
 /// What the same rows cost without us.
 struct Floor {
     client: Client,
-    acceptor: mpsc::Sender<Waiting>,
+    acceptor: mpsc::Sender<PendingMessage>,
     upsert: Statement,
     tell: Statement,
 }
@@ -376,7 +376,7 @@ async fn connect_floor(url: &str) -> Result<Client, tokio_postgres::Error> {
 }
 
 /// Parses a request and returns when its row is on disk.
-async fn accept_bare(acceptor: &mpsc::Sender<Waiting>, body: Bytes) {
+async fn accept_bare(acceptor: &mpsc::Sender<PendingMessage>, body: Bytes) {
     let input: MessageInput = serde_json::from_slice(&body).expect("a request");
     let (done, committed) = oneshot::channel();
     acceptor.send((input.to.unwrap_or_default(), body, done)).await.expect("the floor runs");
@@ -384,7 +384,10 @@ async fn accept_bare(acceptor: &mpsc::Sender<Waiting>, body: Bytes) {
 }
 
 /// Stores what waits, up to so much in a transaction, which is one round trip.
-async fn store_all(client: &Client, waiting: &Mutex<mpsc::Receiver<Waiting>>) -> Result<(), tokio_postgres::Error> {
+async fn store_all(
+    client: &Client,
+    waiting: &Mutex<mpsc::Receiver<PendingMessage>>,
+) -> Result<(), tokio_postgres::Error> {
     let begin = client.prepare("BEGIN").await?;
     let insert = client
         .prepare("INSERT INTO messages (status, recipient, request) SELECT 0, * FROM unnest($1::text[], $2::bytea[])")

@@ -13,7 +13,7 @@ use messaging_core::ports::transport::{Response, RouteState};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::waiting::Waiting;
+use super::waiting::WaitQueue;
 
 /// The shortest and the longest time between two transactions to a receiver that wants it slower.
 const SPACING: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
@@ -71,7 +71,7 @@ struct State {
     /// Last answer that it is too much, until the spacing that followed from it is over.
     last_refusal: Option<Response>,
     is_probed: bool,
-    waiting: Waiting<LaneAdmission>,
+    waiting: WaitQueue<LaneAdmission>,
     last_used: Instant,
 }
 
@@ -98,7 +98,7 @@ impl Lane {
             unreachable: None,
             last_refusal: None,
             is_probed: false,
-            waiting: Waiting::default(),
+            waiting: WaitQueue::default(),
             last_used: now,
         };
         Self { pace, state: Mutex::new(state) }
