@@ -77,7 +77,7 @@ use tokio::task::JoinSet;
 use self::blob_rows::{Objects, RowBlobs};
 use self::commit::Commits;
 use self::fault::Fault;
-use self::lease_table::{Effect, LeaseTable, Uses};
+use self::lease_table::{Effect, JobUses, LeaseTable};
 use self::limits::Limits;
 use self::news::ChangeNotifier;
 use self::nodes::Membership;
@@ -207,7 +207,7 @@ impl Postgres {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";
         self.membership.require_voice()?;
         let term = self.writes.term();
-        let mut uses = Uses::new(Arc::clone(&self.lease_table));
+        let mut uses = JobUses::new(Arc::clone(&self.lease_table));
         for job in jobs {
             uses.claim(term, job, Effect::Keeps)?;
         }

@@ -23,7 +23,7 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::cursors::{Cell, cells};
 use super::fault::Fault;
-use super::lease_table::{Lease, LeaseTable, Memory};
+use super::lease_table::{Lease, LeaseState, LeaseTable};
 use super::places::lock_of;
 use super::query::{Queries as _, many};
 use crate::pages::sql_limit;
@@ -80,16 +80,16 @@ struct DueJobs {
 
 /// Where a place and class was read to.
 #[derive(Debug, Clone, Copy)]
-struct ReadTo {
+struct ReadCursor {
     cell: Cell,
     due_at: i64,
     id: [u8; 16],
 }
 
 /// Jobs change while they are read; dropped when they have been.
-struct Reading<'a>(&'a LeaseTable);
+struct ReadingGuard<'a>(&'a LeaseTable);
 
-impl Drop for Reading<'_> {
+impl Drop for ReadingGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().end_reading();
     }
@@ -111,7 +111,7 @@ impl PostgresStore {
         }
         let term = self.writes.term();
         self.lease_table.lock().begin_reading();
-        let _reading = Reading(&self.lease_table);
+        let _reading = ReadingGuard(&self.lease_table);
         let found = self.due_jobs(term, claim).await?;
         // Whoever was stopped while it read is perhaps not among the living any more.
         self.membership.require_voice()?;
@@ -175,18 +175,18 @@ impl PostgresStore {
     }
 
     /// Each place and class, from where it is to be read.
-    fn beginnings(&self, claim: &Claim) -> Vec<ReadTo> {
+    fn beginnings(&self, claim: &Claim) -> Vec<ReadCursor> {
         let mut memory = self.lease_table.lock();
         memory.cursors.begin(claim);
         let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
-        stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
+        stays.map(|cell| ReadCursor { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
     }
 
     async fn rows_of(
         &self,
         term: i64,
         claim: &Claim,
-        unread: &[ReadTo],
+        unread: &[ReadCursor],
         full: &[String],
         limit: usize,
     ) -> Result<Vec<Row>, Fault> {
@@ -312,7 +312,7 @@ fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
 }
 
 impl DueJobs {
-    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: DueJob) {
+    fn add(&mut self, memory: &LeaseState, claim: &Claim, lane: Lane, due: DueJob) {
         if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
             self.lanes.entry(lane).or_default().push(due);
         }
@@ -341,7 +341,7 @@ fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    memory: &'a mut Memory,
+    memory: &'a mut LeaseState,
     lanes: HashMap<Lane, Vec<DueJob>>,
     /// The lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
@@ -352,7 +352,7 @@ struct Round<'a> {
 }
 
 /// Gives what was found to flows and lanes in their turns; answers it, and which of it was woken.
-fn give(memory: &mut Memory, claim: &Claim, found: DueJobs) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
+fn give(memory: &mut LeaseState, claim: &Claim, found: DueJobs) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
     memory.leases.retain(|_, lease| lease.until + FORGOTTEN_AFTER > claim.monotonic);
     memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
     memory.held.clear();

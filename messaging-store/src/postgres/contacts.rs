@@ -1,8 +1,8 @@
 //! What only PostgreSQL does with contacts and their tags in this way: writing them, and finding many.
 
-mod held;
 mod identifiers;
 mod list;
+mod locked_contact;
 mod put;
 mod tags;
 

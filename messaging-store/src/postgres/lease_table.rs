@@ -22,7 +22,7 @@ use super::places::PLACES;
 /// Claims and turns.
 #[derive(Debug)]
 pub(super) struct LeaseTable {
-    memory: Mutex<Memory>,
+    memory: Mutex<LeaseState>,
     /// Per place, nearly the latest time at which a job was dated, as far as this process wrote it down.
     latest: Vec<AtomicI64>,
     /// One claim at a time.
@@ -43,7 +43,7 @@ pub(super) struct Lease {
 }
 
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct LeaseState {
     /// The term under which jobs are claimed.
     pub(super) term: i64,
     pub(super) leases: HashMap<JobId, Lease>,
@@ -81,7 +81,7 @@ pub(super) enum Effect {
 
 /// The jobs that a transaction names. Dropped before the transaction is committed, it has changed nothing.
 #[derive(Debug)]
-pub(super) struct Uses {
+pub(super) struct JobUses {
     lease_table: Arc<LeaseTable>,
     named: Vec<(JobId, u64, Effect)>,
     /// Whether times of jobs are written down by it.
@@ -92,7 +92,7 @@ pub(super) struct Uses {
 
 impl Default for LeaseTable {
     fn default() -> Self {
-        let memory = Memory {
+        let memory = LeaseState {
             term: 0,
             leases: HashMap::new(),
             in_commits: HashMap::new(),
@@ -114,7 +114,7 @@ impl Default for LeaseTable {
 }
 
 impl LeaseTable {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LeaseState> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +134,7 @@ impl LeaseTable {
     pub(super) fn is_quiet(&self, place: i16) -> bool {
         let mut memory = self.lock();
         let now = Instant::now();
-        let Memory { leases, in_commits, .. } = &mut *memory;
+        let LeaseState { leases, in_commits, .. } = &mut *memory;
         let in_work = |id: &JobId, lease: &Lease| lease.ends > now || in_commits.contains_key(id);
         if leases.iter().any(|(id, lease)| lease.place == place && in_work(id, lease)) {
             return false;
@@ -162,7 +162,7 @@ impl LeaseTable {
     }
 }
 
-impl Memory {
+impl LeaseState {
     /// Begins to read jobs.
     pub(super) fn begin_reading(&mut self) {
         self.is_reading = true;
@@ -190,7 +190,7 @@ impl Memory {
     }
 }
 
-impl Uses {
+impl JobUses {
     pub(super) fn new(lease_table: Arc<LeaseTable>) -> Self {
         Self { lease_table, named: Vec::new(), has_dated: false, dates: HashMap::new() }
     }
@@ -251,7 +251,7 @@ impl Uses {
     }
 }
 
-impl Drop for Uses {
+impl Drop for JobUses {
     fn drop(&mut self) {
         if self.has_dated {
             self.lease_table.forget_latest();

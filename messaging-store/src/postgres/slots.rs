@@ -38,12 +38,12 @@ pub(super) struct Slots {
     free: Mutex<Vec<i64>>,
     /// The number of the last transaction.
     last: AtomicI64,
-    pub(super) counted: Counted,
+    pub(super) counters: TransactionCounters,
 }
 
 /// What is counted of the transactions of this process, for metrics.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct TransactionCounters {
     /// Those that were committed.
     pub(super) transactions: AtomicU64,
     /// How often one waited for the database.
@@ -88,7 +88,7 @@ impl Slots {
             room: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
             last: AtomicI64::new(0),
-            counted: Counted::default(),
+            counters: TransactionCounters::default(),
         }
     }
 
@@ -126,8 +126,8 @@ impl Slot {
         &self.slots.lease_table
     }
 
-    pub(super) fn counted(&self) -> &Counted {
-        &self.slots.counted
+    pub(super) fn counters(&self) -> &TransactionCounters {
+        &self.slots.counters
     }
 
     pub(super) fn notifier(&self) -> &ChangeNotifier {
@@ -152,7 +152,7 @@ impl Slot {
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
-        self.slots.counted.unknown.fetch_add(1, Ordering::Relaxed);
+        self.slots.counters.unknown.fetch_add(1, Ordering::Relaxed);
         Outcome::Unknown
     }
 

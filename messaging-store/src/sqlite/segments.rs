@@ -40,13 +40,13 @@ use super::row::sql_limit;
 use crate::database::at_once;
 use crate::database::open_commit::Answers as _;
 use crate::tables::automations::run_subscriptions;
-use crate::tables::segments::follow::Followed;
-use crate::tables::segments::tally::Counted;
+use crate::tables::segments::follow::FollowedNote;
+use crate::tables::segments::tally::MatchCount;
 use crate::tables::segments::trace::Traced;
 use crate::tables::segments::{Difference, SegmentRows, put_row, remove_row};
 
 pub(super) use compile::{compile, compile_asks};
-pub(super) use evaluate::{Answering, Evaluation};
+pub(super) use evaluate::{AskEvaluation, Evaluation};
 pub(super) use follow::tell_of_address;
 pub(super) use members::remove_contact;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
@@ -111,7 +111,7 @@ impl SegmentRows for Sqlite {
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Counted, StoreError> {
+    ) -> Result<MatchCount, StoreError> {
         let began = Instant::now();
         let mut count = Count::new(workspace, query, conditions, sample);
         loop {
@@ -175,7 +175,7 @@ impl SegmentRows for Sqlite {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Followed>, bool), StoreError> {
+    ) -> Result<(Vec<FollowedNote>, bool), StoreError> {
         let segments = segments.to_vec();
         self.scans.read(move |connection| follow::look(connection, workspace, &segments, limit)).await
     }
@@ -183,7 +183,7 @@ impl SegmentRows for Sqlite {
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
-        followed: Vec<Followed>,
+        followed: Vec<FollowedNote>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError> {
         let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {

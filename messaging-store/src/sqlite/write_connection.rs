@@ -19,7 +19,7 @@ use super::health::Health;
 use super::installation_values;
 use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
-use super::news::Others;
+use super::news::ForeignCommits;
 use crate::counter_deltas::CounterDeltas;
 
 /// How often a store that is not healthy tries whether it is again.
@@ -48,7 +48,7 @@ pub(super) struct WriteConnection {
     overwriting: Overwriting,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) health: Arc<Health>,
-    others: Others,
+    others: ForeignCommits,
     reopen: Reopen,
     /// When the store last tried whether it is healthy again.
     last_probe: Option<Instant>,
@@ -60,7 +60,7 @@ impl WriteConnection {
         owner: Option<String>,
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
-        others: Others,
+        others: ForeignCommits,
         reopen: Reopen,
     ) -> Self {
         Self {

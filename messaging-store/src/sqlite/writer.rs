@@ -70,12 +70,12 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct WriterQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     foreground: VecDeque<Commit>,
     background: VecDeque<Commit>,
     tasks: VecDeque<WriterTask>,
@@ -96,7 +96,7 @@ enum Sleep {
     ForCompany,
 }
 
-impl Waiting {
+impl QueueState {
     /// Whether the thread is to be woken for what was just put.
     fn wakes(&self) -> bool {
         match self.sleep {
@@ -138,7 +138,7 @@ impl Writer {
     /// Hands over changes and waits until they are durable.
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
-        let queue: fn(&mut Waiting) -> &mut VecDeque<Commit> = match priority {
+        let queue: fn(&mut QueueState) -> &mut VecDeque<Commit> = match priority {
             Priority::Foreground | Priority::Attempt => |waiting| &mut waiting.foreground,
             Priority::Background => |waiting| &mut waiting.background,
         };
@@ -212,7 +212,7 @@ impl Writer {
 }
 
 impl WriterQueue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -220,7 +220,7 @@ impl WriterQueue {
     fn put<T>(
         &self,
         item: T,
-        queue: impl FnOnce(&mut Waiting) -> &mut VecDeque<T>,
+        queue: impl FnOnce(&mut QueueState) -> &mut VecDeque<T>,
         capacity: usize,
     ) -> Result<(), StoreError> {
         let mut waiting = self.lock();

@@ -47,7 +47,7 @@ pub(crate) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(crate) use forget::SLICE;
 pub(crate) use notes::take as take_notes;
 pub(crate) use rows::AutomationRows;
-pub(crate) use runs::{Before, NumberedRun, write as write_run};
+pub(crate) use runs::{NumberedRun, PriorRun, write as write_run};
 
 pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     const INSERT: Sql = sql!(

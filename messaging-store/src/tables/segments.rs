@@ -24,9 +24,9 @@ use messaging_core::ports::store::{
 };
 use messaging_core::time::Timestamp;
 
-use self::follow::Followed;
+use self::follow::FollowedNote;
 use self::keys::{read_mask, workspace_number};
-use self::tally::Counted;
+use self::tally::MatchCount;
 use self::trace::Traced;
 use super::{automations, lists};
 use crate::database::{Database, Query, SqlStore, Statements};
@@ -70,7 +70,7 @@ pub(crate) trait SegmentRows {
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Counted, StoreError>;
+    ) -> Result<MatchCount, StoreError>;
 
     /// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
     async fn difference(
@@ -105,13 +105,13 @@ pub(crate) trait SegmentRows {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Followed>, bool), StoreError>;
+    ) -> Result<(Vec<FollowedNote>, bool), StoreError>;
 
     /// Takes entries of the outbox away and writes what they lead to; answers who moved.
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
-        followed: Vec<Followed>,
+        followed: Vec<FollowedNote>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError>;
 

@@ -51,7 +51,7 @@ enum Question {
 
 /// A question of an automation: about whom, and which events count.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Spanned {
+pub(in super::super) struct ContactSpan {
     /// The contact.
     pub(in super::super) contact: Uuid,
     /// The event after which the entry was.
@@ -187,7 +187,7 @@ impl Evaluation {
     }
 
     /// Whether the filter matches each of some contacts with a span of events of its own. Whoever is gone does not match.
-    pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[Spanned]) -> Result<Vec<bool>, Fault> {
+    pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[ContactSpan]) -> Result<Vec<bool>, Fault> {
         const SQL: &str = concat!(
             "SELECT ",
             asked_columns!(),
@@ -203,7 +203,7 @@ impl Evaluation {
             let mut found = Vec::new();
             for row in on.rows(SQL, params).await? {
                 let place = usize::try_from(get::<i64>(&row, PLACE)? - 1).unwrap_or(usize::MAX);
-                let Some(Spanned { after, up_to, .. }) = piece.get(place).copied() else { continue };
+                let Some(ContactSpan { after, up_to, .. }) = piece.get(place).copied() else { continue };
                 let place = first + place;
                 found.push(CandidateContact { n: get(&row, 0)?, id: get(&row, 1)?, place, after, up_to, row });
             }
@@ -223,8 +223,8 @@ impl Evaluation {
         candidates: &[CandidateContact],
         range: Option<RangeInclusive<i64>>,
     ) -> Result<Vec<bool>, Fault> {
-        let mut known =
-            Known { answers: vec![None; candidates.len() * self.questions.len()], questions: self.questions.len() };
+        let questions = self.questions.len();
+        let mut known = AnswerTable { answers: vec![None; candidates.len() * questions], questions };
         let mut holds = Vec::with_capacity(candidates.len() * self.trees.len());
         let mut open = Vec::new();
         for (place, one) in candidates.iter().enumerate() {
@@ -254,7 +254,7 @@ impl Evaluation {
     }
 
     /// The answer to a question about a contact, if its values or what was found before tell.
-    fn by_value(&self, known: &mut Known, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
+    fn by_value(&self, known: &mut AnswerTable, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
         let answer = known.of(place, number);
         if answer.is_none() {
             *answer = match &self.questions[number] {
@@ -273,7 +273,7 @@ impl Evaluation {
         candidates: &[CandidateContact],
         open: &[usize],
         range: Option<RangeInclusive<i64>>,
-        known: &mut Known,
+        known: &mut AnswerTable,
     ) -> Result<(), Fault> {
         let some: Vec<&CandidateContact> = open.iter().map(|place| &candidates[*place]).collect();
         let columns = Columns::of(some.iter().copied());
@@ -314,12 +314,12 @@ impl Evaluation {
 }
 
 /// What is known of contacts: the answers to all questions, contact by contact.
-struct Known {
+struct AnswerTable {
     answers: Vec<Option<bool>>,
     questions: usize,
 }
 
-impl Known {
+impl AnswerTable {
     fn of(&mut self, place: usize, question: usize) -> &mut Option<bool> {
         &mut self.answers[place * self.questions + question]
     }

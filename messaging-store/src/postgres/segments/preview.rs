@@ -19,7 +19,7 @@ use super::super::reads::{Reads, Snapshot};
 use super::super::row::{count, get};
 use super::evaluate::{Evaluation, PIECE, present};
 use crate::sampling::{is_over, spread};
-use crate::tables::segments::tally::{Counted, Tally};
+use crate::tables::segments::tally::{MatchCount, Tally};
 
 /// How long one snapshot may be looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ pub(super) async fn counted(
     query: &MemberQuery,
     conditions: &[Filter],
     sample: usize,
-) -> Result<Counted, Fault> {
+) -> Result<MatchCount, Fault> {
     let began = Instant::now();
     let filters = std::iter::once(&query.filter).chain(conditions).collect();
     let mut count = Count { workspace, present: present(query), filters, sample, progress: None };
@@ -136,8 +136,8 @@ impl Count<'_> {
     }
 
     /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
-    async fn counted(self, on: &mut Snapshot) -> Result<Counted, Fault> {
-        let Some(progress) = self.progress else { return Ok(Counted::nobody(self.filters.len())) };
+    async fn counted(self, on: &mut Snapshot) -> Result<MatchCount, Fault> {
+        let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.filters.len())) };
         let exact = progress.parts.is_empty();
         progress.tally.counted(on, exact).await
     }

@@ -29,11 +29,11 @@ pub(in super::super) struct Evaluation<'c> {
 }
 
 /// Conditions that are ready to answer one question after another. The connection evaluates no others meanwhile.
-pub(in super::super) struct Answering<'c> {
+pub(in super::super) struct AskEvaluation<'c> {
     statements: Vec<Statement<'c>>,
 }
 
-impl<'c> Answering<'c> {
+impl<'c> AskEvaluation<'c> {
     /// Prepares what [`compile_asks`](super::compile::compile_asks) made.
     pub(in super::super) fn new(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         let Compiled { conditions, parameters, probes, .. } = compiled;

@@ -17,10 +17,10 @@ use super::super::numbers::{BY_EMAIL, BY_PHONE, workspace_number};
 use super::super::query::one;
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::members::{Moving, count, is_there};
+use super::members::{MembershipWriter, count, is_there};
 use super::outbox::note;
 use crate::database::{Statements as _, at_once};
-use crate::tables::segments::follow::{self, Followed, Matching};
+use crate::tables::segments::follow::{self, FollowedNote, Matching};
 use crate::tables::segments::trace::{self, Change, Traced};
 
 impl Matching for &Connection {
@@ -44,7 +44,7 @@ pub(super) fn look(
     workspace: WorkspaceId,
     segments: &[(SegmentId, MemberQuery)],
     limit: usize,
-) -> Result<(Vec<Followed>, bool), Fault> {
+) -> Result<(Vec<FollowedNote>, bool), Fault> {
     let transaction = connection.unchecked_transaction()?;
     at_once(follow::look(&mut &*transaction, workspace, segments, limit))
 }
@@ -59,11 +59,11 @@ pub(super) fn write(
     connection: &Connection,
     subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
-    followed: &[Followed],
+    followed: &[FollowedNote],
 ) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
     // A contact that is gone has no note.
-    let mut writing = Moving::new(connection, false)?;
+    let mut writing = MembershipWriter::new(connection, false)?;
     let mut moved = Vec::new();
     for one in followed {
         if take.execute([one.contact, one.mark])? == 0 {

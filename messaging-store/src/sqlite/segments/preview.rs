@@ -17,7 +17,7 @@ use super::compile::compile;
 use super::evaluate::Evaluation;
 use crate::database::at_once;
 use crate::sampling::{is_over, is_small, spread};
-use crate::tables::segments::tally::{Counted, Tally};
+use crate::tables::segments::tally::{MatchCount, Tally};
 
 /// How long one look may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(40);
@@ -80,8 +80,8 @@ impl Count {
     }
 
     /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
-    pub(super) fn counted(self, connection: &Connection) -> Result<Counted, Fault> {
-        let Some(progress) = self.progress else { return Ok(Counted::nobody(self.conditions.len() + 1)) };
+    pub(super) fn counted(self, connection: &Connection) -> Result<MatchCount, Fault> {
+        let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.conditions.len() + 1)) };
         let exact = progress.pieces == progress.pieces_of_all();
         at_once(progress.tally.counted(&mut &*connection, exact))
     }

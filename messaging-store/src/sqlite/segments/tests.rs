@@ -16,7 +16,7 @@ use super::super::{connection, contacts, schema};
 use super::preview::Count;
 use super::{follow, members};
 use crate::tables::segments::Difference;
-use crate::tables::segments::follow::Followed;
+use crate::tables::segments::follow::FollowedNote;
 
 /// A workspace with two contacts and a dynamic segment of everybody.
 struct SegmentFixture {
@@ -108,11 +108,11 @@ impl SegmentFixture {
         members::write(&self.connection, &mut subscribers.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
     }
 
-    fn follow(&self, followed: &[Followed]) -> Vec<Moved> {
+    fn follow(&self, followed: &[FollowedNote]) -> Vec<Moved> {
         follow::write(&self.connection, &mut ChangeSubscribers::default(), self.workspace, followed).unwrap()
     }
 
-    fn look(&self) -> Vec<Followed> {
+    fn look(&self) -> Vec<FollowedNote> {
         let segments = [(self.segment, self.query.clone())];
         follow::look(&self.connection, self.workspace, &segments, 10).unwrap().0
     }

@@ -66,13 +66,13 @@ fn run((workspace, automation): Of, row: &dyn Row) -> Result<Stored<Run>, Fault>
 
 /// What has to be known of a run before it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct PriorRun {
     pub(crate) position: RunPosition,
     /// Whether its first steps have no row, see [`are_untold`].
     pub(crate) is_untold: bool,
 }
 
-impl Before {
+impl PriorRun {
     /// The run `$2` of the automation `$1` at the revision `$3` and of the contact `$4`.
     pub(crate) const SQL: Sql = sql!(
         "SELECT status, node, untold FROM automation_runs
@@ -93,7 +93,7 @@ pub(crate) struct NumberedRun<'a> {
     pub(crate) automation: i64,
     pub(crate) contact: i64,
     /// `None` of one that begins.
-    pub(crate) before: Option<Before>,
+    pub(crate) before: Option<PriorRun>,
     pub(crate) node: Option<i64>,
     /// The nodes that sent its messages.
     pub(crate) senders: Vec<i64>,
