@@ -103,7 +103,10 @@ impl Reader {
     }
 
     /// The config of a trigger or node.
-    pub(super) fn config<T: DeserializeOwned + JsonSchema + 'static>(&mut self, object: LocatedObject<'_>) -> Option<T> {
+    pub(super) fn config<T: DeserializeOwned + JsonSchema + 'static>(
+        &mut self,
+        object: LocatedObject<'_>,
+    ) -> Option<T> {
         self.form(Value::Object(object.members.clone()), object.pointer, InDrafts::Optional)
     }
 
