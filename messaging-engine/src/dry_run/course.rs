@@ -27,8 +27,8 @@ use super::peers::Outbox;
 use super::world;
 use crate::app::App;
 use crate::error::Error;
-use crate::services::entering::ByHand;
 use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening};
+use crate::services::entering::ByHand;
 use crate::services::visits::{Click, Visitor};
 
 /// Moments at which something happens or is due.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use messaging_core::domain::automation::Design;
-use messaging_core::domain::automation::check::{Facts, ResolvedReference, SendFacts};
+use messaging_core::domain::automation::check::{Facts, ResolvedDesignReference, SendFacts};
 use messaging_core::domain::automation::graph::Send;
 use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::campaign::check::ReferenceTarget;
@@ -60,7 +60,7 @@ impl App {
         &self,
         workspace: WorkspaceId,
         references: &[(String, Reference)],
-    ) -> Result<Vec<ResolvedReference>, StoreError> {
+    ) -> Result<Vec<ResolvedDesignReference>, StoreError> {
         let list = |(_, reference): &(String, Reference)| match reference {
             Reference::List(id) => Some(*id),
             _ => None,
@@ -75,7 +75,7 @@ impl App {
                 None => self.find_one(workspace, *reference, &lists).await?,
             };
             known.insert(*reference, what);
-            found.push(ResolvedReference { pointer: pointer.clone(), reference: *reference, what });
+            found.push(ResolvedDesignReference { pointer: pointer.clone(), reference: *reference, what });
         }
         Ok(found)
     }

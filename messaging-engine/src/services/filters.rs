@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::automation::check::ResolvedReference;
+use messaging_core::domain::automation::check::ResolvedDesignReference;
 use messaging_core::domain::campaign::check::ReferenceTarget;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse, parse_ignoring_unknown};
@@ -142,7 +142,7 @@ impl App {
     ) -> Result<(), StoreError> {
         let is_segment = |reference: &Reference| matches!(reference, Reference::Segment(_));
         let others: Vec<_> = references.iter().filter(|(_, reference)| !is_segment(reference)).cloned().collect();
-        for ResolvedReference { pointer, reference, what } in self.find_named(workspace, &others).await? {
+        for ResolvedDesignReference { pointer, reference, what } in self.find_named(workspace, &others).await? {
             let rule = match reference {
                 _ if what != ReferenceTarget::Nothing => continue,
                 Reference::List(_) => "no such list in this workspace",

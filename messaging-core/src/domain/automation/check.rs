@@ -14,7 +14,7 @@ use crate::violation::{FieldCode, Violations};
 
 /// What was looked up of a thing that a design names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolvedReference {
+pub struct ResolvedDesignReference {
     /// The member that names it.
     pub pointer: String,
     /// Object that the member refers to, by its id.
@@ -42,7 +42,7 @@ pub struct SendFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// What was found under each id.
-    pub found: Vec<ResolvedReference>,
+    pub found: Vec<ResolvedDesignReference>,
     /// What is known of each send.
     pub sends: Vec<SendFacts>,
     /// The members that hold web addresses which may not be called.
@@ -53,7 +53,7 @@ impl Reading {
     /// Everything that keeps the design from being active.
     pub fn faults_with(&self, facts: &Facts) -> Violations {
         let mut faults = self.gaps.clone();
-        for ResolvedReference { pointer, what, .. } in &facts.found {
+        for ResolvedDesignReference { pointer, what, .. } in &facts.found {
             if *what == ReferenceTarget::Nothing {
                 faults.add(pointer, FieldCode::NotFound, NOT_FOUND);
             }
@@ -215,9 +215,9 @@ mod tests {
     fn what_is_named_is_there() {
         let reference = Reference::Template(TEMPLATE.parse().unwrap());
         let what = ReferenceTarget::Nothing;
-        let gone = ResolvedReference { pointer: "/graph/nodes/0/config/template_id".into(), reference, what };
+        let gone = ResolvedDesignReference { pointer: "/graph/nodes/0/config/template_id".into(), reference, what };
         let what = ReferenceTarget::Other;
-        let other = ResolvedReference { pointer: "/trigger/config/list_id".into(), what, ..gone.clone() };
+        let other = ResolvedDesignReference { pointer: "/trigger/config/list_id".into(), what, ..gone.clone() };
         let refused_urls = vec!["/graph/nodes/3/config/url".to_owned()];
         let faults =
             sending(json!({})).faults_with(&Facts { found: vec![gone, other], refused_urls, ..Facts::default() });
