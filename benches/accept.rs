@@ -11,14 +11,14 @@ use bytes::Bytes;
 use messaging_benches::floor::Floor;
 use messaging_benches::load::{closed_loop, http};
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, message, report};
+use messaging_benches::{BenchOptions, message, report};
 use messaging_engine::work::Workers;
 use messaging_http::{Server, ServerOptions};
 use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let directory = tempfile::tempdir_in(".")?;
     let floor = Floor::open(&directory.path().join("floor.db"))?;
     let product = Product::open(&directory.path().join("messaging.db")).await?;
@@ -28,14 +28,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     for callers in [1, 64] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
+        for _ in 0..options.rounds {
             let target = floor.clone();
             let one = move |n| {
                 let target = target.clone();
                 async move { assert!(target.accept(Bytes::from(message(n))).await, "the floor accepts") }
             };
-            floors.push(closed_loop(callers, plan.turn, &numbers, one).await);
-            ours.push(product.accept_for(callers, plan.turn, &numbers).await);
+            floors.push(closed_loop(callers, options.turn, &numbers, one).await);
+            ours.push(product.accept_for(callers, options.turn, &numbers).await);
         }
         report(&format!("accept through the core, {callers} callers"), floors, ours);
     }
@@ -48,9 +48,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::spawn(server.run(std::future::pending()));
     for connections in [1, 64] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
+        for _ in 0..options.rounds {
             let head = |_| "POST /messages HTTP/1.1\r\nHost: floor\r\n".to_owned();
-            floors.push(http(floor_address, connections, plan.turn, &numbers, head).await);
+            floors.push(http(floor_address, connections, options.turn, &numbers, head).await);
             // A key's bucket empties within seconds at this rate; a new one is full.
             let key = product.key().await?;
             let head = move |n: u64| {
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                      Content-Type: application/json\r\nIdempotency-Key: h-{n:012}\r\n"
                 )
             };
-            ours.push(http(address, connections, plan.turn, &numbers, head).await);
+            ours.push(http(address, connections, options.turn, &numbers, head).await);
         }
         report(&format!("accept through HTTP, {connections} connections"), floors, ours);
     }

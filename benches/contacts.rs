@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::requests::{self, BATCH};
-use messaging_benches::{Plan, floor, report};
+use messaging_benches::{BenchOptions, floor, report};
 use rusqlite::{Connection, params};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let directory = tempfile::tempdir_in(".")?;
     let mut floor = Floor::open(&directory.path().join("floor.db"))?;
     let product = Product::open(&directory.path().join("messaging.db")).await?;
@@ -25,20 +25,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     for callers in [1, 4] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
-            floors.push(tokio::task::block_in_place(|| floor.run(plan.turn)));
-            ours.push(bulk(&product, callers, plan.turn, &numbers, 0).await);
+        for _ in 0..options.rounds {
+            floors.push(tokio::task::block_in_place(|| floor.run(options.turn)));
+            ours.push(bulk(&product, callers, options.turn, &numbers, 0).await);
         }
         report(&format!("new contacts, {callers} callers"), floors, ours);
     }
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
+    for _ in 0..options.rounds {
         floor.next = 0;
-        floors.push(tokio::task::block_in_place(|| floor.run(plan.turn)));
-        ours.push(bulk(&product, 4, plan.turn, &Arc::new(AtomicU64::new(1)), 1).await);
+        floors.push(tokio::task::block_in_place(|| floor.run(options.turn)));
+        ours.push(bulk(&product, 4, options.turn, &Arc::new(AtomicU64::new(1)), 1).await);
     }
     report("changed contacts, 4 callers", floors, ours);
-    beside(&product, plan.turn, &numbers).await;
+    beside(&product, options.turn, &numbers).await;
     Ok(())
 }
 

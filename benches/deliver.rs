@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
 use messaging_benches::sink::{Sink, fill};
-use messaging_benches::{Plan, report};
+use messaging_benches::{BenchOptions, report};
 use messaging_core::domain::dkim::Algorithm;
 use messaging_engine::Sweep;
 use messaging_engine::ops::campaigns::CreateCampaign;
@@ -48,11 +48,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         workers.stop().await;
         return Ok(());
     }
-    let plan = Plan::from_arguments();
-    let messages = messages.unwrap_or(if plan.rounds == 1 { 200 } else { 5000 });
+    let options = BenchOptions::from_arguments();
+    let messages = messages.unwrap_or(if options.rounds == 1 { 200 } else { 5000 });
     for (name, algorithm) in [("RSA-2048", RSA), ("Ed25519", ED25519)] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for round in 0..plan.rounds {
+        for round in 0..options.rounds {
             let sink = Sink::start().await?;
             let first = round as u64 * messages + 1;
             let numbers = first..=first + messages - 1;
@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         report(&format!("deliver, {name} signature"), floors, ours);
     }
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for round in 0..plan.rounds {
+    for round in 0..options.rounds {
         let sink = Sink::start().await?;
         let product = open(&directory.path().join(format!("campaign-{round}.db")), sink.address, RSA).await?;
         let campaign = campaign(&product, messages).await?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::requests::{self, BATCH, EVENT_CONTACTS as CONTACTS, EVENT_NAMES as NAMES, EventsOf};
-use messaging_benches::{Plan, floor, report};
+use messaging_benches::{BenchOptions, floor, report};
 use messaging_engine::ops::automations::CreateAutomation;
 use messaging_engine::ops::automations::actions::ActivateAutomation;
 use rusqlite::{Connection, params};
@@ -21,7 +21,7 @@ use serde_json::json;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let directory = tempfile::tempdir_in(".")?;
     let mut floor = Floor::open(&directory.path().join("floor.db"))?;
     let product = Product::open(&directory.path().join("messaging.db")).await?;
@@ -37,20 +37,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (EventsOf::Strangers, "events of new contacts, 4 callers", 4),
     ] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
-            floors.push(tokio::task::block_in_place(|| floor.run(plan.turn)));
-            ours.push(bulk(&product, kind, callers, plan.turn, &numbers).await);
+        for _ in 0..options.rounds {
+            floors.push(tokio::task::block_in_place(|| floor.run(options.turn)));
+            ours.push(bulk(&product, kind, callers, options.turn, &numbers).await);
         }
         report(what, floors, ours);
     }
-    beside(&product, plan.turn, &numbers).await;
+    beside(&product, options.turn, &numbers).await;
     let (mut without, mut with) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
-        without.push(bulk(&product, EventsOf::OneName, 4, plan.turn, &numbers).await);
+    for _ in 0..options.rounds {
+        without.push(bulk(&product, EventsOf::OneName, 4, options.turn, &numbers).await);
     }
     watch(&product).await?;
-    for _ in 0..plan.rounds {
-        with.push(bulk(&product, EventsOf::OneName, 4, plan.turn, &numbers).await);
+    for _ in 0..options.rounds {
+        with.push(bulk(&product, EventsOf::OneName, 4, options.turn, &numbers).await);
     }
     report(&format!("events of a name with {AUTOMATIONS} automations, floor without"), without, with);
     Ok(())

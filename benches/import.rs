@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, floor, report};
+use messaging_benches::{BenchOptions, floor, report};
 use messaging_core::domain::import::ImportStatus;
 use messaging_engine::work::Workers;
 use rusqlite::{Connection, params};
@@ -26,7 +26,7 @@ const BATCH: u64 = 1000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let directory = tempfile::tempdir_in(".")?;
     let mut floor = Floor::open(&directory.path().join("floor.db"))?;
     let product = Product::open(&directory.path().join("messaging.db")).await?;
@@ -34,14 +34,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     for (name, is_new) in [("new contacts", true), ("changed contacts", false)] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for round in 0..plan.rounds as u64 {
+        for round in 0..options.rounds as u64 {
             let text = file(if is_new { round * ROWS } else { 0 }, if is_new { 0 } else { round + 1 });
             floors.push(tokio::task::block_in_place(|| floor.run(&text)));
             ours.push(import(&product, &text).await?);
         }
         report(&format!("import of {name}"), floors, ours);
     }
-    beside(&product, file(plan.rounds as u64 * ROWS, 0)).await?;
+    beside(&product, file(options.rounds as u64 * ROWS, 0)).await?;
     workers.stop().await;
     Ok(())
 }

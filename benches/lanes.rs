@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
 use messaging_benches::sink::Sink;
-use messaging_benches::{Plan, median, message_to};
+use messaging_benches::{BenchOptions, median, message_to};
 use messaging_core::changes::{Changes, JobWrite, NewJob, Write};
 use messaging_core::domain::dkim::Algorithm;
 use messaging_core::domain::lane::{JobClass, Lane};
@@ -43,7 +43,7 @@ const SILENT: [u8; 4] = [127, 0, 0, 9];
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let arguments: Vec<String> = std::env::args().collect();
     let is_wanted = |part: &str| {
         let other = if part == "bulk" { "dead" } else { "bulk" };
@@ -52,15 +52,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let given = arguments.iter().skip_while(|argument| *argument != "--bulk").nth(1);
     let bulk = match given {
         Some(count) => count.parse()?,
-        None if plan.rounds == 1 => 1_000,
+        None if options.rounds == 1 => 1_000,
         None => 1_000_000,
     };
-    let turn = if plan.rounds == 1 { plan.turn } else { Duration::from_secs(5) };
+    let turn = if options.rounds == 1 { options.turn } else { Duration::from_secs(5) };
     let directory = tempfile::tempdir_in(".")?;
     let numbers = AtomicU64::new(0);
     let (mut without, mut with) = (Vec::new(), Vec::new());
     if is_wanted("dead") {
-        for round in 0..plan.rounds {
+        for round in 0..options.rounds {
             for is_dead in [false, true] {
                 let path = directory.path().join(format!("{round}-{is_dead}.db"));
                 let p99 = measure(&path, is_dead, turn, &numbers).await?;
@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if is_wanted("bulk") {
         let (mut alone, mut beside, mut rates) = (Vec::new(), Vec::new(), Vec::new());
         let path = |round, count| directory.path().join(format!("{round}-{count}-bulk.db"));
-        for round in 0..plan.rounds {
+        for round in 0..options.rounds {
             alone.push(beside_bulk(&path(round, 0), 0, turn).await?.p99);
             let busy = beside_bulk(&path(round, bulk), bulk, turn).await?;
             beside.push(busy.p99);

@@ -38,14 +38,14 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 
 /// How long and how often a bench runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct BenchOptions {
     /// How often floor and product alternate.
     pub rounds: usize,
     /// How long each turn is measured.
     pub turn: Duration,
 }
 
-impl Plan {
+impl BenchOptions {
     /// Three rounds of two seconds; with `--test` on the command line one short one that only shows
     /// that the bench works.
     pub fn from_arguments() -> Self {

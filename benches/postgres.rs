@@ -13,7 +13,7 @@ use futures_util::SinkExt as _;
 use messaging_benches::load::closed_loop;
 use messaging_benches::product::Product;
 use messaging_benches::requests::{self, BATCH, EVENT_NAMES, EventsOf};
-use messaging_benches::{Plan, message, report};
+use messaging_benches::{BenchOptions, message, report};
 use messaging_conformance::cluster::Database;
 use messaging_core::domain::import::ImportStatus;
 use messaging_core::domain::message_input::MessageInput;
@@ -30,32 +30,32 @@ const CLAIMED: i64 = 512;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let [Some(ours), Some(bare)] = [Database::create_durable().await, Database::create_durable().await] else {
         return Err("there is no PostgreSQL server to start: install postgresql, or set PG_BIN".into());
     };
     let product = Product::on(Arc::new(PostgresStore::open(ours.options()).await?)).await?;
     let floor = Floor::open(&bare.url).await?;
-    accept(plan, &product, &floor).await?;
-    deliver(plan, &product, &floor).await?;
-    contacts(plan, &product, &floor).await?;
-    events(plan, &product, &floor).await?;
-    import(plan, &product, &floor).await?;
-    segments(plan, &product, &floor, &connect(&ours.url).await?).await
+    accept(options, &product, &floor).await?;
+    deliver(options, &product, &floor).await?;
+    contacts(options, &product, &floor).await?;
+    events(options, &product, &floor).await?;
+    import(options, &product, &floor).await?;
+    segments(options, &product, &floor, &connect(&ours.url).await?).await
 }
 
-async fn accept(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
+async fn accept(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
     let numbers = Arc::new(AtomicU64::new(1));
     for callers in [1, 64] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
+        for _ in 0..options.rounds {
             let target = floor.acceptor.clone();
             let one = move |n| {
                 let target = target.clone();
                 async move { accept_bare(&target, Bytes::from(message(n))).await }
             };
-            floors.push(closed_loop(callers, plan.turn, &numbers, one).await);
-            ours.push(product.accept_for(callers, plan.turn, &numbers).await);
+            floors.push(closed_loop(callers, options.turn, &numbers, one).await);
+            ours.push(product.accept_for(callers, options.turn, &numbers).await);
         }
         report(&format!("accept, {callers} callers"), floors, ours);
     }
@@ -63,13 +63,13 @@ async fn accept(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<
 }
 
 /// A queue emptied into the sandbox, beside reading and deleting as many rows.
-async fn deliver(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
-    let messages = if plan.rounds == 1 { 500 } else { 5_000 };
+async fn deliver(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
+    let messages = if options.rounds == 1 { 500 } else { 5_000 };
     // What was accepted before is not part of it.
     product.app.run_until_idle().await?;
     let numbers = Arc::new(AtomicU64::new(1 << 40));
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
+    for _ in 0..options.rounds {
         floors.push(floor.deliver(messages).await?);
         let last = numbers.load(Ordering::Relaxed) + messages;
         let accepting = (0..64).map(|_| {
@@ -93,14 +93,14 @@ async fn deliver(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box
     Ok(())
 }
 
-async fn contacts(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
+async fn contacts(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
     for (what, version) in [("new contacts, 4 callers", 0), ("changed contacts, 4 callers", 1)] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
         let (at_floor, numbers) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
-        for _ in 0..plan.rounds {
+        for _ in 0..options.rounds {
             let began = Instant::now();
             let mut done = 0;
-            while began.elapsed() < plan.turn {
+            while began.elapsed() < options.turn {
                 floor.upsert(at_floor.fetch_add(1, Ordering::Relaxed), version).await?;
                 done += BATCH;
             }
@@ -110,20 +110,20 @@ async fn contacts(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Bo
                 let target = target.clone();
                 async move { assert_eq!(target.upsert(requests::contacts(n, version)).await, 0, "nothing is refused") }
             };
-            ours.push(closed_loop(4, plan.turn, &numbers, one).await * thousand());
+            ours.push(closed_loop(4, options.turn, &numbers, one).await * thousand());
         }
         report(what, floors, ours);
     }
     Ok(())
 }
 
-async fn events(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
+async fn events(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     let numbers = Arc::new(AtomicU64::new(1));
-    for round in 0..=plan.rounds as u64 {
+    for round in 0..=options.rounds as u64 {
         let began = Instant::now();
         let mut done = 0;
-        while began.elapsed() < plan.turn {
+        while began.elapsed() < options.turn {
             floor.tell(done + round * 10_000_000).await?;
             done += BATCH;
         }
@@ -136,17 +136,17 @@ async fn events(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<
                 assert_eq!(target.tell(body).await, 0, "nothing is refused");
             }
         };
-        ours.push(closed_loop(4, plan.turn, &numbers, one).await * thousand());
+        ours.push(closed_loop(4, options.turn, &numbers, one).await * thousand());
     }
     // In the first round most contacts are made by their first event.
     report("events, 4 callers", floors.split_off(1), ours.split_off(1));
     Ok(())
 }
 
-async fn import(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
-    let rows = if plan.rounds == 1 { 2_000 } else { 100_000 };
+async fn import(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
+    let rows = if options.rounds == 1 { 2_000 } else { 100_000 };
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for round in 0..plan.rounds as u64 {
+    for round in 0..options.rounds as u64 {
         let text = file((1 << 32) + round * rows, rows);
         let began = Instant::now();
         floor.import(&text).await?;
@@ -162,14 +162,19 @@ async fn import(plan: Plan, product: &Product, floor: &Floor) -> Result<(), Box<
     Ok(())
 }
 
-async fn segments(plan: Plan, product: &Product, floor: &Floor, database: &Client) -> Result<(), Box<dyn Error>> {
+async fn segments(
+    options: BenchOptions,
+    product: &Product,
+    floor: &Floor,
+    database: &Client,
+) -> Result<(), Box<dyn Error>> {
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     let filter = json!({"and": [
         {"type": "attribute", "key": "plan", "op": "eq", "value": "pro"},
         {"type": "attribute", "key": "visits", "op": "gte", "value": 50},
     ]});
     let contacts: i64 = database.query_one("SELECT count(*) FROM contacts", &[]).await?.get(0);
-    for round in 0..plan.rounds {
+    for round in 0..options.rounds {
         floors.push(floor.calculate().await?);
         let segment = json!({"name": format!("bench {round}"), "kind": "dynamic", "filter": filter});
         product.call::<CreateSegment>(None, &segment).await?;
@@ -203,12 +208,12 @@ fn file(from: u64, rows: u64) -> String {
 }
 
 /// A message that is to be stored, and who waits for it.
-type Waiting = (String, Bytes, oneshot::Sender<()>);
+type PendingMessage = (String, Bytes, oneshot::Sender<()>);
 
 /// What the same rows cost without us.
 struct Floor {
     client: Client,
-    acceptor: mpsc::Sender<Waiting>,
+    acceptor: mpsc::Sender<PendingMessage>,
     upsert: Statement,
     tell: Statement,
 }
@@ -371,7 +376,7 @@ async fn connect_floor(url: &str) -> Result<Client, tokio_postgres::Error> {
 }
 
 /// Parses a request and returns when its row is on disk.
-async fn accept_bare(acceptor: &mpsc::Sender<Waiting>, body: Bytes) {
+async fn accept_bare(acceptor: &mpsc::Sender<PendingMessage>, body: Bytes) {
     let input: MessageInput = serde_json::from_slice(&body).expect("a request");
     let (done, committed) = oneshot::channel();
     acceptor.send((input.to.unwrap_or_default(), body, done)).await.expect("the floor runs");
@@ -379,7 +384,10 @@ async fn accept_bare(acceptor: &mpsc::Sender<Waiting>, body: Bytes) {
 }
 
 /// Stores what waits, up to so much in a transaction, which is one round trip.
-async fn store_all(client: &Client, waiting: &Mutex<mpsc::Receiver<Waiting>>) -> Result<(), tokio_postgres::Error> {
+async fn store_all(
+    client: &Client,
+    waiting: &Mutex<mpsc::Receiver<PendingMessage>>,
+) -> Result<(), tokio_postgres::Error> {
     let begin = client.prepare("BEGIN").await?;
     let insert = client
         .prepare("INSERT INTO messages (status, recipient, request) SELECT 0, * FROM unnest($1::text[], $2::bytea[])")

@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, report};
+use messaging_benches::{BenchOptions, report};
 use messaging_core::domain::channel::Channel;
 use messaging_engine::Caller;
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
@@ -40,13 +40,13 @@ const AT_A_TIME: usize = 100;
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir_in(".")?;
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let argument = |name: &str| std::env::args().skip_while(|given| given != name).nth(1);
     let given: Option<u64> = argument("--messages").map(|text| text.parse()).transpose()?;
-    let messages = given.unwrap_or(if plan.rounds == 1 { 200 } else { 20_000 });
+    let messages = given.unwrap_or(if options.rounds == 1 { 200 } else { 20_000 });
     for millis in [30, 0] {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
-        for round in 0..plan.rounds {
+        for round in 0..options.rounds {
             let gateway = Gateway::start(Duration::from_millis(millis), None).await?;
             floors.push(floor(&gateway, messages).await?);
             let path = directory.path().join(format!("{millis}-{round}.db"));
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         report(&format!("sms over http, answers after {millis} ms"), floors, ours);
     }
-    let messages = if plan.rounds == 1 { 60 } else { 2_000 };
+    let messages = if options.rounds == 1 { 60 } else { 2_000 };
     let gateway = Gateway::start(Duration::from_millis(30), Some(RATE)).await?;
     let Rates { of_most, of_all } = product(&directory.path().join("throttled.db"), &gateway, messages).await?;
     let refused = gateway.refused.load(Ordering::Relaxed);

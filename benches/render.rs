@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use messaging_benches::{Plan, report};
+use messaging_benches::{BenchOptions, report};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::template::budget::Limits;
 use messaging_core::domain::template::compiled::Compiled;
@@ -90,9 +90,9 @@ fn compiled() -> Compiled {
 }
 
 /// Renderings in a second.
-fn rate(plan: Plan, mut render: impl FnMut() -> usize) -> f64 {
+fn rate(options: BenchOptions, mut render: impl FnMut() -> usize) -> f64 {
     let (begun, mut count) = (Instant::now(), 0_u32);
-    while begun.elapsed() < plan.turn {
+    while begun.elapsed() < options.turn {
         for _ in 0..100 {
             black_box(render());
         }
@@ -102,7 +102,7 @@ fn rate(plan: Plan, mut render: impl FnMut() -> usize) -> f64 {
 }
 
 fn main() {
-    let plan = Plan::from_arguments();
+    let options = BenchOptions::from_arguments();
     let given = values();
     let mut engine = Environment::new();
     for (name, source) in [("subject.txt", SUBJECT), ("order.html", HTML), ("order.txt", TEXT)] {
@@ -121,9 +121,9 @@ fn main() {
         [rendering.subject, rendering.html, rendering.text].iter().flatten().map(String::len).sum()
     };
     let (mut floors, mut products) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
-        floors.push(rate(plan, bare));
-        products.push(rate(plan, ours));
+    for _ in 0..options.rounds {
+        floors.push(rate(options, bare));
+        products.push(rate(options, ours));
     }
     report("an order confirmation, engine alone and ours", floors, products);
 }

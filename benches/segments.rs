@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, report};
+use messaging_benches::{BenchOptions, report};
 use messaging_core::changes::{Changes, Expect, JobHandle, JobWrite, NewJob, Write};
 use messaging_core::domain::contact::{Contact, Identifier};
 use messaging_core::domain::lane::Lane;
@@ -34,8 +34,8 @@ const ACCEPTS: u64 = 200;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
-    let contacts = if plan.rounds == 1 { 20_000 } else { 1_000_000 };
+    let options = BenchOptions::from_arguments();
+    let contacts = if options.rounds == 1 { 20_000 } else { 1_000_000 };
     let directory = tempfile::tempdir_in(".")?;
     let path = directory.path().join("messaging.db");
     let mut floor = Floor::open(&directory.path().join("floor.db"), contacts)?;
@@ -47,9 +47,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         {"type": "attribute", "key": "visits", "op": "gte", "value": 50},
     ]});
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..plan.rounds {
+    for _ in 0..options.rounds {
         floors.push(tokio::task::block_in_place(|| floor.run(contacts)));
-        let segment = Kept::put(&product, &attributes).await?;
+        let segment = StoredSegment::put(&product, &attributes).await?;
         let began = Instant::now();
         segment.calculate().await?;
         ours.push(rate(contacts, began));
@@ -71,7 +71,7 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
         {"type": "event", "name": "order_paid", "count": {"op": "gte", "value": 2},
          "within": {"last": {"value": 90, "unit": "days"}}},
     ]});
-    let segment = Kept::put(product, &filter).await?;
+    let segment = StoredSegment::put(product, &filter).await?;
     let store = product.app.store();
     let before = memory("VmRSS:");
     // Making the rows took more than anything that follows: the peak counts anew, where Linux allows it.
@@ -89,7 +89,7 @@ async fn events(product: &Product, path: &Path, contacts: u64) -> Result<(), Box
     println!("calculation alone: {:.1?} in {steps} steps; {joined} members", began.elapsed());
 
     // Again for an empty segment, with others at work.
-    let segment = Kept::put(product, &filter).await?;
+    let segment = StoredSegment::put(product, &filter).await?;
     let ends = Arc::new(AtomicBool::new(false));
     let accepting = tokio::spawn(accept(product.clone(), Arc::clone(&ends)));
     let changing = tokio::spawn(change(product.clone(), Connection::open(path)?, contacts, Arc::clone(&ends)));
@@ -145,7 +145,7 @@ async fn claimed(product: &Product) -> Result<JobHandle, Box<dyn Error>> {
 }
 
 /// A stored segment and what it asks for.
-struct Kept {
+struct StoredSegment {
     product: Product,
     id: SegmentId,
     query: MemberQuery,
@@ -153,7 +153,7 @@ struct Kept {
     job: JobHandle,
 }
 
-impl Kept {
+impl StoredSegment {
     async fn put(product: &Product, filter: &Value) -> Result<Self, Box<dyn Error>> {
         let tree = parse(filter, "", Purpose::Segment, &mut Violations::new()).filter.ok_or("a filter")?;
         let now = product.app.now();

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
-use messaging_benches::{Plan, report};
+use messaging_benches::{BenchOptions, report};
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::settings::Settings;
-use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan as CampaignPlan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{CampaignId, Id as _};
 use messaging_core::ports::store::Priority;
@@ -26,8 +26,8 @@ const FEW: u64 = 10_000;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::from_arguments();
-    let many = if plan.rounds == 1 { 20_000 } else { 1_000_000 };
+    let options = BenchOptions::from_arguments();
+    let many = if options.rounds == 1 { 20_000 } else { 1_000_000 };
     let directory = tempfile::tempdir_in(".")?;
     let path = directory.path().join("messaging.db");
     let product = Product::open(&path).await?;
@@ -37,9 +37,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     let mut slowest = Vec::new();
-    for _ in 0..plan.rounds {
-        floors.push(rate(&ask(&product, small, plan.turn).await?));
-        let mut times = ask(&product, large, plan.turn).await?;
+    for _ in 0..options.rounds {
+        floors.push(rate(&ask(&product, small, options.turn).await?));
+        let mut times = ask(&product, large, options.turn).await?;
         ours.push(rate(&times));
         times.sort_unstable();
         slowest.push(times[times.len() * 99 / 100]);

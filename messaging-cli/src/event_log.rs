@@ -26,21 +26,21 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// A reader of the log.
 pub(crate) struct EventLog {
     target: Target,
-    place: Place,
+    from: ReadFrom,
     /// Whether no answer has come yet: then everything that is wrong ends the command.
     is_first: bool,
 }
 
-/// The place in the log from which events are read.
+/// The position in the log from which events are read.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum ReadFrom {
     /// With the events of this time, RFC 3339, and later ones.
     Since(String),
     /// After the events before this cursor.
     After(String),
 }
 
-impl Place {
+impl ReadFrom {
     /// With what happens from now on.
     pub(crate) fn now() -> Self {
         Self::Since(SystemClock.now().to_string())
@@ -53,16 +53,16 @@ pub(crate) fn endpoint() -> &'static Endpoint {
 }
 
 impl EventLog {
-    /// Reads from a place on.
-    pub(crate) const fn new(target: Target, place: Place) -> Self {
-        Self { target, place, is_first: true }
+    /// Reads from a position on.
+    pub(crate) const fn new(target: Target, from: ReadFrom) -> Self {
+        Self { target, from, is_first: true }
     }
 
     /// The cursor after the events that [`next`](Self::next) has answered; none before the first answer.
     pub(crate) fn cursor(&self) -> Option<&str> {
-        match &self.place {
-            Place::After(cursor) => Some(cursor),
-            Place::Since(_) => None,
+        match &self.from {
+            ReadFrom::After(cursor) => Some(cursor),
+            ReadFrom::Since(_) => None,
         }
     }
 
@@ -71,9 +71,9 @@ impl EventLog {
     pub(crate) async fn next(&mut self) -> Result<Vec<Value>, Failure> {
         loop {
             let mut request = Request::new(endpoint());
-            let (name, text) = match &self.place {
-                Place::Since(time) => ("since", time),
-                Place::After(cursor) => ("after", cursor),
+            let (name, text) = match &self.from {
+                ReadFrom::Since(time) => ("since", time),
+                ReadFrom::After(cursor) => ("after", cursor),
             };
             request.query.push((name.to_owned(), text.clone()));
             request.query.push(("limit".to_owned(), LIMIT.to_string()));
@@ -97,7 +97,7 @@ impl EventLog {
             let Some(cursor) = page["next_cursor"].as_str() else {
                 return Err(Failure::Unreachable("the server answered something that is not the API".to_owned()));
             };
-            self.place = Place::After(cursor.to_owned());
+            self.from = ReadFrom::After(cursor.to_owned());
             self.is_first = false;
             return Ok(match page["data"].take() {
                 Value::Array(events) => events,

@@ -28,7 +28,7 @@ use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-use self::columns::{Columns, Wanted, name_of};
+use self::columns::{AttributeSelection, Columns, name_of};
 use crate::arguments;
 use crate::command::operation;
 use crate::failure::{Failure, accepted};
@@ -228,8 +228,8 @@ fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> 
             Err(_) => return Ok(Columns::default()),
         };
     }
-    let wanted = Wanted::of(matches.get_many(ATTRIBUTES).into_iter().flatten().cloned().collect());
-    Columns::of(file, mapping, &wanted, declared, matches.get_flag(DECLARE_FIELDS))
+    let selection = AttributeSelection::of(matches.get_many(ATTRIBUTES).into_iter().flatten().cloned().collect());
+    Columns::of(file, mapping, &selection, declared, matches.get_flag(DECLARE_FIELDS))
 }
 
 /// Says what becomes of the columns that nobody said anything about.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_import::{Applied, ApplyError, Counts, Given, Plan, Product, Refused, Survey};
+use messaging_import::{Applied, ApplyError, Counts, ImportPlan, Product, ReadOptions, Refused, Survey};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let product = product.ok_or_else(|| Failure::usage("a product is missing"))?;
     let directory = files::directory(matches)?;
     let texts = matches.get_many::<(String, String)>(SET).into_iter().flatten().cloned().collect();
-    let plan = messaging_import::read(product, &directory, &Given { texts })?;
+    let plan = messaging_import::read(product, &directory, &ReadOptions { texts })?;
     let is_dry = matches.get_flag(DRY_RUN);
     let mut refused = Refused::new(matches.get_one::<PathBuf>(arguments::ERRORS).map(PathBuf::as_path))?;
 
@@ -114,7 +114,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
 
 async fn bring_over(
     matches: &ArgMatches,
-    plan: Arc<Plan>,
+    plan: Arc<ImportPlan>,
     survey: Arc<Survey>,
     refused: &mut Refused,
 ) -> Result<Applied, Failure> {
@@ -166,7 +166,7 @@ struct Report {
 
 impl Report {
     /// What is known when everything has been read.
-    fn new(product: Product, is_dry: bool, plan: &Plan, survey: &Survey) -> Self {
+    fn new(product: Product, is_dry: bool, plan: &ImportPlan, survey: &Survey) -> Self {
         let files: Vec<_> = plan
             .sources
             .iter()
@@ -222,7 +222,7 @@ impl Report {
         self.document["templates"] = json!(applied.templates);
     }
 
-    fn show(mut self, output: Output, plan: &Plan, refused: Refused) -> Result<(), Failure> {
+    fn show(mut self, output: Output, plan: &ImportPlan, refused: Refused) -> Result<(), Failure> {
         let (count, shown) = refused.finish()?;
         self.document["refused"] = json!({"count": count, "first": shown});
         if output.is_json() {

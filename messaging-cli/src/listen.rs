@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::command::flags;
-use crate::event_log::{self, EventLog, Place};
+use crate::event_log::{self, EventLog, ReadFrom};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::target::Target;
@@ -77,7 +77,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let target = Target::choose(matches, event_log::endpoint().access).await?;
     let types = matches.get_many::<String>(EVENTS).into_iter().flatten();
     let types = types.map(|word| flags::kind_of_event(word).to_owned()).collect();
-    let log = EventLog::new(target, Place::now());
+    let log = EventLog::new(target, ReadFrom::now());
     let listener = Listener { log, output, forward, types };
     tokio::select! {
         ended = listener.run() => ended,

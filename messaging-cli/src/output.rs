@@ -7,6 +7,7 @@
 //! understood at all prints nothing there. `--quiet` and `--format` print a line for each item instead.
 
 mod dialog;
+mod explanation;
 mod importance;
 mod masked;
 mod node;
@@ -16,7 +17,6 @@ mod refusal;
 mod refused_items;
 pub(crate) mod rows;
 mod table;
-mod told;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -176,7 +176,7 @@ fn show(node: &Node) -> Result<(), Failure> {
     let width = terminal_width();
     let Node::Object(members) = node else { return raw(format!("{}\n", node.line()).as_bytes()) };
     let Some(Node::List(items)) = node.member("data").filter(|_| node.member("next_cursor").is_some()) else {
-        raw(table::resource(&told::in_pairs(members), width).as_bytes())?;
+        raw(table::resource(&explanation::in_pairs(members), width).as_bytes())?;
         if masked::is_in(node) {
             note(MASKED);
         }

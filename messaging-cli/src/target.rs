@@ -24,20 +24,20 @@ pub(crate) use database::{existing, open_existing, open_for_links, open_or_begin
 
 /// The server or database on which operations are carried out, and the workspace that they concern.
 pub(crate) struct Target {
-    place: Place,
+    backend: Backend,
     /// The workspace that was named.
     named: Option<String>,
     /// The workspace that was found.
     found: OnceCell<String>,
 }
 
-enum Place {
+enum Backend {
     Server(Box<server::Server>),
     Database(database::Database),
 }
 
 impl Target {
-    /// The place that the arguments name. Asks nobody yet.
+    /// The server or database that the arguments name. Asks nobody yet.
     pub(crate) async fn choose(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
         Self::choose_as(matches, access, Role::Command).await
     }
@@ -51,7 +51,7 @@ impl Target {
     async fn choose_as(matches: &ArgMatches, access: Access, role: Role) -> Result<Self, Failure> {
         let Connection { url, token, workspace: named } = profile::connection(matches, database::is_named(matches))?;
         let key = token.as_deref();
-        let place = match url.as_deref() {
+        let backend = match url.as_deref() {
             Some(_) if key.is_none() && is_for_people(access) => {
                 return Err(Failure::usage(
                     "this needs a session of the server: `messaging login --url URL --email EMAIL` saves one",
@@ -63,22 +63,22 @@ impl Target {
                      makes one, `messaging dev` writes one to dev.json in its data directory)",
                 ));
             }
-            Some(url) => Place::Server(Box::new(server::Server::new(url, key, named.as_deref())?)),
+            Some(url) => Backend::Server(Box::new(server::Server::new(url, key, named.as_deref())?)),
             None if key.is_some() && !database::is_named(matches) => {
                 return Err(Failure::usage(
                     "an API key is for a server: give --url, or set MESSAGING_URL (or name a database with --data, which \
                      needs no key)",
                 ));
             }
-            None => Place::Database(database::Database::open(matches, named.as_deref(), access, role).await?),
+            None => Backend::Database(database::Database::open(matches, named.as_deref(), access, role).await?),
         };
-        Ok(Self { place, named, found: OnceCell::new() })
+        Ok(Self { backend, named, found: OnceCell::new() })
     }
 
     /// A server by its address.
     pub(crate) fn server(url: &str, token: Option<&str>, workspace: Option<&str>) -> Result<Self, Failure> {
-        let place = Place::Server(Box::new(server::Server::new(url, token, workspace)?));
-        Ok(Self { place, named: workspace.map(ToOwned::to_owned), found: OnceCell::new() })
+        let backend = Backend::Server(Box::new(server::Server::new(url, token, workspace)?));
+        Ok(Self { backend, named: workspace.map(ToOwned::to_owned), found: OnceCell::new() })
     }
 
     /// Carries out a request that is written as the server gets it, but for the name of the workspace.
@@ -86,9 +86,9 @@ impl Target {
         if raw.path.contains(WORKSPACE_PLACE) {
             raw.path = raw.path.replace(WORKSPACE_PLACE, self.workspace().await?);
         }
-        match &self.place {
-            Place::Server(server) => server.raw(&raw).await,
-            Place::Database(database) => {
+        match &self.backend {
+            Backend::Server(server) => server.raw(&raw).await,
+            Backend::Database(database) => {
                 let mut rows = ops::all().iter().filter(|row| (row.method)() == raw.method);
                 let found = rows.find_map(|row| Some((row, spoken::parameters(row, &raw.path)?)));
                 let Some((endpoint, path)) = found else {
@@ -111,9 +111,9 @@ impl Target {
     }
 
     async fn send(&self, request: &Request, path: &[(String, String)]) -> Result<Reply, Failure> {
-        match &self.place {
-            Place::Server(server) => server.call(request, path).await,
-            Place::Database(database) => database.call(request, path).await,
+        match &self.backend {
+            Backend::Server(server) => server.call(request, path).await,
+            Backend::Database(database) => database.call(request, path).await,
         }
     }
 
@@ -125,17 +125,17 @@ impl Target {
         sent: impl Fn(u64) + Send + 'static,
     ) -> Result<Reply, Failure> {
         let url = import["upload_url"].as_str().unwrap_or_default();
-        match &self.place {
-            Place::Server(_) => server::upload(url, import, file, sent).await,
-            Place::Database(database) => database.upload(url, file, sent).await,
+        match &self.backend {
+            Backend::Server(_) => server::upload(url, import, file, sent).await,
+            Backend::Database(database) => database.upload(url, file, sent).await,
         }
     }
 
     /// Reads the file of an import, where no server does.
     pub(crate) async fn work_on_import(&self, import: &Value) -> Result<(), Failure> {
-        match &self.place {
-            Place::Server(_) => Ok(()),
-            Place::Database(database) => database.work_on_import(import).await,
+        match &self.backend {
+            Backend::Server(_) => Ok(()),
+            Backend::Database(database) => database.work_on_import(import).await,
         }
     }
 
@@ -144,7 +144,7 @@ impl Target {
         if let Some(named) = &self.named {
             return Ok(named);
         }
-        if let Place::Database(database) = &self.place {
+        if let Backend::Database(database) = &self.backend {
             return database.workspace();
         }
         self.found.get_or_try_init(|| self.ask_for_workspace()).await.map(String::as_str)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::command::{flags, operation};
-use crate::event_log::{self, EventLog, Place};
+use crate::event_log::{self, EventLog, ReadFrom};
 use crate::failure::{Failure, accepted};
 use crate::output::{self, Output};
 use crate::request::Request;
@@ -89,13 +89,13 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
             _ = tokio::signal::ctrl_c() => Ok(()),
         };
     }
-    let place = match (arguments::text(matches, AFTER), arguments::text(matches, SINCE)) {
-        (Some(cursor), _) => Place::After(cursor.to_owned()),
-        (None, Some(time)) => Place::Since(time.to_owned()),
-        (None, None) => Place::now(),
+    let from = match (arguments::text(matches, AFTER), arguments::text(matches, SINCE)) {
+        (Some(cursor), _) => ReadFrom::After(cursor.to_owned()),
+        (None, Some(time)) => ReadFrom::Since(time.to_owned()),
+        (None, None) => ReadFrom::now(),
     };
     let target = Target::choose(matches, event_log::endpoint().access).await?;
-    let mut log = EventLog::new(target, place);
+    let mut log = EventLog::new(target, from);
     let ended = tokio::select! {
         ended = watch(&mut log, output) => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),

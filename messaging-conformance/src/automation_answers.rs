@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::put;
 use super::sample::{at, bare_message, contact, event, id, id_at, insert, product_event};
-use super::segments::kept::{Told, World};
+use super::segments::kept::{StoredFacts, World};
 use super::segments::random::{self, Dice};
 use super::segments::{add_contact, query};
 
@@ -39,8 +39,8 @@ fn since_entry(mut filter: Filter) -> Filter {
 }
 
 /// What a filter answers in memory; `since` has the events since the entry, `all` all that count.
-fn holds(filter: &Filter, all: &Told, since: &Told, present: &Present) -> bool {
-    fn condition(of: &Condition, all: &Told, since: &Told, present: &Present) -> bool {
+fn holds(filter: &Filter, all: &StoredFacts, since: &StoredFacts, present: &Present) -> bool {
+    fn condition(of: &Condition, all: &StoredFacts, since: &StoredFacts, present: &Present) -> bool {
         match of {
             Condition::And(parts) => parts.iter().all(|part| condition(part, all, since, present)),
             Condition::Or(parts) => parts.iter().any(|part| condition(part, all, since, present)),
@@ -52,14 +52,14 @@ fn holds(filter: &Filter, all: &Told, since: &Told, present: &Present) -> bool {
                     Leaf::Message(leaf) => Some(&mut leaf.within),
                     _ => None,
                 };
-                let told = match within {
+                let facts = match within {
                     Some(within) if *within == Some(Within::SinceEntry) => {
                         *within = None;
                         since
                     }
                     _ => all,
                 };
-                Filter::Where(Condition::Leaf(leaf)).matches(told.facts(), present)
+                Filter::Where(Condition::Leaf(leaf)).matches(facts.facts(), present)
             }
         }
     }
@@ -70,8 +70,8 @@ fn holds(filter: &Filter, all: &Told, since: &Told, present: &Present) -> bool {
 }
 
 /// Some span of the events of a contact.
-fn span(dice: &mut Dice, told: &Told) -> AskSpan {
-    let ids: Vec<EventId> = told.event_ids.iter().chain(&told.message_event_ids).copied().collect();
+fn span(dice: &mut Dice, facts: &StoredFacts) -> AskSpan {
+    let ids: Vec<EventId> = facts.event_ids.iter().chain(&facts.message_event_ids).copied().collect();
     let mut any = |share| (!ids.is_empty() && dice.percent(share)).then(|| dice.one(&ids));
     let (entry_event, up_to) = (any(50), any(40));
     let entered_at = match entry_event {
@@ -95,7 +95,7 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
         for _ in 0..40 {
             world.happen().await;
         }
-        let told = world.told().await;
+        let everybody = world.stored_facts().await;
         let filters: Vec<_> = (0..ASKS / 4)
             .map(|_| {
                 let filter = Filter::clone(random::filter(&mut world.dice, &world.named).tree());
@@ -103,8 +103,8 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
             })
             .collect();
         let (mut asks, mut expected) = (Vec::new(), Vec::new());
-        while asks.len() < ASKS && !told.is_empty() {
-            let (one, filter) = (world.dice.one(&told), world.dice.one(&filters));
+        while asks.len() < ASKS && !everybody.is_empty() {
+            let (one, filter) = (world.dice.one(&everybody), world.dice.one(&filters));
             let span = span(&mut world.dice, &one);
             let counts = |id: EventId| span.up_to.is_none_or(|last| id <= last);
             let is_since = |id: EventId| match (span.entry_event, span.entered_at) {

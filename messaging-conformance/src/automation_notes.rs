@@ -1,7 +1,9 @@
 //! What automations hear of: every cause makes exactly its notes, in order, in its own commit.
 
 use messaging_core::changes::{AutomationWrite, Expect, PutRun, TakeNotes, Write};
-use messaging_core::domain::automation::note::{Cause, EntryInterest, Happened, Interest, Note, RunInterest};
+use messaging_core::domain::automation::note::{
+    Cause, EntrySubscription, EventSubscription, Happened, Note, RunSubscription,
+};
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
@@ -61,19 +63,19 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     let list = contact_list(workspace);
     let (campaign, template) = (id(), id());
     let entries = [
-        EntryInterest::Event("bought".to_owned()),
-        EntryInterest::ListAdded(list.id),
-        EntryInterest::ContactCreated,
-        EntryInterest::MessageEvent(TriggerEvent::Click, None, None),
-        EntryInterest::MessageEvent(TriggerEvent::Click, Some(campaign), Some(template)),
-        EntryInterest::Date,
-        EntryInterest::Nothing,
+        EntrySubscription::Event("bought".to_owned()),
+        EntrySubscription::ListAdded(list.id),
+        EntrySubscription::ContactCreated,
+        EntrySubscription::MessageEvent(TriggerEvent::Click, None, None),
+        EntrySubscription::MessageEvent(TriggerEvent::Click, Some(campaign), Some(template)),
+        EntrySubscription::Date,
+        EntrySubscription::Nothing,
     ];
     let all: Vec<_> = entries.map(|entry| (automation(workspace), entry)).into();
     put(store, all.iter().map(|(one, entry)| entered_by(one, entry.clone()))).await;
     put(store, [Write::put(list.clone(), Expect::Absent), Write::put(contact_list(workspace), Expect::Absent)]).await;
     let elsewhere = automation(id());
-    put(store, [entered_by(&elsewhere, EntryInterest::ContactCreated)]).await;
+    put(store, [entered_by(&elsewhere, EntrySubscription::ContactCreated)]).await;
 
     let ann = contact(workspace);
     let [bought, also, other] = ["bought", "bought", "Bought"].map(|name| product_event(&ann, name));
@@ -122,7 +124,7 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
 pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let [expensive, other, dated] = [(); 3].map(|()| automation(workspace));
-    let bought = |condition: Value| EntryInterest::EventWhere("bought".to_owned(), vec![condition]);
+    let bought = |condition: Value| EntrySubscription::EventWhere("bought".to_owned(), vec![condition]);
     let over = json!({"property": "total", "op": "gt", "value": 50});
     put(store, [entered_by(&expensive, bought(over.clone()))]).await;
     put(store, [entered_by(&other, bought(json!({"property": "items.sku", "op": "neq", "value": "B"})))]).await;
@@ -155,11 +157,11 @@ pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
     // Where it depends on the zone who reads the note decides.
     assert_eq!(entered(&dated).await, of(&[&much, &little, &none, &b]));
 
-    let interest = Interest {
+    let subscription = EventSubscription {
         entry: Some(bought(over)),
-        runs: RunInterest { events: vec!["bought".to_owned()], ..RunInterest::default() },
+        runs: RunSubscription { events: vec!["bought".to_owned()], ..RunSubscription::default() },
     };
-    put(store, [listening(&expensive, interest, Vec::new(), Expect::Revision(1))]).await;
+    put(store, [listening(&expensive, subscription, Vec::new(), Expect::Revision(1))]).await;
     put(store, [put_run(&run(&expensive, &ann), Expect::Absent)]).await;
     let again = ProductEvent { id: id(), ..little };
     put(store, [Write::AppendProductEvents(vec![again.clone()])]).await;
@@ -168,11 +170,11 @@ pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
 }
 
 /// An automation whose runs wait for something, with a contact on its way.
-async fn on_the_way(store: &dyn Store, runs: RunInterest) -> (Automation, Contact, Run) {
+async fn on_the_way(store: &dyn Store, runs: RunSubscription) -> (Automation, Contact, Run) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
-    let interest = Interest { entry: Some(EntryInterest::Nothing), runs };
-    put(store, [listening(&one, interest, Vec::new(), Expect::Absent), add_contact(&ann)]).await;
+    let subscription = EventSubscription { entry: Some(EntrySubscription::Nothing), runs };
+    put(store, [listening(&one, subscription, Vec::new(), Expect::Absent), add_contact(&ann)]).await;
     let waiting = run(&one, &ann);
     put(store, [put_run(&waiting, Expect::Absent)]).await;
     (one, ann, waiting)
@@ -181,9 +183,9 @@ async fn on_the_way(store: &dyn Store, runs: RunInterest) -> (Automation, Contac
 /// Addresses that no index finds come onto the suppression list and off it: who has them and is on the way is told when
 /// changes are followed, of when that was and how deep it was caused. Nobody else is, and a store that nobody asks keeps none.
 pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store: &dyn Store) {
-    let everything = RunInterest { everything: true, ..RunInterest::default() };
+    let everything = RunSubscription { everything: true, ..RunSubscription::default() };
     let (one, ann, _) = on_the_way(store, everything).await;
-    let (other, bob, _) = on_the_way(store, RunInterest { messages: true, ..RunInterest::default() }).await;
+    let (other, bob, _) = on_the_way(store, RunSubscription { messages: true, ..RunSubscription::default() }).await;
     let attributes = object(&json!({"push_token": ["t1", "t2"], "telegram_chat_id": 7, "viber_id": "user="}));
     for contact in [&ann, &bob] {
         let contact = Contact { attributes: attributes.clone().into(), ..contact.clone() };
@@ -222,11 +224,11 @@ pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store
 
 /// What a run may go on or end by is told while it is open, by its own version, and only what is waited for.
 pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Store) {
-    let everything = RunInterest { everything: true, ..RunInterest::default() };
-    let events = RunInterest { events: vec!["x".to_owned(), "y".to_owned()], ..RunInterest::default() };
-    let messages = RunInterest { messages: true, ..RunInterest::default() };
-    for (interest, expected) in [(everything, 10), (events, 1), (messages, 2), (RunInterest::default(), 0)] {
-        let (one, ann, waiting) = on_the_way(store, interest.clone()).await;
+    let everything = RunSubscription { everything: true, ..RunSubscription::default() };
+    let events = RunSubscription { events: vec!["x".to_owned(), "y".to_owned()], ..RunSubscription::default() };
+    let messages = RunSubscription { messages: true, ..RunSubscription::default() };
+    for (subscription, expected) in [(everything, 10), (events, 1), (messages, 2), (RunSubscription::default(), 0)] {
+        let (one, ann, waiting) = on_the_way(store, subscription.clone()).await;
         let workspace = one.workspace_id;
         let bob = contact(workspace);
         let list = contact_list(workspace);
@@ -253,12 +255,13 @@ pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Stor
             put(store, [cause.clone()]).await;
         }
         let heard = take(store, &one).await;
-        assert_eq!(heard.len(), expected, "{interest:?}: {heard:#?}");
+        assert_eq!(heard.len(), expected, "{subscription:?}: {heard:#?}");
         assert!(heard.iter().all(|note| note.contact_id == ann.id && !note.may_enter));
         // Another version waits for nothing; the run is of the first, until it ends.
         let next = Automation { version: 2, ..one.clone() };
-        let interest = Interest { entry: Some(EntryInterest::Nothing), runs: RunInterest::default() };
-        put(store, [listening(&next, interest, Vec::new(), Expect::Revision(1))]).await;
+        let runs = RunSubscription::default();
+        let subscription = EventSubscription { entry: Some(EntrySubscription::Nothing), runs };
+        put(store, [listening(&next, subscription, Vec::new(), Expect::Revision(1))]).await;
         let again = [Write::AppendProductEvents(vec![product_event(&ann, "x")]), happen(&message, EventKind::Click)];
         put(store, again.clone()).await;
         assert_eq!(take(store, &one).await.len(), expected.min(2).min(if expected == 2 { 1 } else { 2 }));
@@ -273,11 +276,12 @@ pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Stor
 pub async fn a_paused_automation_hears_for_its_runs_alone(store: &dyn Store) {
     let one = automation(id());
     let (ann, bob) = (contact(one.workspace_id), contact(one.workspace_id));
-    let interest = || Interest {
-        entry: Some(EntryInterest::Event("x".to_owned())),
-        runs: RunInterest { everything: true, ..RunInterest::default() },
+    let subscription = || EventSubscription {
+        entry: Some(EntrySubscription::Event("x".to_owned())),
+        runs: RunSubscription { everything: true, ..RunSubscription::default() },
     };
-    let in_state = |status, expect| listening(&Automation { status, ..one.clone() }, interest(), Vec::new(), expect);
+    let in_state =
+        |status, expect| listening(&Automation { status, ..one.clone() }, subscription(), Vec::new(), expect);
     let happen = || [&ann, &bob].map(|contact| Write::AppendProductEvents(vec![product_event(contact, "x")]));
     put(store, [in_state(AutomationStatus::Draft, Expect::Absent), add_contact(&ann), add_contact(&bob)]).await;
     put(store, happen()).await;
@@ -298,7 +302,7 @@ pub async fn a_paused_automation_hears_for_its_runs_alone(store: &dyn Store) {
 
 /// Machines open and click unheard.
 pub async fn events_of_messages_are_told_but_for_machines(store: &dyn Store) {
-    let (one, ann, _) = on_the_way(store, RunInterest { messages: true, ..RunInterest::default() }).await;
+    let (one, ann, _) = on_the_way(store, RunSubscription { messages: true, ..RunSubscription::default() }).await;
     let message = Message { contact_id: Some(ann.id), ..bare_message(one.workspace_id) };
     let nobodys = Message { contact_id: None, ..bare_message(one.workspace_id) };
     put(store, [insert(&message), insert(&nobodys)]).await;
@@ -334,7 +338,7 @@ pub async fn events_of_messages_are_told_but_for_machines(store: &dyn Store) {
 pub async fn notes_are_taken_once(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
-    put(store, [entered_by(&one, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    put(store, [entered_by(&one, EntrySubscription::Event("x".to_owned())), add_contact(&ann)]).await;
     let happen = async || put(store, [Write::AppendProductEvents(vec![product_event(&ann, "x")])]).await;
     for _ in 0..3 {
         happen().await;
@@ -378,14 +382,15 @@ pub async fn notes_are_taken_once(store: &dyn Store) {
 pub async fn notes_make_jobs_due(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
-    put(store, [entered_by(&one, EntryInterest::ListAdded(id())), add_contact(&ann)]).await;
+    put(store, [entered_by(&one, EntrySubscription::ListAdded(id())), add_contact(&ann)]).await;
     let list = contact_list(one.workspace_id);
     put(store, [Write::put(list.clone(), Expect::Absent)]).await;
     put(store, lanes(&one).iter().map(|lane| enqueue(lane.as_str(), 9_000))).await;
     put(store, [Write::JoinList(one.workspace_id, list.id, ann.id, at(100))]).await;
     assert_eq!(store.claim(claim(8_999)).await.unwrap(), [], "it is of another list");
-    let interest = Interest { entry: Some(EntryInterest::ListAdded(list.id)), runs: RunInterest::default() };
-    put(store, [listening(&one, interest, Vec::new(), Expect::Revision(1))]).await;
+    let runs = RunSubscription::default();
+    let subscription = EventSubscription { entry: Some(EntrySubscription::ListAdded(list.id)), runs };
+    put(store, [listening(&one, subscription, Vec::new(), Expect::Revision(1))]).await;
     put(store, [Write::LeaveList(one.workspace_id, list.id, ann.id, at(100))]).await;
     put(store, [Write::JoinList(one.workspace_id, list.id, ann.id, at(200))]).await;
     let shard = kept(store, &one).await[0].0;
@@ -397,7 +402,7 @@ pub async fn notes_make_jobs_due(store: &dyn Store) {
 /// A commit says how deep what follows in it is; what becomes of a run's message is as deep as the run. So are moves of
 /// segments that follow.
 pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
-    let everything = RunInterest { everything: true, ..RunInterest::default() };
+    let everything = RunSubscription { everything: true, ..RunSubscription::default() };
     let (one, ann, waiting) = on_the_way(store, everything).await;
     let workspace = one.workspace_id;
     let message = Message { contact_id: Some(ann.id), automation_id: Some(one.id), ..bare_message(workspace) };
@@ -416,7 +421,7 @@ pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
     let vips = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
     let segment = stored(store, workspace, &vips).await;
     let entered = automation(workspace);
-    put(store, [entered_by(&entered, EntryInterest::SegmentExit(segment))]).await;
+    put(store, [entered_by(&entered, EntrySubscription::SegmentExit(segment))]).await;
     let queries = [(segment, query(&vips))];
     while follow(store, workspace, &queries, 9).await {}
     calculate_with(store, workspace, segment, &query(&vips), MoveNotes::Silent).await;
@@ -435,9 +440,9 @@ pub async fn moves_of_segments_are_told(store: &dyn Store) {
     let vips = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
     let segment = stored(store, workspace, &vips).await;
     let query = || MemberQuery { now: at(77), ..query(&vips) };
-    let enter = |include_existing| EntryInterest::SegmentEnter { segment_id: segment, include_existing };
+    let enter = |include_existing| EntrySubscription::SegmentEnter { segment_id: segment, include_existing };
     let [entering, existing, leaving, other] =
-        [enter(false), enter(true), EntryInterest::SegmentExit(segment), EntryInterest::SegmentExit(id())]
+        [enter(false), enter(true), EntrySubscription::SegmentExit(segment), EntrySubscription::SegmentExit(id())]
             .map(|entry| (automation(workspace), entry));
     put(store, [&entering, &existing, &leaving, &other].map(|(one, entry)| entered_by(one, entry.clone()))).await;
     let ann = contact(workspace);
@@ -467,7 +472,7 @@ pub async fn moves_of_segments_are_told(store: &dyn Store) {
 pub async fn a_commit_that_is_refused_tells_nobody(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
-    put(store, [entered_by(&one, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    put(store, [entered_by(&one, EntrySubscription::Event("x".to_owned())), add_contact(&ann)]).await;
     let told = || Write::AppendProductEvents(vec![product_event(&ann, "x")]);
     let refused = || [told(), add_contact(&ann)];
     refuse(store, refused()).await;

@@ -8,7 +8,7 @@ use messaging_core::changes::{
 };
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
-use messaging_core::domain::automation::note::EntryInterest;
+use messaging_core::domain::automation::note::EntrySubscription;
 use messaging_core::domain::automation::run::{Entry, KEPT_AFTER_END, Run, RunStatus};
 use messaging_core::domain::contact::Contact;
 use messaging_core::ids::WorkspaceId;
@@ -457,7 +457,7 @@ pub async fn runs_of_a_merged_contact_go_on(store: &dyn Store) {
     let one = automation(id());
     let workspace = one.workspace_id;
     let (ann, bob, carl) = (contact(workspace), contact(workspace), contact(workspace));
-    put(store, [entered_by(&one, EntryInterest::Event("x".to_owned()))]).await;
+    put(store, [entered_by(&one, EntrySubscription::Event("x".to_owned()))]).await;
     put(store, [&carl, &ann, &bob].map(add_contact)).await;
     let (of_ann, of_bob) = (Run { key: None, ..run(&one, &ann) }, Run { key: None, ..run(&one, &bob) });
     put(store, [&of_ann, &of_bob].map(|run| put_run(run, Expect::Absent))).await;

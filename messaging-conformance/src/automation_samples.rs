@@ -3,7 +3,7 @@
 use messaging_core::changes::{AutomationWrite, Expect, PutAutomation, PutRun, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
-use messaging_core::domain::automation::note::{EntryInterest, Interest, RunInterest};
+use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription, RunSubscription};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::lane::Lane;
@@ -19,19 +19,25 @@ pub(super) fn lanes(automation: &Automation) -> Vec<Lane> {
 }
 
 /// Puts an automation that listens for something and holds something.
-pub(super) fn listening(automation: &Automation, interest: Interest, holds: Vec<Reference>, expect: Expect) -> Write {
-    let put = PutAutomation { automation: automation.clone(), interest, lanes: lanes(automation), holds };
+pub(super) fn listening(
+    automation: &Automation,
+    subscription: EventSubscription,
+    holds: Vec<Reference>,
+    expect: Expect,
+) -> Write {
+    let put = PutAutomation { automation: automation.clone(), subscription, lanes: lanes(automation), holds };
     Write::PutAutomation(Box::new(put), expect)
 }
 
 /// Creates an automation that contacts enter by something, and whose runs wait for nothing.
-pub(super) fn entered_by(automation: &Automation, entry: EntryInterest) -> Write {
-    listening(automation, Interest { entry: Some(entry), runs: RunInterest::default() }, Vec::new(), Expect::Absent)
+pub(super) fn entered_by(automation: &Automation, entry: EntrySubscription) -> Write {
+    let subscription = EventSubscription { entry: Some(entry), runs: RunSubscription::default() };
+    listening(automation, subscription, Vec::new(), Expect::Absent)
 }
 
 /// Creates an automation that listens for nothing.
 pub(super) fn create(automation: &Automation) -> Write {
-    listening(automation, Interest::default(), Vec::new(), Expect::Absent)
+    listening(automation, EventSubscription::default(), Vec::new(), Expect::Absent)
 }
 
 /// Puts a run that did one step.

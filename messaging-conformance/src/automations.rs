@@ -1,7 +1,7 @@
 //! Automations, their versions, and what they hold.
 
 use messaging_core::changes::{Condition, DocumentKey, Expect, Write};
-use messaging_core::domain::automation::note::{EntryInterest, Interest};
+use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription};
 use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion, Design};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::channel::Channel;
@@ -16,7 +16,7 @@ use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
 
 fn replace(automation: &Automation, revision: u32) -> Write {
-    listening(automation, Interest::default(), Vec::new(), Expect::Revision(revision))
+    listening(automation, EventSubscription::default(), Vec::new(), Expect::Revision(revision))
 }
 
 /// An automation comes back as it was put; a revision is used once, and the id in its workspace too.
@@ -94,7 +94,8 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     let named = Named::put(store, workspace).await;
     let needs =
         [Reference::List(named.list.id), Reference::Segment(named.segment.id), Reference::Template(named.template.id)];
-    let holding = |automation: &Automation, expect| listening(automation, Interest::default(), needs.to_vec(), expect);
+    let holding =
+        |automation: &Automation, expect| listening(automation, EventSubscription::default(), needs.to_vec(), expect);
     let draft = Automation { status: AutomationStatus::Draft, ..automation(workspace) };
     let active = Automation { status: AutomationStatus::Active, ..draft.clone() };
     let unused = needs.map(|what| Write::Expect(Condition::Unused(workspace, what)));
@@ -115,7 +116,7 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     // One that is removed needs nothing.
     let other = Automation { id: id(), ..active };
     let needs = vec![Reference::Template(named.template.id)];
-    put(store, [listening(&other, Interest::default(), needs, Expect::Absent)]).await;
+    put(store, [listening(&other, EventSubscription::default(), needs, Expect::Absent)]).await;
     refuse(store, [unused[2].clone()]).await;
     put(store, [Write::DeleteAutomation(workspace, other.id), unused[2].clone()]).await;
     assert_eq!(named.template.channel, Channel::Email);
@@ -196,7 +197,7 @@ pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     let workspace = one.workspace_id;
     let other = Automation { workspace_id: workspace, ..other };
     let ann = contact(workspace);
-    let entry = || EntryInterest::Event("cart_updated".to_owned());
+    let entry = || EntrySubscription::Event("cart_updated".to_owned());
     put(store, [entered_by(&one, entry()), entered_by(&other, entry()), add_contact(&ann)]).await;
     let event = || Write::AppendProductEvents(vec![product_event(&ann, "cart_updated")]);
     let mut runs = Vec::new();

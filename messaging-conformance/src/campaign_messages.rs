@@ -5,11 +5,11 @@ use messaging_core::changes::{
 };
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::{Milestones, Seen};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones};
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{CampaignId, MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::time::Timestamp;
 
 use super::sample::{at, bare_message, campaign, create_campaign as create, id, insert, message};
@@ -107,7 +107,8 @@ pub async fn a_page_of_messages_is_one_write(store: &dyn Store) {
         [Write::InsertWaiting(workspace, of, page.clone()), Write::Expect(Condition::Message(workspace, id(), 1))],
     )
     .await;
-    let all = async || store.campaign_messages(workspace, of, Wanted::All, first(2_000)).await.unwrap().items;
+    let all =
+        async || store.campaign_messages(workspace, of, CampaignMessageFilter::All, first(2_000)).await.unwrap().items;
     assert_eq!(all().await.len(), 1);
     assert_eq!(tracks(store, &campaign).await.len(), 1);
     put(store, [Write::InsertWaiting(workspace, of, page.clone())]).await;
@@ -137,11 +138,11 @@ pub async fn messages_without_content_are_like_others(store: &dyn Store) {
     let (left, content) = store.message_with_content(workspace, held.id).await.unwrap().unwrap();
     assert!(left.is_redacted() && content.is_none());
     assert_eq!((left.hold, left.campaign_id, left.variant), (None, Some(campaign.id), held.variant));
-    let cancelled = Wanted::Statuses(bit(MessageStatus::Cancelled));
+    let cancelled = CampaignMessageFilter::Statuses(bit(MessageStatus::Cancelled));
     assert_eq!(store.campaign_messages(workspace, campaign.id, cancelled, first(9)).await.unwrap().items, [left]);
 }
 
-/// The place of a status in [`Wanted::Statuses`].
+/// The place of a status in [`CampaignMessageFilter::Statuses`].
 fn bit(status: MessageStatus) -> u16 {
     let place = MessageStatus::ALL.iter().position(|one| *one == status).expect("ALL lists every status");
     1 << place
@@ -154,7 +155,7 @@ pub async fn messages_are_found_by_outcome(store: &dyn Store) {
     put(store, [create(&campaign), create(&other)]).await;
     let mut all: Vec<Message> = Vec::new();
     for n in 0..30 {
-        let seen = Seen::from_bits([0, 1, 3, 0b1_0110, 0b1000][n % 5]);
+        let seen = EngagementFlags::from_bits([0, 1, 3, 0b1_0110, 0b1000][n % 5]);
         for campaign in [&campaign, &other] {
             let before = new_waiting(campaign, 0, 0).message;
             let milestones = Milestones { seen, ..Milestones::default() };
@@ -179,20 +180,22 @@ pub async fn messages_are_found_by_outcome(store: &dyn Store) {
     let expected = |matches: &dyn Fn(&Message) -> bool| -> Vec<Message> {
         all.iter().filter(|message| matches(message)).cloned().collect()
     };
-    assert!(listed(Wanted::All, 7).await == all);
+    assert!(listed(CampaignMessageFilter::All, 7).await == all);
     let ends = [MessageStatus::Bounced, MessageStatus::Failed, MessageStatus::Suppressed].map(bit);
     let sets = MessageStatus::ALL.map(bit).into_iter().chain([ends.iter().sum(), ends[0] | 1, 0, (1 << 10) - 1]);
     for set in sets {
         let expected = expected(&|message| set & bit(message.status) != 0);
         for limit in [1, 2, 100] {
-            assert!(listed(Wanted::Statuses(set), limit).await == expected, "statuses {set:b}, {limit} a page");
+            let wanted = CampaignMessageFilter::Statuses(set);
+            assert!(listed(wanted, limit).await == expected, "statuses {set:b}, {limit} a page");
         }
     }
     for bits in [0, 1, 0b10, 0b100, 0b1000, 0b1_0000, 0b11, 0b1_0100, 0b1_1000] {
-        let seen = Seen::from_bits(bits);
+        let seen = EngagementFlags::from_bits(bits);
         let expected = expected(&|message| message.milestones.seen.has(seen));
         for limit in [1, 4, 100] {
-            assert!(listed(Wanted::Seen(seen), limit).await == expected, "seen {bits:b}, {limit} a page");
+            let wanted = CampaignMessageFilter::Engaged(seen);
+            assert!(listed(wanted, limit).await == expected, "seen {bits:b}, {limit} a page");
         }
     }
 }
@@ -205,7 +208,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let more = async || {
         put(store, [Write::InsertWaiting(workspace, of, vec![new_waiting(&campaign, 0, 0)])]).await;
     };
-    let page = async |page| store.campaign_messages(workspace, of, Wanted::All, page).await;
+    let page = async |page| store.campaign_messages(workspace, of, CampaignMessageFilter::All, page).await;
     let listed: Vec<_> = all_pages(2, page, more).await.into_iter().map(|message| message.id).collect();
     assert_eq!(listed, expected);
 }
@@ -236,17 +239,23 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, of): (WorkspaceId, CampaignId) = (campaign.workspace_id, campaign.id);
     let other: WorkspaceId = id();
     let one = &waiting[0];
-    let seen = Seen::OPENED;
+    let seen = EngagementFlags::OPENED;
     let note = |workspace_id| {
         let message_id = one.message.id;
         Write::NoteEngagement(Engagement { workspace_id, campaign_id: of, seen, message_id, at: at(1) })
     };
     put(store, [note(other)]).await;
-    assert_eq!(store.campaign_messages(mine, of, Wanted::Seen(seen), first(9)).await.unwrap().items, []);
+    let engaged = CampaignMessageFilter::Engaged(seen);
+    assert_eq!(store.campaign_messages(mine, of, engaged, first(9)).await.unwrap().items, []);
     put(store, [note(mine)]).await;
     assert_eq!(store.due_messages(other, of, 1, at(99), 9).await.unwrap(), []);
     assert_eq!(store.waiting_tracks(other, of).await.unwrap(), []);
-    for wanted in [Wanted::All, Wanted::Seen(seen), Wanted::Statuses(u16::MAX), Wanted::Statuses(1 << 5)] {
+    for wanted in [
+        CampaignMessageFilter::All,
+        engaged,
+        CampaignMessageFilter::Statuses(u16::MAX),
+        CampaignMessageFilter::Statuses(1 << 5),
+    ] {
         assert_eq!(store.campaign_messages(other, of, wanted, first(9)).await.unwrap().items, []);
     }
     assert_eq!(store.campaign_message_of(other, of, one.message.contact_id.unwrap()).await.unwrap(), None);

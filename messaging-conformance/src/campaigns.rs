@@ -8,18 +8,18 @@ use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freez
 use messaging_core::domain::campaign::split::Split;
 use messaging_core::domain::campaign::winner::Score;
 use messaging_core::domain::campaign::{
-    Audience, Campaign, CampaignKind, CampaignPhase, CampaignStatus, FailureReason, PauseReason, Plan, Reference,
-    Variant,
+    Audience, Campaign, CampaignKind, CampaignPhase, CampaignPlan, CampaignStatus, FailureReason, PauseReason,
+    Reference, Variant,
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::content::TemplateUse;
 use messaging_core::domain::list::ContactList;
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::template::Template;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::{Store, Stored};
 use messaging_core::time::Timestamp;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn complete(workspace: WorkspaceId) -> Campaign {
         template_id: Some(id()),
     };
     Campaign {
-        plan: Plan {
+        plan: CampaignPlan {
             kind: CampaignKind::AbTest,
             subject_override: Some("Hello {{ name }}".to_owned()),
             from_name: Some("Acme".to_owned()),
@@ -157,7 +157,7 @@ impl Named {
             template_id,
         };
         Campaign {
-            plan: Plan {
+            plan: CampaignPlan {
                 template_id: self.template.id,
                 audience: Audience {
                     list_ids: vec![self.list.id, self.list.id],
@@ -398,14 +398,14 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
         put(store, [create(campaign), put_progress(&progress(campaign), Expect::Absent)]).await;
         let mut waiting: Vec<_> = (0..4).map(|n| new_waiting(campaign, n, 100)).collect();
         for new in &mut waiting {
-            new.message.milestones.seen = Seen::OPENED;
+            new.message.milestones.seen = EngagementFlags::OPENED;
         }
         let seen = waiting.iter().map(|new| {
             let (campaign_id, message_id) = (campaign.id, new.message.id);
             Write::NoteEngagement(Engagement {
                 workspace_id: workspace,
                 campaign_id,
-                seen: Seen::OPENED,
+                seen: EngagementFlags::OPENED,
                 message_id,
                 at: at(1),
             })
@@ -421,7 +421,7 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     assert_eq!(store.campaigns(workspace, None, first(9)).await.unwrap().items, std::slice::from_ref(&stays));
     assert_eq!(store.waiting_tracks(workspace, gone.id).await.unwrap(), []);
     assert_eq!(store.due_messages(workspace, gone.id, 0, at(100), 9).await.unwrap(), []);
-    let seen = Wanted::Seen(Seen::OPENED);
+    let seen = CampaignMessageFilter::Engaged(EngagementFlags::OPENED);
     assert_eq!(store.campaign_messages(workspace, gone.id, seen, first(9)).await.unwrap().items, []);
     refuse(store, [replace(&gone, 1)]).await;
     refuse(store, [create(&gone)]).await;
@@ -435,7 +435,8 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     assert_eq!(store.forget_campaign_rows(at(0), 100).await.unwrap(), 7);
     assert_eq!(store.forget_campaign_rows(at(0), 100).await.unwrap(), 0);
     for (campaign, messages) in [&gone, &stays].into_iter().zip(&messages) {
-        let all = store.campaign_messages(workspace, campaign.id, Wanted::All, first(9)).await.unwrap().items;
+        let wanted = CampaignMessageFilter::All;
+        let all = store.campaign_messages(workspace, campaign.id, wanted, first(9)).await.unwrap().items;
         assert_eq!(all.len(), messages.len(), "messages stay");
     }
     assert_eq!(store.waiting_tracks(workspace, stays.id).await.unwrap().len(), 4);

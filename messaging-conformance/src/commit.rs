@@ -58,9 +58,9 @@ pub async fn a_revision_is_used_once(store: &dyn Store) {
 
 /// What was told of commits: how many writes each has, and how many were made durable together.
 #[derive(Debug, Default)]
-struct Told(Mutex<(Vec<usize>, usize)>);
+struct ObservedCommits(Mutex<(Vec<usize>, usize)>);
 
-impl CommitObserver for Told {
+impl CommitObserver for ObservedCommits {
     fn committed(&self, changes: &Changes, _: Duration) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.push(changes.writes().len());
     }
@@ -72,14 +72,14 @@ impl CommitObserver for Told {
 
 /// Whoever observes hears of every commit before its caller does, once, and of none that was refused.
 pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
-    let told = Arc::new(Told::default());
-    store.observe(Arc::clone(&told) as Arc<dyn CommitObserver>);
+    let observed = Arc::new(ObservedCommits::default());
+    store.observe(Arc::clone(&observed) as Arc<dyn CommitObserver>);
     let user = user();
     put(store, [Write::put(user.clone(), Expect::Absent), Write::Automation(AutomationWrite::CausedAt(0))]).await;
-    assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
+    assert_eq!(*observed.0.lock().unwrap(), (vec![2], 1));
     refuse(store, [Write::put(user.clone(), Expect::Absent)]).await;
     refuse(store, [Write::put(workspace(), Expect::Absent), Write::put(user, Expect::Absent)]).await;
-    assert_eq!(*told.0.lock().unwrap(), (vec![2], 1));
+    assert_eq!(*observed.0.lock().unwrap(), (vec![2], 1));
     // A conflict elsewhere in the transaction has it applied anew.
     let shared = message(id());
     put(store, [insert(&shared)]).await;
@@ -91,11 +91,11 @@ pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
         store.commit(writes.into_iter().collect(), Priority::Foreground)
     });
     at_once(commits.collect()).await;
-    assert_eq!(*told.0.lock().unwrap(), ([vec![2], vec![1; 7]].concat(), 8));
-    let other = Arc::new(Told::default());
+    assert_eq!(*observed.0.lock().unwrap(), ([vec![2], vec![1; 7]].concat(), 8));
+    let other = Arc::new(ObservedCommits::default());
     store.observe(Arc::clone(&other) as Arc<dyn CommitObserver>);
     put(store, [insert(&message(shared.workspace_id))]).await;
-    assert_eq!((told.0.lock().unwrap().1, other.0.lock().unwrap().1), (8, 1));
+    assert_eq!((observed.0.lock().unwrap().1, other.0.lock().unwrap().1), (8, 1));
 }
 
 /// What is there already is not absent.

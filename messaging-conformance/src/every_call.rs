@@ -60,7 +60,7 @@ pub mod prelude {
         ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
         ListId, MessageId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
     };
-    pub use messaging_core::ports::store::campaigns::Wanted;
+    pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
     pub use messaging_core::ports::store::installation::{KeyHolder, SealedSecret};
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
@@ -142,7 +142,7 @@ macro_rules! for_every_read {
                 campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;
                 due_messages(workspace: WorkspaceId, campaign: CampaignId, track: u8, now: Timestamp, limit: usize) -> Vec<WaitingKey>;
                 waiting_tracks(workspace: WorkspaceId, campaign: CampaignId) -> Vec<(u8, Timestamp)>;
-                campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: Wanted, page: PageRequest) -> Slice<Message>;
+                campaign_messages(workspace: WorkspaceId, campaign: CampaignId, wanted: CampaignMessageFilter, page: PageRequest) -> Slice<Message>;
                 campaign_message_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Option<MessageId>;
                 contact_sends(workspace: WorkspaceId, contact: ContactId, channel: Channel) -> Option<Stored<ContactSends>>;
                 forget_campaign_rows(now: Timestamp, limit: usize) -> u64;

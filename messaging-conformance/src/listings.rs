@@ -13,7 +13,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::erasure::Names;
 use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::list::ContactList;
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
@@ -23,7 +23,7 @@ use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::ids::{UserId, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::segments::MemberQuery;
 use messaging_core::ports::store::{PageRequest, RunFilter, Slice, Store, StoreCursor, StoreError};
 use messaging_core::scope::Role;
@@ -145,7 +145,7 @@ impl World {
         let opened = Engagement {
             workspace_id: home,
             campaign_id: self.campaign.id,
-            seen: Seen::OPENED,
+            seen: EngagementFlags::OPENED,
             message_id: sent.id,
             at: at(1),
         };
@@ -236,10 +236,14 @@ impl World {
             .await,
             messages("messages in a state", MessageFilter { statuses: vec![MessageStatus::Sent], ..of_message() })
                 .await,
-            of_campaign("all messages of a campaign", Wanted::All).await,
-            of_campaign("messages of a campaign that went well", Wanted::Statuses(1 << 2)).await,
-            of_campaign("messages of a campaign with a bad end", Wanted::Statuses(1 << 5)).await,
-            of_campaign("messages of a campaign that were opened", Wanted::Seen(Seen::OPENED)).await,
+            of_campaign("all messages of a campaign", CampaignMessageFilter::All).await,
+            of_campaign("messages of a campaign that went well", CampaignMessageFilter::Statuses(1 << 2)).await,
+            of_campaign("messages of a campaign with a bad end", CampaignMessageFilter::Statuses(1 << 5)).await,
+            of_campaign(
+                "messages of a campaign that were opened",
+                CampaignMessageFilter::Engaged(EngagementFlags::OPENED),
+            )
+            .await,
             listed("campaigns", store.campaigns(home, None, page).await),
             listed("drafts of campaigns", store.campaigns(home, Some(CampaignStatus::Draft), page).await),
             listed("automations", store.automations(home, None, page).await),

@@ -3,7 +3,7 @@
 use messaging_core::changes::{MoveMessage, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
@@ -64,7 +64,7 @@ pub async fn holds_and_milestones_move(store: &dyn Store) {
     put(store, [insert(&message)]).await;
     let nothing = Milestones::default();
     let all = Milestones {
-        seen: Seen::from_bits(u8::MAX),
+        seen: EngagementFlags::from_bits(u8::MAX),
         links: u64::MAX,
         skip: Some(Skip::FrequencyCap),
         sent_at: Some(at(-5)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::automation::note::EntryInterest;
+use messaging_core::domain::automation::note::EntrySubscription;
 use messaging_core::ports::store::{News, Store, Topic};
 use tokio::sync::watch;
 
@@ -53,7 +53,7 @@ pub async fn commits_are_told_by_topic(store: &dyn Store) {
 pub async fn work_that_notes_make_due_is_told(store: &dyn Store) {
     let automation = automation(id());
     let ann = contact(automation.workspace_id);
-    put(store, [entered_by(&automation, EntryInterest::Event("bought".to_owned())), add_contact(&ann)]).await;
+    put(store, [entered_by(&automation, EntrySubscription::Event("bought".to_owned())), add_contact(&ann)]).await;
     // They rest until long after.
     put(store, lanes(&automation).into_iter().map(|lane| enqueue(lane.as_str(), 1_000_000_000_000_000))).await;
     let mut news = store.news();

@@ -10,7 +10,7 @@ use messaging_core::changes::{
 };
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::attachment::MessageBlob;
-use messaging_core::domain::automation::note::{Cause, EntryInterest};
+use messaging_core::domain::automation::note::{Cause, EntrySubscription};
 use messaging_core::domain::campaign::{CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
@@ -228,7 +228,8 @@ pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
     let [one, other] = twice.both();
     let told = automation(id());
     let ann = contact(told.workspace_id);
-    put(one, [automation_samples::entered_by(&told, EntryInterest::Event("x".to_owned())), add_contact(&ann)]).await;
+    let by_event = automation_samples::entered_by(&told, EntrySubscription::Event("x".to_owned()));
+    put(one, [by_event, add_contact(&ann)]).await;
     let tell = async |store| {
         let mut events = Vec::new();
         for _ in 0..ROUNDS {

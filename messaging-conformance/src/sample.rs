@@ -10,7 +10,7 @@ use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
 use messaging_core::domain::campaign::settings::Settings;
-use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::contact::{Consent, Contact, IdentifierKind};
@@ -20,7 +20,7 @@ use messaging_core::domain::import::columns::Target;
 use messaging_core::domain::import::{Import, ImportState};
 use messaging_core::domain::list::ContactList;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones, Skip};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::Filter;
@@ -280,7 +280,7 @@ pub fn message(workspace_id: WorkspaceId) -> Message {
         metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
         hold: Some(Hold { reason: HoldReason::QuietHours, until: Some(at(23)), since: at(22) }),
         milestones: Milestones {
-            seen: Seen::OPENED.with(Seen::UNSUBSCRIBED),
+            seen: EngagementFlags::OPENED.with(EngagementFlags::UNSUBSCRIBED),
             links: 1 << 63 | 5,
             skip: Some(Skip::NoConsent),
             sent_at: Some(at(24)),
@@ -315,7 +315,7 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
     Campaign {
         id: id(),
         workspace_id,
-        plan: Plan {
+        plan: CampaignPlan {
             name: "Spring «1»".to_owned(),
             channel: Channel::Email,
             kind: CampaignKind::Regular,

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::limits::MAX_PAGE_SIZE;
 use crate::error::{DomainError, JsonFault};
-use crate::input::schema_check::{Place, SchemaCheck};
+use crate::input::schema_check::{InputSource, SchemaCheck};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
 
@@ -116,7 +116,7 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => {
             let again = || serde_json::from_slice(bytes).unwrap_or_default();
-            explain(object, &again, Place::Body, unknown)
+            explain(object, &again, InputSource::Body, unknown)
         }
         Ok(_) => Err(DomainError::NotAnObject(None)),
         Err(error) => Err(DomainError::NotAnObject(JsonFault::of(&error))),
@@ -126,24 +126,24 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
 /// Checks a body that a program made by the rules of one that was sent: what is left without its broken members, and
 /// what is broken.
 pub fn made_body<T: Input>(input: T) -> Result<(T, Violations), DomainError> {
-    made(input, Place::Body)
+    made(input, InputSource::Body)
 }
 
 /// Checks a query that a program made by the rules of one that was sent.
 pub fn made_query<T: Input>(input: T) -> Result<T, DomainError> {
-    let (input, violations) = made(input, Place::Query)?;
+    let (input, violations) = made(input, InputSource::Query)?;
     violations.into_result()?;
     Ok(input)
 }
 
-fn made<T: Input>(input: T, place: Place) -> Result<(T, Violations), DomainError> {
+fn made<T: Input>(input: T, source: InputSource) -> Result<(T, Violations), DomainError> {
     if !has_nul(&input) && input.is_valid() {
         let mut violations = Violations::new();
         input.check(&mut violations);
-        return Ok((input, if place == Place::Query { violations.of_parameters() } else { violations }));
+        return Ok((input, if source == InputSource::Query { violations.of_parameters() } else { violations }));
     }
     match serde_json::to_value(&input) {
-        Ok(Value::Object(object)) => explain(object.clone(), &|| object.clone(), place, UnknownMembers::default()),
+        Ok(Value::Object(object)) => explain(object.clone(), &|| object.clone(), source, UnknownMembers::default()),
         _ => Err(DomainError::NotAnObject(None)),
     }
 }
@@ -158,7 +158,7 @@ pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
     }
     let object = serde_json::from_slice::<Map<String, Value>>(bytes)?;
     let schema = schema_of::<T>();
-    let rest = SchemaCheck::new(&schema, Place::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
+    let rest = SchemaCheck::new(&schema, InputSource::Body).ignoring(UnknownMembers::LENIENT, &[]).object(object);
     serde_json::from_str(&Value::Object(rest).to_string())
 }
 
@@ -202,7 +202,7 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
         return Ok(input);
     }
     let unknown = UnknownMembers::default();
-    let (input, violations) = explain(object.clone(), &|| object.clone(), Place::Query, unknown)?;
+    let (input, violations) = explain(object.clone(), &|| object.clone(), InputSource::Query, unknown)?;
     violations.into_result()?;
     Ok(input)
 }
@@ -218,11 +218,11 @@ fn is_cursor(name: &str) -> bool {
 fn explain<T: Input>(
     object: Map<String, Value>,
     again: &dyn Fn() -> Map<String, Value>,
-    place: Place,
+    source: InputSource,
     unknown: UnknownMembers,
 ) -> Result<(T, Violations), DomainError> {
     let schema = schema_of::<T>();
-    let check = || SchemaCheck::new(&schema, place).ignoring(unknown, T::READ_ONLY);
+    let check = || SchemaCheck::new(&schema, source).ignoring(unknown, T::READ_ONLY);
     let mut input = None::<T>;
     let mut reads = |members: &Map<String, Value>| {
         input = read(members);
@@ -230,7 +230,7 @@ fn explain<T: Input>(
     };
     let (mut rest, mut violations, is_read) = readable(&schema, &check, (object, again), &mut reads);
     if !is_read && !violations.is_full() {
-        name_unreadable(&schema, &mut rest, place, &mut violations, &mut reads);
+        name_unreadable(&schema, &mut rest, source, &mut violations, &mut reads);
         reads(&rest);
     }
     let Some(input) = input else {
@@ -248,7 +248,7 @@ fn explain<T: Input>(
         // A rule that the schema does not show; name the member at least.
         meaning.add(format!("/{member}"), FieldCode::InvalidFormat, "breaks a rule of this member");
     }
-    violations.merge(if place == Place::Query { meaning.of_parameters() } else { meaning });
+    violations.merge(if source == InputSource::Query { meaning.of_parameters() } else { meaning });
     Ok((input, violations))
 }
 
@@ -278,7 +278,7 @@ fn readable<'a>(
 fn name_unreadable(
     schema: &Value,
     rest: &mut Map<String, Value>,
-    place: Place,
+    source: InputSource,
     violations: &mut Violations,
     reads: &mut dyn FnMut(&Map<String, Value>) -> bool,
 ) {
@@ -296,11 +296,11 @@ fn name_unreadable(
         if !reads {
             rest.remove(&name);
             let message = "cannot be read";
-            match place {
-                Place::Body => {
+            match source {
+                InputSource::Body => {
                     violations.add(format!("/{}", escape(&name)), FieldCode::InvalidFormat, message);
                 }
-                Place::Query => violations.add_parameter(name, FieldCode::InvalidFormat, message),
+                InputSource::Query => violations.add_parameter(name, FieldCode::InvalidFormat, message),
             }
         }
     }
@@ -332,7 +332,7 @@ pub fn faults_by_schema(schema: &Value, value: Value, pointer: &str) -> Violatio
 /// What is left of a value that stands at a pointer without its broken members, and what is broken. Nothing is left when
 /// it is no such value at all, or a member that it needs is missing.
 pub fn rest_by_schema(schema: &Value, value: Value, pointer: &str) -> (Option<Value>, Violations) {
-    let mut check = SchemaCheck::new(schema, Place::Body);
+    let mut check = SchemaCheck::new(schema, InputSource::Body);
     let rest = check.at(value, pointer);
     (rest, check.finish())
 }

@@ -165,10 +165,10 @@ pub(crate) struct Shared {
     pub(crate) provider_sink: Arc<dyn ProviderSink>,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
-    /// Opens a temporary store for each simulation; `None` where nothing can be simulated.
+    /// Opens a temporary store for each dry run; `None` where there can be none.
     pub(crate) temporary_stores: Option<Arc<dyn TemporaryStores>>,
-    /// Simulations at one time.
-    pub(crate) simulations: FairSemaphore,
+    /// Dry runs at one time.
+    pub(crate) dry_runs: FairSemaphore,
     /// How long work that waits for others waits before it looks by itself.
     pub(crate) rest: Duration,
 }
@@ -354,7 +354,7 @@ impl App {
     /// How often something has waited for memory or another bounded resource.
     pub(crate) fn memory_waits(&self) -> u64 {
         let shared = &self.0;
-        let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns, &shared.simulations];
+        let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns, &shared.dry_runs];
         shared.content_memory.waits() + shared.file_memory.waits() + fair.map(FairSemaphore::waits).iter().sum::<u64>()
     }
 
@@ -368,14 +368,14 @@ impl App {
         &self.0.write_queues
     }
 
-    /// Where simulations take place, if this program has a place for them.
+    /// Where dry runs take place, if this program has a place for them.
     pub(crate) fn temporary_stores(&self) -> Option<&Arc<dyn TemporaryStores>> {
         self.0.temporary_stores.as_ref()
     }
 
-    /// Turns to simulate.
-    pub(crate) fn simulations(&self) -> &FairSemaphore {
-        &self.0.simulations
+    /// Turns to make dry runs.
+    pub(crate) fn dry_runs(&self) -> &FairSemaphore {
+        &self.0.dry_runs
     }
 
     /// How long work that waits for others to do something, who wake it, waits before it looks by itself.

@@ -45,6 +45,7 @@ pub mod admin;
 pub mod app;
 pub mod caller;
 pub mod dispatch;
+pub mod dry_run;
 pub mod error;
 #[doc(hidden)]
 pub mod fair_semaphore;
@@ -52,7 +53,6 @@ pub mod fair_semaphore;
 pub mod jobs;
 pub mod ops;
 pub mod services;
-pub mod simulation;
 pub mod spans;
 #[doc(hidden)]
 pub mod vault;

@@ -27,7 +27,7 @@ const CRATES: [(&str, &str); 6] = [
 ];
 
 /// Where something is defined: the path of its module, and its name.
-type Place = (String, String);
+type ItemPath = (String, String);
 
 /// The items of a crate by the path of their module, `domain::address`; nothing for the root.
 type Modules = BTreeMap<String, Vec<Item>>;
@@ -37,7 +37,7 @@ type Modules = BTreeMap<String, Vec<Item>>;
 struct Listing {
     modules: Modules,
     /// Public names of what was defined somewhere.
-    public: HashMap<Place, String>,
+    public: HashMap<ItemPath, String>,
     lines: BTreeSet<String>,
 }
 
@@ -221,13 +221,13 @@ impl Listing {
         }
     }
 
-    fn find(&self, (module, name): &Place) -> Option<Item> {
+    fn find(&self, (module, name): &ItemPath) -> Option<Item> {
         let items = self.modules.get(module)?;
         items.iter().find(|item| name_of(item).is_some_and(|(_, found)| found == *name)).cloned()
     }
 
     /// Where a path of a module leads to within the crate, through what is passed on.
-    fn place(&self, module: &str, path: &[String]) -> Option<Place> {
+    fn place(&self, module: &str, path: &[String]) -> Option<ItemPath> {
         let (mut base, mut rest) = match path.first()?.as_str() {
             "crate" => (String::new(), &path[1..]),
             "self" => (module.to_owned(), &path[1..]),
@@ -255,7 +255,7 @@ impl Listing {
     }
 
     /// Where a name leads to that a module imports.
-    fn imported(&self, (module, name): &Place) -> Option<Place> {
+    fn imported(&self, (module, name): &ItemPath) -> Option<ItemPath> {
         let mut found = Vec::new();
         for item in self.modules.get(module)? {
             if let Item::Use(statement) = item {
@@ -266,7 +266,7 @@ impl Listing {
         self.place(module, &path)
     }
 
-    fn item(&mut self, public: &str, place: Place, item: &Item) {
+    fn item(&mut self, public: &str, place: ItemPath, item: &Item) {
         let mut members = Vec::new();
         let head = match item {
             Item::Const(item) => format!("{}const: {}", told(&item.attrs), tidy(&item.ty)),

@@ -103,12 +103,12 @@ pub(crate) struct BodyBudget {
 
 /// The bytes of a body with what they hold of the budget. It is given back with the last copy of the bytes, which may be
 /// with a thread that still decodes them when their request is over.
-struct Held {
+struct BudgetedBytes {
     bytes: Bytes,
     _permit: Permit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BudgetedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -116,7 +116,7 @@ impl AsRef<[u8]> for Held {
 
 fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
     match permit {
-        Some(permit) => Bytes::from_owner(Held { bytes, _permit: permit }),
+        Some(permit) => Bytes::from_owner(BudgetedBytes { bytes, _permit: permit }),
         None => bytes,
     }
 }

@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use self::activity::{Patience, Verdict};
+use self::activity::{QuietTimeouts, Verdict};
 use self::stream::Stream;
-use crate::connection_limiter::Place;
+use crate::connection_limiter::ConnectionPermit;
 use crate::pipeline::Pipeline;
 
 /// The phase of the server: running, or shutting down in two steps.
@@ -36,23 +36,23 @@ pub(crate) enum Phase {
 /// Serves a connection to its end, or until it has to make room for another one.
 pub(crate) async fn serve(
     socket: TcpStream,
-    place: Place,
+    permit: ConnectionPermit,
     builder: Arc<Builder<TokioExecutor>>,
     pipeline: Arc<Pipeline>,
-    patience: Patience,
+    timeouts: QuietTimeouts,
     mut phase: watch::Receiver<Phase>,
 ) {
     // Answers are written in one piece; waiting for more would only delay them.
     let _ = socket.set_nodelay(true);
-    let (peer, activity) = (place.address, Arc::clone(&place.activity));
+    let (peer, activity) = (permit.address, Arc::clone(&permit.activity));
     let stream = Stream::new(socket, Arc::clone(&activity));
     let service = {
         let activity = Arc::clone(&activity);
         service_fn(move |request| Arc::clone(&pipeline).serve(request, peer, Arc::clone(&activity)))
     };
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let mut watchdog = pin!(sleep(patience.shorter()));
-    let mut evicted = pin!(place.evicted());
+    let mut watchdog = pin!(sleep(timeouts.shorter()));
+    let mut evicted = pin!(permit.evicted());
     let (mut stopping, mut leaving) = (false, false);
     loop {
         tokio::select! {
@@ -63,7 +63,7 @@ pub(crate) async fn serve(
                 }
                 return;
             }
-            () = watchdog.as_mut() => match activity.verdict(patience) {
+            () = watchdog.as_mut() => match activity.verdict(timeouts) {
                 Verdict::Wait(until) => watchdog.as_mut().reset(until),
                 Verdict::Close => return,
             },

@@ -51,7 +51,7 @@ struct Entry {
 
 /// The place of one connection, free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
     peer: Peer,
     number: u64,
@@ -61,14 +61,14 @@ pub(crate) struct Place {
     pub(crate) activity: Arc<Activity>,
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Waits until the connection has to make room for another one.
     pub(crate) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.limiter.lock().remove(self.peer, self.number);
     }
@@ -85,7 +85,7 @@ impl ConnectionLimiter {
     }
 
     /// A place for a connection from `address`; `None` when all others are at work.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let address = address.to_canonical();
         let proxied = self.trusted_proxies.iter().any(|block| block.contains(&address));
         let mut open = self.lock();
@@ -102,7 +102,7 @@ impl ConnectionLimiter {
         let (activity, evicted) = (Arc::new(Activity::new()), Arc::<Notify>::default());
         let entry = Entry { activity: Arc::clone(&activity), evicted: Arc::clone(&evicted) };
         open.peers.entry(peer).or_default().insert(number, entry);
-        Some(Place { limiter: Arc::clone(self), peer, number, evicted, address, activity })
+        Some(ConnectionPermit { limiter: Arc::clone(self), peer, number, evicted, address, activity })
     }
 
     /// Makes room although there are fewer connections than allowed: the machine has no more.
@@ -163,21 +163,21 @@ mod tests {
         ConnectionLimiter::new(max, vec!["10.0.0.0/8".parse().unwrap()])
     }
 
-    fn admit(limiter: &Arc<ConnectionLimiter>, address: &str) -> Option<Place> {
+    fn admit(limiter: &Arc<ConnectionLimiter>, address: &str) -> Option<ConnectionPermit> {
         limiter.admit(address.parse().unwrap())
     }
 
-    fn evicted(places: &[Place]) -> Vec<usize> {
-        let is_evicted = |place: &Place| place.evicted().now_or_never().is_some();
-        places.iter().enumerate().filter(|(_, place)| is_evicted(place)).map(|(number, _)| number).collect()
+    fn evicted(permits: &[ConnectionPermit]) -> Vec<usize> {
+        let is_evicted = |permit: &ConnectionPermit| permit.evicted().now_or_never().is_some();
+        permits.iter().enumerate().filter(|(_, permit)| is_evicted(permit)).map(|(number, _)| number).collect()
     }
 
     #[test]
     fn one_network_holds_half_of_the_places() {
         let limiter = limiter(8);
-        let places: Vec<_> = (1..=6).map(|n| admit(&limiter, &format!("2001:db8::{n}")).unwrap()).collect();
-        assert_eq!((evicted(&places), limiter.lock().count), (vec![0, 1], 4));
-        drop(places);
+        let permits: Vec<_> = (1..=6).map(|n| admit(&limiter, &format!("2001:db8::{n}")).unwrap()).collect();
+        assert_eq!((evicted(&permits), limiter.lock().count), (vec![0, 1], 4));
+        drop(permits);
         let open = limiter.lock();
         assert_eq!((open.count, open.peers.len()), (0, 0));
     }
@@ -185,13 +185,13 @@ mod tests {
     #[test]
     fn the_network_with_most_connections_makes_room() {
         let limiter = limiter(6);
-        let mut places: Vec<_> = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.3", "192.0.2.4", "192.0.2.5"]
+        let mut permits: Vec<_> = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.3", "192.0.2.4", "192.0.2.5"]
             .into_iter()
             .map(|address| admit(&limiter, address).unwrap())
             .collect();
-        assert_eq!(evicted(&places), [0; 0]);
-        places.push(admit(&limiter, "192.0.2.6").unwrap());
-        assert_eq!(evicted(&places), [2]);
+        assert_eq!(evicted(&permits), [0; 0]);
+        permits.push(admit(&limiter, "192.0.2.6").unwrap());
+        assert_eq!(evicted(&permits), [2]);
     }
 
     #[test]
@@ -199,9 +199,9 @@ mod tests {
         let limiter = limiter(4);
         let busy: Vec<_> = (0..2)
             .map(|_| {
-                let place = admit(&limiter, "192.0.2.1").unwrap();
-                let running = Arc::clone(&place.activity).begin(http::Version::HTTP_11);
-                (place, running)
+                let permit = admit(&limiter, "192.0.2.1").unwrap();
+                let running = Arc::clone(&permit.activity).begin(http::Version::HTTP_11);
+                (permit, running)
             })
             .collect();
         assert!(admit(&limiter, "192.0.2.1").is_none());
@@ -214,19 +214,19 @@ mod tests {
     #[test]
     fn a_connection_that_waits_for_a_body_makes_room() {
         let limiter = limiter(2);
-        let places = [admit(&limiter, "192.0.2.1").unwrap()];
-        let activity = Arc::clone(&places[0].activity);
+        let permits = [admit(&limiter, "192.0.2.1").unwrap()];
+        let activity = Arc::clone(&permits[0].activity);
         let _running = Arc::clone(&activity).begin(http::Version::HTTP_11);
         assert!(admit(&limiter, "192.0.2.1").is_none());
         let _awaited = activity.await_body();
         assert!(admit(&limiter, "192.0.2.1").is_some());
-        assert_eq!(evicted(&places), [0]);
+        assert_eq!(evicted(&permits), [0]);
     }
 
     #[test]
     fn a_trusted_proxy_is_not_one_caller() {
         let limiter = limiter(4);
-        let places: Vec<_> = (0..4).map(|_| admit(&limiter, "10.0.0.1").unwrap()).collect();
-        assert_eq!(evicted(&places), [0; 0]);
+        let permits: Vec<_> = (0..4).map(|_| admit(&limiter, "10.0.0.1").unwrap()).collect();
+        assert_eq!(evicted(&permits), [0; 0]);
     }
 }

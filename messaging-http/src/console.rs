@@ -11,9 +11,9 @@
 mod directory;
 mod embedded;
 mod encoding;
-mod found;
 #[cfg(test)]
 mod operations;
+mod served_file;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use self::found::{Compression, Found};
+use self::served_file::{Compression, ServedFile};
 use crate::reply::{self, Reply};
 
 /// The path of the console; what is below it is answered, too.
@@ -94,27 +94,27 @@ impl Console {
         }
     }
 
-    async fn index(&self, headers: &HeaderMap) -> Option<Found> {
+    async fn index(&self, headers: &HeaderMap) -> Option<ServedFile> {
         match self {
             Self::BuiltIn => Some(embedded::index(encoding::accepts_gzip(headers))),
             Self::Directory(directory) => {
                 let page = directory::read_later(directory, INDEX).await?;
                 let page = String::from_utf8_lossy(&page).replace(PLACEHOLDER, directory::SET);
-                Some(Found { bytes: page.into(), compression: Compression::Never, caching: "no-store" })
+                Some(ServedFile { bytes: page.into(), compression: Compression::Never, caching: "no-store" })
             }
             Self::Off => None,
         }
     }
 
-    async fn file(&self, file: &str, headers: &HeaderMap) -> Option<Found> {
+    async fn file(&self, file: &str, headers: &HeaderMap) -> Option<ServedFile> {
         match self {
             Self::BuiltIn => embedded::find(file, encoding::accepts_gzip(headers)),
             Self::Directory(_) if GENERATED.contains(&file) => {
-                embedded::find(file, false).map(|found| Found { caching: "no-store", ..found })
+                embedded::find(file, false).map(|file| ServedFile { caching: "no-store", ..file })
             }
             Self::Directory(directory) => {
                 let bytes = directory::read_later(directory, file).await?;
-                Some(Found { bytes, compression: Compression::Never, caching: "no-store" })
+                Some(ServedFile { bytes, compression: Compression::Never, caching: "no-store" })
             }
             Self::Off => None,
         }
@@ -152,8 +152,8 @@ pub(crate) async fn answer(console: &Console, path: &str, headers: &HeaderMap) -
 }
 
 /// The reply for a file that was found or not.
-fn reply_with(found: Option<Found>, name: &str) -> Reply {
-    let Some(Found { bytes, compression, caching }) = found else {
+fn reply_with(file: Option<ServedFile>, name: &str) -> Reply {
+    let Some(ServedFile { bytes, compression, caching }) = file else {
         let mut reply =
             reply::file(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"The console has no such file.\n"));
         // A file that is missing now may be there after an update.

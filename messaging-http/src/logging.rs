@@ -268,9 +268,9 @@ mod tests {
 
     /// Keeps what is written.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for CapturedOutput {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -285,8 +285,8 @@ mod tests {
     fn no_filter_lets_lines_of_libraries_through_nor_spans_into_lines() {
         for filter in ["trace", "hyper=trace,h2=trace,messaging_http=trace"] {
             for format in [LogFormat::Text, LogFormat::Json] {
-                let kept = Kept::default();
-                let out = kept.clone();
+                let captured = CapturedOutput::default();
+                let out = captured.clone();
                 let layer = lines(parse(filter).unwrap(), format, false, move || out.clone());
                 tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
                     let _span = tracing::info_span!(target: "messaging_http::trace", "request", to = "ann@example.org")
@@ -296,7 +296,7 @@ mod tests {
                     tracing::trace!(target: "h2::codec", to = "ann@example.org", "theirs");
                     tracing::warn!(target: "messagingx", to = "ann@example.org", "theirs");
                 });
-                let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+                let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
                 assert!(text.contains("ours") && text.contains("200"), "{filter} {format:?}: {text}");
                 assert!(!text.contains("theirs") && !text.contains("ann@"), "{filter} {format:?}: {text}");
             }

@@ -52,9 +52,9 @@ struct Route {
 
 /// One of what a gauge counts; gone when dropped.
 #[derive(Debug)]
-pub(crate) struct Counted<'a>(&'a IntGauge);
+pub(crate) struct GaugeGuard<'a>(&'a IntGauge);
 
-impl<'a> Counted<'a> {
+impl<'a> GaugeGuard<'a> {
     /// One more, until the guard is dropped.
     pub(crate) fn enter(gauge: &'a IntGauge) -> Self {
         gauge.inc();
@@ -62,7 +62,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -155,7 +155,7 @@ mod tests {
         metrics.answered(Some(0), StatusCode::OK, Duration::from_micros(500));
         metrics.answered(Some(0), StatusCode::SERVICE_UNAVAILABLE, Duration::from_millis(70));
         metrics.answered(None, StatusCode::NOT_FOUND, Duration::from_mins(1));
-        let _one = Counted::enter(&metrics.in_flight);
+        let _one = GaugeGuard::enter(&metrics.in_flight);
         let page = metrics.page(3, 2);
         for line in [
             r#"messaging_http_requests_total{method="GET",route="/health",status="2xx"} 1"#,

@@ -37,11 +37,11 @@ use crate::console::{self, Console};
 use crate::docs_page;
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
-use crate::metrics::{Counted, Metrics, UNMATCHED};
+use crate::metrics::{GaugeGuard, Metrics, UNMATCHED};
 use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
-use crate::router::{Found, Router, Slot, Target};
+use crate::router::{RouteMatch, Router, Slot, Target};
 use crate::service_options::ServiceOptions;
 use crate::session_cookie;
 use crate::uploads;
@@ -186,7 +186,7 @@ impl Pipeline {
     ) -> Reply {
         let began = Instant::now();
         let running = Arc::clone(&activity).begin(head.version);
-        let in_flight = Counted::enter(&self.metrics.in_flight);
+        let in_flight = GaugeGuard::enter(&self.metrics.in_flight);
         let mut notes = Notes::default();
         let request_id = request_id(&head.headers, &self.app);
 
@@ -241,20 +241,20 @@ impl Pipeline {
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
         // 1: the route.
-        let found = self.router.find(&head.method, self.documents.below_prefix(head.uri.path()))?;
+        let matched = self.router.find(&head.method, self.documents.below_prefix(head.uri.path()))?;
         let client = caller_address(peer, &head.headers, &self.trusted_proxies);
         let origin = Origin { client, activity };
-        notes.slot = Some(found.slot);
-        notes.route = Some(found.target.route());
-        let (endpoint, drop_in) = match found.target {
+        notes.slot = Some(matched.slot);
+        notes.route = Some(matched.target.route());
+        let (endpoint, drop_in) = match matched.target {
             Target::Operation(endpoint) => (endpoint, None),
             Target::DropIn(drop_in) => (DropIn::endpoint(), Some(drop_in)),
             Target::OpenApi => return Ok(reply::json(StatusCode::OK, self.documents.openapi())),
             Target::Docs => return Ok(reply::page(self.documents.page(), docs_page::SCRIPT)),
-            Target::Console => return Ok(console::answer(&self.console, found.path, &head.headers).await),
-            Target::Visit(visit) => return self.visit(visit, &found, head, body, origin, notes).await,
-            Target::Upload => return self.upload(&found, body, origin, notes).await,
-            Target::Callback(route) => return self.callback(route, &found, head, body, origin, notes).await,
+            Target::Console => return Ok(console::answer(&self.console, matched.path, &head.headers).await),
+            Target::Visit(visit) => return self.visit(visit, &matched, head, body, origin, notes).await,
+            Target::Upload => return self.upload(&matched, body, origin, notes).await,
+            Target::Callback(route) => return self.callback(route, &matched, head, body, origin, notes).await,
         };
 
         // 2: credentials.
@@ -283,7 +283,7 @@ impl Pipeline {
         // 5 to 7: the workspace, the role, the scope.
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
-        let admitted = self.app.admit(caller, endpoint, &found.parameters, in_header).await?;
+        let admitted = self.app.admit(caller, endpoint, &matched.parameters, in_header).await?;
 
         // 8: size and media type.
         let sender =
@@ -307,8 +307,8 @@ impl Pipeline {
         };
         let digested = drop_in.and(idempotency_key).map(drop_in::idempotency_key).transpose()?;
         let request = ops::Request {
-            path: found.path,
-            path_parameters: found.parameters,
+            path: matched.path,
+            path_parameters: matched.parameters,
             query: head.uri.query().unwrap_or_default(),
             body: translated.as_ref().map_or_else(|| received.clone(), Translated::body),
             idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
@@ -369,7 +369,7 @@ impl Pipeline {
     async fn visit(
         &self,
         visit: Visit,
-        found: &Found<'_>,
+        matched: &RouteMatch<'_>,
         head: &Parts,
         body: &mut RequestBody,
         origin: Origin<'_>,
@@ -385,18 +385,18 @@ impl Pipeline {
             notes.bytes_in = form.len() as u64;
         }
         let visitor = visits::visitor(head, origin.client);
-        Ok(visits::answer(&self.app, visit, found.parameter("token").unwrap_or_default(), visitor, &form).await)
+        Ok(visits::answer(&self.app, visit, matched.parameter("token").unwrap_or_default(), visitor, &form).await)
     }
 
     /// Receives a file for an import. Whoever has the link may send it.
     async fn upload(
         &self,
-        found: &Found<'_>,
+        matched: &RouteMatch<'_>,
         body: &mut RequestBody,
         origin: Origin<'_>,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
-        let token = found.parameter("token").unwrap_or_default();
+        let token = matched.parameter("token").unwrap_or_default();
         let _awaited = origin.activity.await_body();
         let reply = uploads::answer(&self.app, token, origin.client, body, self.times, &mut notes.bytes_in).await?;
         notes.read = true;
@@ -407,14 +407,14 @@ impl Pipeline {
     async fn callback(
         &self,
         route: CallbackRoute,
-        found: &Found<'_>,
+        matched: &RouteMatch<'_>,
         head: &Parts,
         body: &mut RequestBody,
         origin: Origin<'_>,
         notes: &mut Notes,
     ) -> Result<Reply, Refusal> {
-        let channel = route.channel().or(found.parameter("channel")).unwrap_or_default();
-        let token = found.parameter("token").unwrap_or_default();
+        let channel = route.channel().or(matched.parameter("channel")).unwrap_or_default();
+        let token = matched.parameter("token").unwrap_or_default();
         let target = self.app.callback_target(channel, token).ok_or(Error::NotFound)?;
         let owner = Some(Owner::Workspace(target.workspace()));
         let sender = Sender { owner, network: CallerNetwork::of(origin.client) };
@@ -498,7 +498,7 @@ impl Pipeline {
     }
 }
 
-impl Found<'_> {
+impl RouteMatch<'_> {
     fn parameter(&self, wanted: &str) -> Option<&str> {
         self.parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
     }

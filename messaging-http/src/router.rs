@@ -77,7 +77,7 @@ struct Path {
 
 /// What was found for a request.
 #[derive(Debug)]
-pub(crate) struct Found<'p> {
+pub(crate) struct RouteMatch<'p> {
     /// The handler of the request.
     pub(crate) target: Target,
     /// Its number.
@@ -135,7 +135,7 @@ impl Router {
     }
 
     /// What answers a request (check 1 of contract section 1.3).
-    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<Found<'p>, Error> {
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<RouteMatch<'p>, Error> {
         let below = BASES.iter().find_map(|base| path.strip_prefix(base).filter(|rest| rest.starts_with('/')));
         let (table, path) = match below {
             Some(below) => (&self.below_base, below),
@@ -149,7 +149,7 @@ impl Router {
         };
         let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let parameters = matched.params.iter().map(|(name, value)| (name.to_owned(), decode(value))).collect();
-        Ok(Found { target: self.targets[*slot].1, slot: *slot, path, parameters })
+        Ok(RouteMatch { target: self.targets[*slot].1, slot: *slot, path, parameters })
     }
 }
 

@@ -16,15 +16,15 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::connection::activity::Patience;
+use crate::connection::activity::QuietTimeouts;
 use crate::connection::{self, Phase};
 use crate::connection_limiter::ConnectionLimiter;
 use crate::console::Console;
-use crate::metrics::Counted;
+use crate::metrics::GaugeGuard;
 use crate::metrics::listener::MetricsListener;
 use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
-use crate::submission::MailDesk;
+use crate::submission::MailSubmissionSink;
 
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: u32 = 1024;
@@ -149,7 +149,7 @@ impl Server {
 
     /// What accepts messages that are submitted as mail, with the keys, limits and budgets of this server.
     pub fn submission_sink(&self) -> Arc<dyn SubmissionSink> {
-        Arc::new(MailDesk::new(Arc::clone(&self.pipeline)))
+        Arc::new(MailSubmissionSink::new(Arc::clone(&self.pipeline)))
     }
 
     /// The address of the metrics page for Prometheus; `None` if it is off.
@@ -162,7 +162,7 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, metrics, pipeline, options, .. } = self;
         let builder = Arc::new(builder());
-        let patience = Patience { head: options.head_timeout, idle: options.idle_timeout };
+        let timeouts = QuietTimeouts { head: options.head_timeout, idle: options.idle_timeout };
         let limiter = ConnectionLimiter::new(affordable(options.max_connections), options.trusted_proxies);
         // Dropped by every connection when it is over.
         let (open, mut all_over) = mpsc::channel::<()>(1);
@@ -178,12 +178,12 @@ impl Server {
                 let (socket, peer) = listen::accept(&listener, || limiter.evict()).await;
                 pipeline.metrics.accepted.inc();
                 // Without a place the socket is closed at once.
-                let Some(place) = limiter.admit(peer.ip()) else { continue };
+                let Some(permit) = limiter.admit(peer.ip()) else { continue };
                 let (builder, shared) = (Arc::clone(&builder), Arc::clone(&pipeline));
-                let connection = connection::serve(socket, place, builder, shared, patience, phase.subscribe());
+                let connection = connection::serve(socket, permit, builder, shared, timeouts, phase.subscribe());
                 let (pipeline, open) = (Arc::clone(&pipeline), open.clone());
                 tokio::spawn(async move {
-                    let _counted = Counted::enter(&pipeline.metrics.connections);
+                    let _counted = GaugeGuard::enter(&pipeline.metrics.connections);
                     connection.await;
                     drop(open);
                 });

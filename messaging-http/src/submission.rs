@@ -21,12 +21,12 @@ use crate::body::Sender;
 use crate::pipeline::{Pipeline, owner_of};
 
 /// The sink of mail that is submitted by SMTP: it hands messages to the pipeline of the HTTP server.
-pub(crate) struct MailDesk {
+pub(crate) struct MailSubmissionSink {
     pipeline: Arc<Pipeline>,
     endpoint: &'static Endpoint,
 }
 
-impl MailDesk {
+impl MailSubmissionSink {
     pub(crate) fn new(pipeline: Arc<Pipeline>) -> Self {
         let is_send = |endpoint: &&Endpoint| endpoint.id == SendMessage::ID;
         let endpoint = ops::all().iter().find(is_send).expect("the operation is one of all");
@@ -35,7 +35,7 @@ impl MailDesk {
 }
 
 #[async_trait]
-impl SubmissionSink for MailDesk {
+impl SubmissionSink for MailSubmissionSink {
     async fn sign_in(&self, key: &str, client: IpAddr) -> Result<Box<dyn Submitter>, Refusal> {
         let Self { ref pipeline, endpoint } = *self;
         let program = Program {

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::api::{Answer, Api, Call, Operation};
 use crate::error::{ApplyError, Error};
 use crate::person;
-use crate::plan::{Found, Plan, Template};
+use crate::plan::{ImportPlan, ImportRecord, Template};
 use crate::reading::{self, Item, Pass, Survey};
 use crate::refused::{Refused, Why};
 
@@ -111,7 +111,7 @@ fn why(answer: &Answer) -> Option<Why> {
 /// suppressions more were judged.
 pub async fn apply<A: Api>(
     api: A,
-    (plan, survey): (Arc<Plan>, Arc<Survey>),
+    (plan, survey): (Arc<ImportPlan>, Arc<Survey>),
     refused: &mut Refused,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Applied, ApplyError<A::Error>> {
@@ -162,7 +162,7 @@ type Answered<E> = (usize, u64, Result<Answer, E>);
 
 async fn suppress<A: Api>(
     destination: &Arc<Destination<A>>,
-    (plan, survey): (&Arc<Plan>, &Arc<Survey>),
+    (plan, survey): (&Arc<ImportPlan>, &Arc<Survey>),
     applied: &mut Applied,
     refused: &mut Refused,
     progress: &(dyn Fn(u64) + Sync),
@@ -185,7 +185,7 @@ async fn suppress<A: Api>(
     let mut asked: JoinSet<Answered<A::Error>> = JoinSet::new();
     while let Some(portion) = portions.recv().await {
         for Item { source, row, found } in portion {
-            let Found::Suppression { channel, address, reason } = found else { continue };
+            let ImportRecord::Suppression { channel, address, reason } = found else { continue };
             if asked.len() == AT_ONCE
                 && let Some(answered) = asked.join_next().await
             {
@@ -205,7 +205,7 @@ async fn suppress<A: Api>(
 
 async fn bring_contacts<A: Api>(
     destination: &Destination<A>,
-    (plan, survey): (&Arc<Plan>, &Arc<Survey>),
+    (plan, survey): (&Arc<ImportPlan>, &Arc<Survey>),
     lists: &BTreeMap<String, String>,
     applied: &mut Applied,
     refused: &mut Refused,
@@ -223,13 +223,13 @@ async fn bring_contacts<A: Api>(
         let (mut places, mut contacts) = (Vec::new(), Vec::new());
         for Item { source, row, found } in portion {
             match found {
-                Found::Contact { mut body, lists: names } => {
+                ImportRecord::Contact { mut body, lists: names } => {
                     add_lists(&mut body, names.iter().filter_map(|name| lists.get(name)));
                     person::coerce(&mut body, &types);
                     places.push((source, row));
                     contacts.push(Value::Object(body));
                 }
-                Found::Refused(why) => refused.add(&plan.sources[source].name, row, &why)?,
+                ImportRecord::Refused(why) => refused.add(&plan.sources[source].name, row, &why)?,
                 _ => {}
             }
         }

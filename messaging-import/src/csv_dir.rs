@@ -11,7 +11,7 @@ use messaging_core::domain::import::row as import_row;
 use serde_json::Value;
 
 use super::directory::Entry;
-use super::plan::{Found, Plan, Reader, Source, Template};
+use super::plan::{ImportPlan, ImportRecord, Reader, Source, Template};
 use super::refused::Why;
 use super::row::{self, Row};
 use super::template_file;
@@ -22,8 +22,8 @@ use crate::folder;
 pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, suppressions*.csv, templates/NAME/template.toml";
 
 /// What is to be brought over from the files of a directory.
-pub(crate) fn plan(directory: &Path, entries: &[Entry]) -> Result<Plan, Error> {
-    let mut plan = Plan::default();
+pub(crate) fn plan(directory: &Path, entries: &[Entry]) -> Result<ImportPlan, Error> {
+    let mut plan = ImportPlan::default();
     let contacts = Reader::Csv { needs: &["email", "phone", "external_id"], read: contact };
     let suppressions = Reader::Csv { needs: &["address"], read: suppression };
     for entry in entries {
@@ -61,7 +61,7 @@ fn columns(entry: &Entry) -> Result<Option<Arc<Header>>, Error> {
     Ok(Header::read(line.join(",").as_bytes(), true, &Mapping::new()).ok().map(Arc::new))
 }
 
-fn contact(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     let Some(columns) = &source.columns else { return };
     let cells = row.cells.iter().map(String::as_bytes).collect();
     let violations = match import_row::read(&cells, columns, &FieldTypes::new()) {
@@ -71,18 +71,18 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<Found>) {
             let lists = source.list.iter().cloned().chain(named.map(ToOwned::to_owned)).collect();
             let is_identified = ["email", "phone", "external_id"].iter().any(|name| body.contains_key(*name));
             found.push(if is_identified {
-                Found::Contact { body, lists }
+                ImportRecord::Contact { body, lists }
             } else {
-                Found::refused("required", "there is no email, phone or external_id")
+                ImportRecord::refused("required", "there is no email, phone or external_id")
             });
             return;
         }
         Ok((_, violations)) | Err(violations) => violations,
     };
-    found.push(Found::Refused(Why::of_violations(&violations)));
+    found.push(ImportRecord::Refused(Why::of_violations(&violations)));
 }
 
-fn suppression(row: &Row, _: &Source, found: &mut Vec<Found>) {
+fn suppression(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     let channel = match row.get("channel") {
         "" => "email",
         channel => channel,
@@ -92,8 +92,8 @@ fn suppression(row: &Row, _: &Source, found: &mut Vec<Found>) {
         reason => reason,
     };
     found.push(match row.get("address") {
-        "" => Found::refused("required", "there is no address"),
-        address => Found::Suppression {
+        "" => ImportRecord::refused("required", "there is no address"),
+        address => ImportRecord::Suppression {
             channel: channel.to_lowercase(),
             address: address.to_owned(),
             reason: reason.to_lowercase(),
@@ -128,17 +128,17 @@ mod tests {
         assert_eq!(
             found,
             [
-                Found::Contact { body: body.as_object().unwrap().clone(), lists },
-                Found::refused("invalid_format", "email: not an email address"),
-                Found::refused("required", "there is no email, phone or external_id"),
-                Found::refused("invalid_type", "consent.marketing_email: must be true, false, 1, 0, yes or no"),
+                ImportRecord::Contact { body: body.as_object().unwrap().clone(), lists },
+                ImportRecord::refused("invalid_format", "email: not an email address"),
+                ImportRecord::refused("required", "there is no email, phone or external_id"),
+                ImportRecord::refused("invalid_type", "consent.marketing_email: must be true, false, 1, 0, yes or no"),
             ]
         );
     }
 
     #[test]
     fn suppressions_are_of_email_and_manual_unless_they_say_otherwise() {
-        let suppression_of = |channel: &str, address: &str, reason: &str| Found::Suppression {
+        let suppression_of = |channel: &str, address: &str, reason: &str| ImportRecord::Suppression {
             channel: channel.to_owned(),
             address: address.to_owned(),
             reason: reason.to_owned(),
@@ -148,7 +148,7 @@ mod tests {
             [
                 suppression_of("sms", "+14155550123", "bounce"),
                 suppression_of("email", "a@example.com", "manual"),
-                Found::refused("required", "there is no address"),
+                ImportRecord::refused("required", "there is no address"),
             ]
         );
     }

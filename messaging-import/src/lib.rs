@@ -1,19 +1,19 @@
 //! People, lists, suppressions and templates of another product, from the files it exports.
 //!
-//! A reader for each [`Product`] makes of its files what is the same for all, a [`Plan`], and [`apply()`] brings that over by
-//! operations of the API. Everything is read once before anything is changed, so that a file that cannot be read changes
-//! nothing; that is a [`Survey`], which also says what would be refused.
+//! A reader for each [`Product`] makes of its files what is the same for all, an [`ImportPlan`], and [`apply()`] brings
+//! that over by operations of the API. Everything is read once before anything is changed, so that a file that cannot
+//! be read changes nothing; that is a [`Survey`], which also says what would be refused.
 //!
 //! Whoever brings something over implements [`Api`]: over HTTP, or in the process of the server.
 //!
 //! ```
-//! use messaging_import::{Given, Product, Refused, Survey};
+//! use messaging_import::{Product, ReadOptions, Refused, Survey};
 //!
 //! # fn main() -> Result<(), messaging_import::Error> {
 //! # let export = std::env::temp_dir().join(format!("messaging-import-{}", std::process::id()));
 //! # std::fs::create_dir_all(&export).unwrap();
 //! # std::fs::write(export.join("contacts.csv"), "email,tags\nann@example.com,vip\nnobody,\n").unwrap();
-//! let plan = messaging_import::read(Product::CsvDir, &export, &Given::default())?;
+//! let plan = messaging_import::read(Product::CsvDir, &export, &ReadOptions::default())?;
 //! let mut refused = Refused::new(None)?;
 //! let survey = Survey::of(&plan, Some(&mut refused), |_| {})?;
 //! assert_eq!((survey.files[0].contacts, survey.files[0].refused), (1, 1));
@@ -50,7 +50,7 @@ mod test_support;
 pub use api::{Answer, Api, Call, Operation};
 pub use apply::{Applied, Tally, apply};
 pub use error::{ApplyError, Error};
-pub use plan::{Given, Plan, Source, Template};
+pub use plan::{ImportPlan, ReadOptions, Source, Template};
 pub use product::{Product, read};
 pub use reading::{Counts, Survey};
 pub use refused::Refused;

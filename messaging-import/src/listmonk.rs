@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::directory::Entry;
 use super::language::{Known, go};
 use super::person;
-use super::plan::{Found, Given, Plan, Reader, Source, Template};
+use super::plan::{ImportPlan, ImportRecord, ReadOptions, Reader, Source, Template};
 use super::row::Row;
 use super::template_file;
 use crate::error::Error;
@@ -18,8 +18,8 @@ const UNCONFIRMED: &str = "memberships that were never confirmed are left out";
 const SOFT: &str = "soft bounces are left out";
 
 /// What is to be brought over from the files of a directory.
-pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
-    let mut plan = Plan::default();
+pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
+    let mut plan = ImportPlan::default();
     let csv = Reader::Csv { needs: &["email"], read: subscriber_of_row };
     for entry in entries {
         let file = entry.file();
@@ -33,7 +33,7 @@ pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
         } else if begins("bounces") {
             plan.sources.push(Source::new(entry, "bounces", Reader::Json { read: bounce }));
         } else if begins("template") || (entry.folder() == "templates" && entry.is(".json")) {
-            let known = Known { given: &given.texts, attributes: None };
+            let known = Known { given: &options.texts, attributes: None };
             for document in template_file::documents(entry)? {
                 plan.templates.push(template(entry, &document, known));
             }
@@ -54,10 +54,10 @@ fn standing(status: &str) -> (Option<bool>, Option<&'static str>) {
     }
 }
 
-fn subscriber_of_row(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn subscriber_of_row(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     let attributes = Some(row.get("attributes")).filter(|text| !text.is_empty()).map(serde_json::from_str::<Value>);
     let Ok(attributes) = attributes.transpose() else {
-        found.push(Found::refused("syntax", "the attributes are not JSON"));
+        found.push(ImportRecord::refused("syntax", "the attributes are not JSON"));
         return;
     };
     let subscriber = json!({"uuid": row.get("uuid"), "email": row.get("email"), "name": row.get("name"),
@@ -65,13 +65,13 @@ fn subscriber_of_row(row: &Row, source: &Source, found: &mut Vec<Found>) {
     add_subscriber(&subscriber, source.list.iter().cloned().collect(), found);
 }
 
-fn subscriber(subscriber: &Value, _: &Source, found: &mut Vec<Found>) {
+fn subscriber(subscriber: &Value, _: &Source, found: &mut Vec<ImportRecord>) {
     let mut lists = Vec::new();
     for list in subscriber["lists"].as_array().into_iter().flatten() {
         let Some(name) = list["name"].as_str() else { continue };
         match list["subscription_status"].as_str() {
             // On a list with single opt-in nobody ever confirms.
-            Some("unconfirmed") if list["optin"] != "single" => found.push(Found::Left(UNCONFIRMED)),
+            Some("unconfirmed") if list["optin"] != "single" => found.push(ImportRecord::Left(UNCONFIRMED)),
             Some("unsubscribed") => {}
             _ => lists.push(name.to_owned()),
         }
@@ -79,37 +79,37 @@ fn subscriber(subscriber: &Value, _: &Source, found: &mut Vec<Found>) {
     add_subscriber(subscriber, lists, found);
 }
 
-fn add_subscriber(subscriber: &Value, lists: Vec<String>, found: &mut Vec<Found>) {
+fn add_subscriber(subscriber: &Value, lists: Vec<String>, found: &mut Vec<ImportRecord>) {
     let text = |member: &str| subscriber[member].as_str().unwrap_or_default().trim();
     let email = text("email");
     if email.is_empty() {
-        found.push(Found::no_email());
+        found.push(ImportRecord::no_email());
         return;
     }
     let (consent, reason) = standing(text("status"));
-    found.extend(reason.map(|reason| Found::suppressed(email, reason)));
+    found.extend(reason.map(|reason| ImportRecord::suppressed(email, reason)));
     let mut attributes = subscriber["attribs"].as_object().map(person::attributes_of).unwrap_or_default();
     person::add_names(&mut attributes, text("name"));
     if !text("uuid").is_empty() {
         attributes.insert("listmonk_uuid".to_owned(), json!(text("uuid")));
     }
-    found.push(Found::Contact { body: person::body(email, consent, attributes), lists });
+    found.push(ImportRecord::Contact { body: person::body(email, consent, attributes), lists });
 }
 
-fn list(list: &Value, _: &Source, found: &mut Vec<Found>) {
+fn list(list: &Value, _: &Source, found: &mut Vec<ImportRecord>) {
     found.push(match list["name"].as_str().map(str::trim).filter(|name| !name.is_empty()) {
-        Some(name) => Found::List(name.to_owned()),
-        None => Found::refused("required", "the list has no name"),
+        Some(name) => ImportRecord::List(name.to_owned()),
+        None => ImportRecord::refused("required", "the list has no name"),
     });
 }
 
-fn bounce(bounce: &Value, _: &Source, found: &mut Vec<Found>) {
+fn bounce(bounce: &Value, _: &Source, found: &mut Vec<ImportRecord>) {
     let email = bounce["email"].as_str().unwrap_or_default().trim();
     found.push(match bounce["type"].as_str() {
-        _ if email.is_empty() => Found::no_email(),
-        Some("hard") => Found::suppressed(email, "bounce"),
-        Some("complaint") => Found::suppressed(email, "complaint"),
-        _ => Found::Left(SOFT),
+        _ if email.is_empty() => ImportRecord::no_email(),
+        Some("hard") => ImportRecord::suppressed(email, "bounce"),
+        Some("complaint") => ImportRecord::suppressed(email, "complaint"),
+        _ => ImportRecord::Left(SOFT),
     });
 }
 
@@ -134,7 +134,7 @@ mod tests {
             ,cyd@example.com,,,disabled,x,x\r\n\
             u-4,,Nobody,{},enabled,x,x\r\n\
             u-5,eve@example.com,Eve,{broken,enabled,x,x\r\n";
-        let contact = |email: &str, consent: bool, attributes: Value| Found::Contact {
+        let contact = |email: &str, consent: bool, attributes: Value| ImportRecord::Contact {
             body: person::body(email, Some(consent), attributes.as_object().unwrap().clone()),
             lists: vec!["News".to_owned()],
         };
@@ -144,11 +144,11 @@ mod tests {
             rows_of(text, subscriber_of_row, Some("News")),
             [
                 contact("Ann@Example.com", true, ann),
-                Found::suppressed("bob@example.com", "unsubscribe"),
+                ImportRecord::suppressed("bob@example.com", "unsubscribe"),
                 contact("bob@example.com", false, bob),
                 contact("cyd@example.com", false, json!({})),
-                Found::no_email(),
-                Found::refused("syntax", "the attributes are not JSON"),
+                ImportRecord::no_email(),
+                ImportRecord::refused("syntax", "the attributes are not JSON"),
             ]
         );
     }
@@ -164,12 +164,12 @@ mod tests {
         ];
         let item = json!({"email": "a@example.com", "status": "enabled", "lists": lists, "attribs": {}});
         let found = json_row(&item, subscriber);
-        assert_eq!(found[0], Found::Left(UNCONFIRMED));
-        assert!(matches!(&found[1], Found::Contact { lists, .. } if *lists == ["A", "B"]), "{found:?}");
+        assert_eq!(found[0], ImportRecord::Left(UNCONFIRMED));
+        assert!(matches!(&found[1], ImportRecord::Contact { lists, .. } if *lists == ["A", "B"]), "{found:?}");
         for (kind, expected) in [
-            ("hard", Found::suppressed("a@example.com", "bounce")),
-            ("complaint", Found::suppressed("a@example.com", "complaint")),
-            ("soft", Found::Left(SOFT)),
+            ("hard", ImportRecord::suppressed("a@example.com", "bounce")),
+            ("complaint", ImportRecord::suppressed("a@example.com", "complaint")),
+            ("soft", ImportRecord::Left(SOFT)),
         ] {
             assert_eq!(json_row(&json!({"email": "a@example.com", "type": kind}), bounce), [expected]);
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::directory::Entry;
 use super::language::{Known, merge_tags};
 use super::person;
-use super::plan::{Found, Given, Plan, ReadRow, Reader, Source, Template};
+use super::plan::{ImportPlan, ImportRecord, ReadOptions, ReadRow, Reader, Source, Template};
 use super::row::{self, Row};
 use super::template_file::Making;
 use crate::error::Error;
@@ -55,8 +55,8 @@ const KINDS: [(&str, ReadRow); 4] = [
 ];
 
 /// What is to be brought over from the files of a directory.
-pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
-    let mut plan = Plan::default();
+pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
+    let mut plan = ImportPlan::default();
     let mut attributes = BTreeSet::new();
     let (mut ranked, mut pages) = (Vec::new(), Vec::new());
     for entry in entries {
@@ -79,7 +79,7 @@ pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
     plan.sources = ranked.into_iter().map(|(_, source)| source).collect();
     // Without people nobody knows which columns there are.
     let attributes = Some(&attributes).filter(|_| !plan.sources.is_empty());
-    let known = Known { given: &given.texts, attributes };
+    let known = Known { given: &options.texts, attributes };
     for entry in pages {
         plan.templates.push(template(entry, known)?);
     }
@@ -93,29 +93,29 @@ fn template(entry: &Entry, known: Known<'_>) -> Result<Template, Error> {
     Ok(template.finish())
 }
 
-fn subscribed(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn subscribed(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     add(row, source, Some(true), None, found);
 }
 
-fn nonsubscribed(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn nonsubscribed(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     add(row, source, None, None, found);
 }
 
-fn unsubscribed(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn unsubscribed(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     add(row, source, Some(false), Some("unsubscribe"), found);
 }
 
-fn cleaned(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn cleaned(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     add(row, source, None, Some("bounce"), found);
 }
 
-fn add(row: &Row, source: &Source, consent: Option<bool>, reason: Option<&str>, found: &mut Vec<Found>) {
+fn add(row: &Row, source: &Source, consent: Option<bool>, reason: Option<&str>, found: &mut Vec<ImportRecord>) {
     let email = row.first(&EMAIL);
     if email.is_empty() {
-        found.push(Found::no_email());
+        found.push(ImportRecord::no_email());
         return;
     }
-    found.extend(reason.map(|reason| Found::suppressed(email, reason)));
+    found.extend(reason.map(|reason| ImportRecord::suppressed(email, reason)));
     let is_left = |column: &str| LEFT.contains(&column) || EMAIL.contains(&column);
     let kept = row.filled().filter(|(column, _)| !is_left(column));
     let attributes = person::texts(kept.map(|(column, cell)| (person::key(column), cell)));
@@ -126,7 +126,7 @@ fn add(row: &Row, source: &Source, consent: Option<bool>, reason: Option<&str>, 
     }
     // Who left a list is no member of it.
     let lists = if consent == Some(true) { source.list.iter().cloned().collect() } else { Vec::new() };
-    found.push(Found::Contact { body, lists });
+    found.push(ImportRecord::Contact { body, lists });
 }
 
 /// Tags are separated by commas, and in quotation marks.
@@ -167,18 +167,18 @@ mod tests {
             body.insert("timezone".to_owned(), json!("Europe/Berlin"));
             body
         };
-        let contact = |consent, lists: &[&str]| Found::Contact {
+        let contact = |consent, lists: &[&str]| ImportRecord::Contact {
             body: body(consent),
             lists: lists.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let suppressed = |reason| Found::suppressed("ann@example.com", reason);
+        let suppressed = |reason| ImportRecord::suppressed("ann@example.com", reason);
         for (read, expected) in [
             (subscribed as ReadRow, vec![contact(Some(true), &["News"])]),
             (nonsubscribed, vec![contact(None, &[])]),
             (unsubscribed, vec![suppressed("unsubscribe"), contact(Some(false), &[])]),
             (cleaned, vec![suppressed("bounce"), contact(None, &[])]),
         ] {
-            let expected: Vec<_> = expected.into_iter().chain([Found::no_email()]).collect();
+            let expected: Vec<_> = expected.into_iter().chain([ImportRecord::no_email()]).collect();
             assert_eq!(rows_of(text, read, Some("News")), expected);
         }
     }

@@ -13,7 +13,7 @@ use super::row::Row;
 
 /// What is to be brought over.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct ImportPlan {
     /// The files with people, in the order in which they are read.
     pub sources: Vec<Source>,
     /// The templates.
@@ -40,7 +40,7 @@ pub struct Source {
 }
 
 /// What a row of a file holds.
-pub(crate) type ReadRow = fn(&Row, &Source, &mut Vec<Found>);
+pub(crate) type ReadRow = fn(&Row, &Source, &mut Vec<ImportRecord>);
 
 /// How the rows of a file are understood.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub(crate) enum Reader {
     /// CSV with one of these columns (in any case), without which no row says anything.
     Csv { needs: &'static [&'static str], read: ReadRow },
     /// JSON with objects in an array, at the top or below members like `data` and `results`.
-    Json { read: fn(&Value, &Source, &mut Vec<Found>) },
+    Json { read: fn(&Value, &Source, &mut Vec<ImportRecord>) },
 }
 
 impl Source {
@@ -65,7 +65,7 @@ impl Source {
 
 /// One thing that a row of a file holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum ImportRecord {
     /// A contact: a body of `POST /contacts/bulk`, and the names of its lists.
     Contact { body: Map<String, Value>, lists: Vec<String> },
     /// A list without members.
@@ -78,14 +78,14 @@ pub(crate) enum Found {
     Refused(Why),
 }
 
-impl Plan {
+impl ImportPlan {
     /// Says that nobody reads a file.
     pub(crate) fn leave(&mut self, entry: &Entry, why: &str) {
         self.notes.push(format!("{} is not read: {why}", entry.name));
     }
 }
 
-impl Found {
+impl ImportRecord {
     /// An email address that must not be sent to.
     pub(crate) fn suppressed(address: &str, reason: &str) -> Self {
         Self::Suppression { channel: "email".to_owned(), address: address.to_owned(), reason: reason.to_owned() }
@@ -125,7 +125,7 @@ impl Template {
 
 /// What is known beside the directory.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct ReadOptions {
     /// Texts that stand in for tags of templates, by the tag.
     pub texts: BTreeMap<String, String>,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Error;
-use crate::plan::{Given, Plan};
+use crate::plan::{ImportPlan, ReadOptions};
 use crate::{csv_dir, directory, listmonk, mailchimp, sendgrid, template_file};
 
 /// The product that an export is from.
@@ -40,15 +40,15 @@ impl Product {
 }
 
 /// What is to be brought over from the files of a directory.
-pub fn read(product: Product, directory: &Path, given: &Given) -> Result<Plan, Error> {
+pub fn read(product: Product, directory: &Path, options: &ReadOptions) -> Result<ImportPlan, Error> {
     if !directory.is_dir() {
         return Err(Error::NoDirectory(directory.to_owned()));
     }
     let entries = directory::entries(directory)?;
     let (mut plan, looked_for) = match product {
-        Product::Listmonk => (listmonk::plan(&entries, given)?, listmonk::LOOKED_FOR),
-        Product::Mailchimp => (mailchimp::plan(&entries, given)?, mailchimp::LOOKED_FOR),
-        Product::Sendgrid => (sendgrid::plan(&entries, given)?, sendgrid::LOOKED_FOR),
+        Product::Listmonk => (listmonk::plan(&entries, options)?, listmonk::LOOKED_FOR),
+        Product::Mailchimp => (mailchimp::plan(&entries, options)?, mailchimp::LOOKED_FOR),
+        Product::Sendgrid => (sendgrid::plan(&entries, options)?, sendgrid::LOOKED_FOR),
         Product::CsvDir => (csv_dir::plan(directory, &entries)?, csv_dir::LOOKED_FOR),
     };
     if plan.sources.is_empty() && plan.templates.is_empty() {

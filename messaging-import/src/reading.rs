@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::plan::{Found, Plan, Reader, Source};
+use super::plan::{ImportPlan, ImportRecord, Reader, Source};
 use super::refused::{Refused, Why};
 use super::row::{self, Unreadable};
 use crate::error::Error;
@@ -31,7 +31,7 @@ const AHEAD: usize = 2;
 const MAX_LISTS: usize = 1_000;
 
 /// Shows the rows of a file until `visit` answers `false`.
-fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<Found>) -> bool) -> Result<(), Unreadable> {
+fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<ImportRecord>) -> bool) -> Result<(), Unreadable> {
     match source.reader {
         Reader::Csv { needs, read } => {
             let has = |header: &[String]| {
@@ -45,7 +45,7 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<Found>) -> bool) -> Resu
                 let mut found = Vec::new();
                 if row.is_too_wide() {
                     let why = "has more cells than the header; quote cells that hold the delimiter";
-                    found.push(Found::refused("syntax", why));
+                    found.push(ImportRecord::refused("syntax", why));
                 } else {
                     read(&row, source, &mut found);
                 }
@@ -92,7 +92,7 @@ pub struct Survey {
 impl Survey {
     /// Reads everything. With `judged` contacts and suppressions are checked by the rules of the API, too, and what breaks
     /// them is added there. `seen` is told how many rows more were read.
-    pub fn of(plan: &Plan, judged: Option<&mut Refused>, seen: impl Fn(u64)) -> Result<Self, Error> {
+    pub fn of(plan: &ImportPlan, judged: Option<&mut Refused>, seen: impl Fn(u64)) -> Result<Self, Error> {
         let (mut survey, mut judged) = (Self::default(), judged);
         let mut addresses = HashSet::new();
         for source in &plan.sources {
@@ -126,7 +126,7 @@ impl Survey {
         &mut self,
         source: &Source,
         number: u64,
-        found: Found,
+        found: ImportRecord,
         counts: &mut Counts,
         addresses: &mut HashSet<u64>,
         judged: &mut Option<&mut Refused>,
@@ -137,12 +137,12 @@ impl Survey {
             judged.as_mut().map_or(Ok(()), |refused| refused.add(&source.name, number, why))
         };
         match found {
-            Found::Refused(why) => refuse(counts, &why)?,
-            Found::Left(words) => *counts.left.entry(words).or_default() += 1,
-            Found::List(name) => {
+            ImportRecord::Refused(why) => refuse(counts, &why)?,
+            ImportRecord::Left(words) => *counts.left.entry(words).or_default() += 1,
+            ImportRecord::List(name) => {
                 self.lists.insert(name);
             }
-            Found::Suppression { channel, address, reason } => {
+            ImportRecord::Suppression { channel, address, reason } => {
                 if channel == "email" && ["unsubscribe", "complaint"].contains(&reason.as_str()) {
                     self.unwilling.insert(digest(&address));
                 }
@@ -153,7 +153,7 @@ impl Survey {
                     refuse(counts, &why)?;
                 }
             }
-            Found::Contact { body, lists } => {
+            ImportRecord::Contact { body, lists } => {
                 self.lists.extend(lists);
                 if is_judging {
                     let body = Value::Object(body);
@@ -219,13 +219,13 @@ pub(crate) struct Item {
     /// Its row.
     pub(crate) row: u64,
     /// The thing itself: a contact, a list, a suppression, or a row without use here.
-    pub(crate) found: Found,
+    pub(crate) found: ImportRecord,
 }
 
 /// Reads the files in a thread of its own and hands over portions, each for one bulk request, so that what is in
 /// memory does not grow with the files.
 pub(crate) fn portions(
-    plan: Arc<Plan>,
+    plan: Arc<ImportPlan>,
     survey: Arc<Survey>,
     pass: Pass,
 ) -> (mpsc::Receiver<Vec<Item>>, JoinHandle<Result<(), Error>>) {
@@ -236,8 +236,9 @@ pub(crate) fn portions(
             let read = rows(file, &mut |row, found| {
                 for mut found in found {
                     match (&mut found, pass) {
-                        (Found::Suppression { .. }, Pass::Suppressions) | (Found::Refused(_), Pass::Contacts) => {}
-                        (Found::Contact { body, .. }, Pass::Contacts) => {
+                        (ImportRecord::Suppression { .. }, Pass::Suppressions)
+                        | (ImportRecord::Refused(_), Pass::Contacts) => {}
+                        (ImportRecord::Contact { body, .. }, Pass::Contacts) => {
                             survey.respect(body);
                             let size = serde_json::to_vec(body).map_or(0, |json| json.len());
                             if bytes + size > MAX_BYTES && !portion.is_empty() {

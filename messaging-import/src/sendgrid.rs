@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::directory::Entry;
 use super::language::{Known, handlebars};
 use super::person;
-use super::plan::{Found, Given, Plan, Reader, Source, Template};
+use super::plan::{ImportPlan, ImportRecord, ReadOptions, Reader, Source, Template};
 use super::row::Row;
 use super::template_file::{self, Making};
 use crate::error::Error;
@@ -40,8 +40,8 @@ const JSON_KINDS: [(&str, Reader); 5] = [
 ];
 
 /// What is to be brought over from the files of a directory.
-pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
-    let mut plan = Plan::default();
+pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
+    let mut plan = ImportPlan::default();
     let mut after = Vec::new();
     for entry in entries {
         let file = entry.file();
@@ -54,7 +54,7 @@ pub(crate) fn plan(entries: &[Entry], given: &Given) -> Result<Plan, Error> {
                 plan.leave(entry, "templates are read from the JSON of the API");
                 continue;
             }
-            let known = Known { given: &given.texts, attributes: None };
+            let known = Known { given: &options.texts, attributes: None };
             for document in template_file::documents(entry)? {
                 plan.templates.push(template(entry, &document, known));
             }
@@ -87,10 +87,10 @@ fn row_of(item: &Value) -> Row {
     Row { header: header.into(), cells }
 }
 
-fn contact(row: &Row, source: &Source, found: &mut Vec<Found>) {
+fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     let email = row.get("email");
     if email.is_empty() {
-        found.push(Found::no_email());
+        found.push(ImportRecord::no_email());
         return;
     }
     let (external_id, phone) = (row.get("external_id"), row.get("phone_number_id"));
@@ -107,45 +107,45 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<Found>) {
     if is_unique_phone {
         body.insert("phone".to_owned(), json!(phone));
     }
-    found.push(Found::Contact { body, lists: source.list.iter().cloned().collect() });
+    found.push(ImportRecord::Contact { body, lists: source.list.iter().cloned().collect() });
 }
 
 /// The address of a row, or that there is none.
-fn with_email(row: &Row, found: &mut Vec<Found>, add: impl FnOnce(&str, &mut Vec<Found>)) {
+fn with_email(row: &Row, found: &mut Vec<ImportRecord>, add: impl FnOnce(&str, &mut Vec<ImportRecord>)) {
     match row.get("email") {
-        "" => found.push(Found::no_email()),
+        "" => found.push(ImportRecord::no_email()),
         email => add(email, found),
     }
 }
 
 /// Who does not want to hear is a contact that says so.
-fn refused_marketing(email: &str, reason: &str, found: &mut Vec<Found>) {
-    found.push(Found::suppressed(email, reason));
+fn refused_marketing(email: &str, reason: &str, found: &mut Vec<ImportRecord>) {
+    found.push(ImportRecord::suppressed(email, reason));
     let body = person::body(email, Some(false), serde_json::Map::new());
-    found.push(Found::Contact { body, lists: Vec::new() });
+    found.push(ImportRecord::Contact { body, lists: Vec::new() });
 }
 
-fn unsubscribe(row: &Row, _: &Source, found: &mut Vec<Found>) {
+fn unsubscribe(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     with_email(row, found, |email, found| refused_marketing(email, "unsubscribe", found));
 }
 
-fn spam_report(row: &Row, _: &Source, found: &mut Vec<Found>) {
+fn spam_report(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     with_email(row, found, |email, found| refused_marketing(email, "complaint", found));
 }
 
-fn bounce(row: &Row, _: &Source, found: &mut Vec<Found>) {
-    with_email(row, found, |email, found| found.push(Found::suppressed(email, "bounce")));
+fn bounce(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
+    with_email(row, found, |email, found| found.push(ImportRecord::suppressed(email, "bounce")));
 }
 
-fn invalid(row: &Row, _: &Source, found: &mut Vec<Found>) {
+fn invalid(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     with_email(row, found, |email, found| {
         let is_address = messaging_core::domain::address::EmailAddress::parse(email).is_ok();
-        found.push(if is_address { Found::suppressed(email, "invalid") } else { Found::Left(MALFORMED) });
+        found.push(if is_address { ImportRecord::suppressed(email, "invalid") } else { ImportRecord::Left(MALFORMED) });
     });
 }
 
-fn block(_: &Row, _: &Source, found: &mut Vec<Found>) {
-    found.push(Found::Left(BLOCKED));
+fn block(_: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
+    found.push(ImportRecord::Left(BLOCKED));
 }
 
 /// A template with its versions, of which the active one counts, or a design.
@@ -185,7 +185,7 @@ mod tests {
             let mut body = person::body("ann@example.com", None, attributes.as_object().unwrap().clone());
             body.insert("external_id".to_owned(), json!("u-1"));
             body.insert("phone".to_owned(), json!("+4799887766"));
-            let expected = [Found::Contact { body, lists: Vec::new() }, Found::no_email()];
+            let expected = [ImportRecord::Contact { body, lists: Vec::new() }, ImportRecord::no_email()];
             assert_eq!(rows_of(&text, contact, None), expected, "{header}");
         }
     }
@@ -194,19 +194,19 @@ mod tests {
     fn suppressions_have_the_reason_of_their_file() {
         let contact = || {
             let body = person::body("a@example.com", Some(false), serde_json::Map::new());
-            Found::Contact { body, lists: Vec::new() }
+            ImportRecord::Contact { body, lists: Vec::new() }
         };
-        let suppressed = |reason| Found::suppressed("a@example.com", reason);
+        let suppressed = |reason| ImportRecord::suppressed("a@example.com", reason);
         for (read, expected) in [
-            (unsubscribe as fn(&Row, &Source, &mut Vec<Found>), vec![suppressed("unsubscribe"), contact()]),
+            (unsubscribe as fn(&Row, &Source, &mut Vec<ImportRecord>), vec![suppressed("unsubscribe"), contact()]),
             (spam_report, vec![suppressed("complaint"), contact()]),
             (bounce, vec![suppressed("bounce")]),
             (invalid, vec![suppressed("invalid")]),
-            (block, vec![Found::Left(BLOCKED)]),
+            (block, vec![ImportRecord::Left(BLOCKED)]),
         ] {
             assert_eq!(rows_of("status,reason,email,created\n5.1.1,x,a@example.com,1\n", read, None), expected);
         }
-        assert_eq!(rows_of("email\nnobody\n", invalid, None), [Found::Left(MALFORMED)]);
+        assert_eq!(rows_of("email\nnobody\n", invalid, None), [ImportRecord::Left(MALFORMED)]);
         let item = json!({"created": 1, "email": "a@example.com", "reason": "550"});
         assert_eq!(json_row(&item, |item, source, found| bounce(&row_of(item), source, found)), [suppressed("bounce")]);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::directory::Entry;
-use super::plan::{Found, ReadRow, Reader, Source};
+use super::plan::{ImportRecord, ReadRow, Reader, Source};
 use super::row;
 
 fn source(list: Option<&str>) -> Source {
@@ -14,7 +14,7 @@ fn source(list: Option<&str>) -> Source {
 }
 
 /// What the rows of a CSV file hold.
-pub(crate) fn rows_of(text: &str, read: ReadRow, list: Option<&str>) -> Vec<Found> {
+pub(crate) fn rows_of(text: &str, read: ReadRow, list: Option<&str>) -> Vec<ImportRecord> {
     let (file, source) = (tempfile::NamedTempFile::new().unwrap(), source(list));
     std::fs::write(file.path(), text).unwrap();
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn rows_of(text: &str, read: ReadRow, list: Option<&str>) -> Vec<Foun
 }
 
 /// What an object of a document holds.
-pub(crate) fn json_row(item: &Value, read: fn(&Value, &Source, &mut Vec<Found>)) -> Vec<Found> {
+pub(crate) fn json_row(item: &Value, read: fn(&Value, &Source, &mut Vec<ImportRecord>)) -> Vec<ImportRecord> {
     let mut found = Vec::new();
     read(item, &source(None), &mut found);
     found

@@ -18,7 +18,7 @@ use messaging_conformance::sample::{automation, contact, id, product_event, run}
 use messaging_core::changes::{AutomationWrite, Changes, CountNodes, Expect, PutAutomation, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
-use messaging_core::domain::automation::note::{EntryInterest, Happened, Interest, Note, RunInterest};
+use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription, Happened, Note, RunSubscription};
 use messaging_core::domain::automation::run::{Entry, Run};
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::product_event::ProductEvent;
@@ -146,12 +146,12 @@ fn put_contacts(contacts: &[Contact], mut commit: impl FnMut(Vec<Write>)) {
 }
 
 fn listening(automation: &Automation) -> Write {
-    let entry = Some(EntryInterest::Event("cart_updated".to_owned()));
-    let runs = RunInterest { events: vec!["order_placed".to_owned()], ..RunInterest::default() };
+    let entry = Some(EntrySubscription::Event("cart_updated".to_owned()));
+    let runs = RunSubscription { events: vec!["order_placed".to_owned()], ..RunSubscription::default() };
     let lanes = (0..4).map(|shard: u8| format!("b/{}/automation:{shard}", automation.workspace_id).as_str().into());
     let put = PutAutomation {
         automation: automation.clone(),
-        interest: Interest { entry, runs },
+        subscription: EventSubscription { entry, runs },
         lanes: lanes.collect(),
         holds: Vec::new(),
     };

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{AudienceRow, Changes, Expect, Write};
 use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, AudienceVerdict};
 use messaging_core::domain::campaign::settings::Settings;
-use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignStatus, Plan};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::digest::Digest;
@@ -205,7 +205,7 @@ fn size(path: &Path, counts: AudienceCounts) -> rusqlite::Result<()> {
 
 /// A campaign; nothing of it matters.
 fn put(id: CampaignId) -> Write {
-    let plan = Plan {
+    let plan = CampaignPlan {
         name: "Freeze".to_owned(),
         channel: Channel::Email,
         kind: CampaignKind::Regular,

@@ -37,12 +37,12 @@ pub(crate) fn read_entry_event(bytes: &[u8], entered_at: Timestamp) -> Option<Ev
 
 /// What of a stored run its counts follow from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RunPosition {
     pub(crate) status: RunStatus,
     pub(crate) node: Option<i64>,
 }
 
-impl Place {
+impl RunPosition {
     /// Counts a run that stands here, or does no more.
     pub(crate) fn count(self, deltas: &mut CounterDeltas, automation: i64, by: i64) {
         // A refused entry is no run.

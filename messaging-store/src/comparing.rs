@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ids::{CampaignId, Id as _, MessageId, WorkspaceId};
@@ -61,7 +61,7 @@ impl Recount {
     }
 
     /// Adds messages of a campaign of which the same was seen.
-    pub(crate) fn add_seen(&mut self, campaign: CampaignId, seen: Seen, messages: i64) {
+    pub(crate) fn add_seen(&mut self, campaign: CampaignId, seen: EngagementFlags, messages: i64) {
         for one in seen.each() {
             *self.seen.entry((campaign, one.bits())).or_default() += messages;
         }
@@ -115,7 +115,10 @@ impl Recount {
         }
         let seen = self.seen.range((campaign, u8::MIN)..=(campaign, u8::MAX));
         for (bit, (stored, counted)) in both(kept.seen, seen.map(|((_, bit), counted)| (*bit, *counted))) {
-            let what = || format!("{campaign}: messages in the listing of those {}", seen_text(Seen::from_bits(bit)));
+            let what = || {
+                let seen = seen_text(EngagementFlags::from_bits(bit));
+                format!("{campaign}: messages in the listing of those {seen}")
+            };
             verified.compare(what, stored, counted);
         }
     }
@@ -177,12 +180,12 @@ fn in_series() -> impl Iterator<Item = Counter> {
     Counter::ALL.into_iter().filter(|counter| counter.is_in_series())
 }
 
-const fn seen_text(seen: Seen) -> &'static str {
+const fn seen_text(seen: EngagementFlags) -> &'static str {
     match seen {
-        Seen::OPENED => "opened",
-        Seen::CLICKED => "clicked",
-        Seen::COMPLAINED => "complained of",
-        Seen::UNSUBSCRIBED => "unsubscribed by",
+        EngagementFlags::OPENED => "opened",
+        EngagementFlags::CLICKED => "clicked",
+        EngagementFlags::COMPLAINED => "complained of",
+        EngagementFlags::UNSUBSCRIBED => "unsubscribed by",
         _ => "opened by machines",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use messaging_core::domain::automation::note::{EntryInterest, RunInterest};
+use messaging_core::domain::automation::note::{EntrySubscription, RunSubscription};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{AutomationStatus, SHARDS};
 use messaging_core::domain::message::EventKind;
@@ -70,22 +70,24 @@ impl<'a> EventHappened<'a> {
 /// What enters contacts into an automation, as it is listened for.
 #[derive(Debug)]
 pub(crate) struct EntersBy {
-    interest: EntryInterest,
+    subscription: EntrySubscription,
     /// What must hold for the properties of a product event.
     tests: Vec<PropertyTest>,
 }
 
 impl EntersBy {
-    /// Reads what is stored of an automation, an [`EntryInterest`] as JSON.
+    /// Reads what is stored of an automation, an [`EntrySubscription`] as JSON.
     pub(crate) fn read(entry: &str) -> Result<Self, serde_json::Error> {
-        let interest: EntryInterest = serde_json::from_str(entry)?;
-        Ok(Self { tests: interest.tests(), interest })
+        let subscription: EntrySubscription = serde_json::from_str(entry)?;
+        Ok(Self { tests: subscription.tests(), subscription })
     }
 
     /// Whether a contact may enter by a product event. An automation that many events miss costs them no row: only who
     /// may enter is noted.
     fn admits(&self, happened: &EventHappened<'_>) -> bool {
-        let (EntryInterest::Event(name) | EntryInterest::EventWhere(name, _)) = &self.interest else { return false };
+        let (EntrySubscription::Event(name) | EntrySubscription::EventWhere(name, _)) = &self.subscription else {
+            return false;
+        };
         *name == happened.event.name
             && !happened.event.starts_nothing()
             && (self.tests.is_empty() || {
@@ -111,21 +113,21 @@ pub(crate) struct MessageHappened {
 impl Happened<'_> {
     /// Whether a contact may enter an automation by it.
     pub(crate) fn enters(self, entry: &EntersBy) -> bool {
-        match (self, &entry.interest) {
+        match (self, &entry.subscription) {
             (Self::Event(event), _) => entry.admits(event),
-            (Self::Message(message), EntryInterest::MessageEvent(event, campaign, template)) => {
+            (Self::Message(message), EntrySubscription::MessageEvent(event, campaign, template)) => {
                 message.trigger == Some(*event)
                     && campaign.is_none_or(|id| message.campaign_id == Some(id))
                     && template.is_none_or(|id| message.template_id == Some(id))
             }
-            (Self::Created, EntryInterest::ContactCreated | EntryInterest::Date)
-            | (Self::Changed { dates: true }, EntryInterest::Date) => true,
-            (Self::ListAdded(list), EntryInterest::ListAdded(wanted)) => list == *wanted,
+            (Self::Created, EntrySubscription::ContactCreated | EntrySubscription::Date)
+            | (Self::Changed { dates: true }, EntrySubscription::Date) => true,
+            (Self::ListAdded(list), EntrySubscription::ListAdded(wanted)) => list == *wanted,
             (
                 Self::Segment { id, member: true, is_silent },
-                EntryInterest::SegmentEnter { segment_id, include_existing },
+                EntrySubscription::SegmentEnter { segment_id, include_existing },
             ) => id == *segment_id && (!is_silent || *include_existing),
-            (Self::Segment { id, member: false, is_silent: false }, EntryInterest::SegmentExit(wanted)) => {
+            (Self::Segment { id, member: false, is_silent: false }, EntrySubscription::SegmentExit(wanted)) => {
                 id == *wanted
             }
             _ => false,
@@ -133,11 +135,11 @@ impl Happened<'_> {
     }
 
     /// Whether a run may go on or end by it.
-    pub(crate) fn moves(self, interest: &RunInterest) -> bool {
+    pub(crate) fn moves(self, subscription: &RunSubscription) -> bool {
         match self {
-            Self::Event(one) => interest.everything || interest.events.contains(&one.event.name),
-            Self::Message(_) => interest.everything || interest.messages,
-            Self::Changed { .. } | Self::ListAdded(_) => interest.everything,
+            Self::Event(one) => subscription.everything || subscription.events.contains(&one.event.name),
+            Self::Message(_) => subscription.everything || subscription.messages,
+            Self::Changed { .. } | Self::ListAdded(_) => subscription.everything,
             // Nobody is on the way who has just been made, and members of segments follow from other changes.
             Self::Created | Self::Segment { .. } => false,
         }

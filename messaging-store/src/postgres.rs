@@ -20,13 +20,13 @@ mod contacts;
 mod counts;
 mod cursors;
 mod database;
-mod desk;
 mod events;
 mod expected;
 pub(crate) mod fault;
 mod installation;
 mod installation_values;
 mod jobs;
+mod lease_table;
 mod limits;
 mod line;
 mod listeners;
@@ -76,10 +76,10 @@ use tokio::task::JoinSet;
 
 use self::blob_rows::{Objects, RowBlobs};
 use self::commit::Commits;
-use self::desk::{Desk, Effect, Uses};
 use self::fault::Fault;
+use self::lease_table::{Effect, JobUses, LeaseTable};
 use self::limits::Limits;
-use self::news::Teller;
+use self::news::ChangeNotifier;
 use self::nodes::Membership;
 use self::query::{one, params};
 use self::reads::Reads;
@@ -106,9 +106,9 @@ pub struct Postgres {
     commits: Commits,
     observed: Arc<Observed>,
     limits: Arc<Limits>,
-    desk: Arc<Desk>,
+    lease_table: Arc<LeaseTable>,
     membership: Arc<Membership>,
-    teller: Arc<Teller>,
+    notifier: Arc<ChangeNotifier>,
     /// Where bytes of attachments go instead of into the database.
     objects: Option<Arc<dyn Objects>>,
     /// They end with the store.
@@ -130,9 +130,9 @@ impl Store for PostgresStore {
         }
         let (topics, work) = (Topics::of(&changes), news::work_of(&changes));
         self.commits.commit(changes, priority).await?;
-        self.teller.tell_here(topics);
-        self.teller.tell_others(topics);
-        self.teller.tell_others(work);
+        self.notifier.tell_here(topics);
+        self.notifier.tell_others(topics);
+        self.notifier.tell_others(work);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Store for PostgresStore {
     }
 
     fn news(&self) -> watch::Receiver<News> {
-        self.teller.subscribe()
+        self.notifier.subscribe()
     }
 
     fn clock_offset_ms(&self) -> i64 {
@@ -207,7 +207,7 @@ impl Postgres {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";
         self.membership.require_voice()?;
         let term = self.writes.term();
-        let mut uses = Uses::new(Arc::clone(&self.desk));
+        let mut uses = JobUses::new(Arc::clone(&self.lease_table));
         for job in jobs {
             uses.claim(term, job, Effect::Keeps)?;
         }

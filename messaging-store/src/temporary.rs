@@ -40,26 +40,27 @@ impl TemporaryDatabases {
 impl TemporaryStores for TemporaryDatabases {
     async fn open(&self) -> Result<TemporaryStore, StoreError> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let place = Place { above: self.directory.clone(), directory: self.directory.join(number.to_string()) };
+        let directory = self.directory.join(number.to_string());
+        let guard = DirectoryGuard { above: self.directory.clone(), directory };
         let opening = tokio::task::spawn_blocking(move || {
-            make_directory(&place.directory).map_err(|error| StoreError::Failed(Box::new(error)))?;
-            let mut options = SqliteOptions::new(place.directory.join("messaging.db"));
+            make_directory(&guard.directory).map_err(|error| StoreError::Failed(Box::new(error)))?;
+            let mut options = SqliteOptions::new(guard.directory.join("messaging.db"));
             options.temporary = true;
             options.readers = 1;
             let store = SqliteStore::open(options).map_err(|error| StoreError::Failed(Box::new(error)))?;
-            Ok(TemporaryStore::new(Arc::new(store), place))
+            Ok(TemporaryStore::new(Arc::new(store), guard))
         });
         opening.await.map_err(|error| StoreError::Failed(Box::new(error)))?
     }
 }
 
 /// Where a database is; removed with its files when dropped.
-struct Place {
+struct DirectoryGuard {
     above: PathBuf,
     directory: PathBuf,
 }
 
-impl Drop for Place {
+impl Drop for DirectoryGuard {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             tracing::warn!(directory = %self.directory.display(), %error, "a temporary database cannot be removed");

@@ -47,7 +47,7 @@ use messaging_core::ports::transport::{
 use tokio::time::Instant;
 
 use self::attempt::{Attempt, Client};
-use self::lane::{Pace, Turn};
+use self::lane::{LaneAdmission, Pace};
 use self::lanes::Lanes;
 use self::plain::PlainHosts;
 use self::route::{ByDns, Routing, response};
@@ -103,37 +103,37 @@ impl DirectDelivery {
         self.client.pool.close().await;
     }
 
-    async fn turn(&self, domain: &str, flow: Flow) -> Turn {
-        self.lanes.lane(domain).turn(Instant::now() + self.client.timeouts.queue, flow).await
+    async fn admit(&self, domain: &str, flow: Flow) -> LaneAdmission {
+        self.lanes.lane(domain).admit(Instant::now() + self.client.timeouts.queue, flow).await
     }
 
     /// Delivers to the recipients of one domain.
-    async fn to_domain(&self, group: &Group, parcel: &Parcel<'_>) -> Result<Arrived, TransportError> {
+    async fn to_domain(&self, group: &Group, delivery: &MessageDelivery<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let turn = if let Some(turn) = parcel.reserved(&group.domain) {
-            turn
+        let admission = if let Some(admission) = delivery.reserved(&group.domain) {
+            admission
         } else {
-            let workspace = Some(parcel.outgoing.workspace_id);
-            self.turn(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
+            let workspace = Some(delivery.outgoing.workspace_id);
+            self.admit(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
         };
-        let permit = match turn {
-            Turn::Go(permit) => permit,
-            Turn::Unreachable(mut last, ago) => {
+        let permit = match admission {
+            LaneAdmission::Go(permit) => permit,
+            LaneAdmission::Unreachable(mut last, ago) => {
                 let text = format!("{} (not tried again: the same failed {} s ago)", last.text, ago.as_secs());
                 last.text = text.chars().take(512).collect();
                 return Ok(everyone(Outcome::deferred(last)));
             }
-            Turn::TooMany => {
+            LaneAdmission::TooMany => {
                 let text = format!("too many messages are on their way to {}", group.domain);
                 return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &text))));
             }
         };
         let envelope = Envelope {
             recipients: &group.recipients,
-            needs_utf8: parcel.needs_utf8,
-            content: parcel.content()?,
-            last_look: &parcel.outgoing.last_look,
-            since: parcel.since,
+            needs_utf8: delivery.needs_utf8,
+            content: delivery.content()?,
+            last_look: &delivery.outgoing.last_look,
+            since: delivery.since,
             judge: |outcome, _| outcome,
         };
         let mut attempt = Attempt::new(&self.client, &envelope, &group.domain);
@@ -149,7 +149,7 @@ struct Arrived {
 }
 
 /// What all domains of a message have in common.
-struct Parcel<'a> {
+struct MessageDelivery<'a> {
     outgoing: &'a Outgoing,
     email: &'a Email,
     needs_utf8: bool,
@@ -164,13 +164,13 @@ struct Parcel<'a> {
 /// What came of the wait for a turn.
 struct Reserved {
     domain: String,
-    turn: Turn,
+    admission: LaneAdmission,
 }
 
-impl Parcel<'_> {
-    fn reserved(&self, domain: &str) -> Option<Turn> {
+impl MessageDelivery<'_> {
+    fn reserved(&self, domain: &str) -> Option<LaneAdmission> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.turn)
+        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.admission)
     }
 
     fn content(&self) -> Result<&WireContent, TransportError> {
@@ -214,7 +214,7 @@ impl Transport for DirectDelivery {
         match &route.domain {
             Some(domain) => {
                 let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
-                Reservation::holding(Reserved { domain: domain.clone(), turn: self.turn(domain, flow).await })
+                Reservation::holding(Reserved { domain: domain.clone(), admission: self.admit(domain, flow).await })
             }
             None => Reservation::default(),
         }
@@ -232,7 +232,7 @@ impl Transport for DirectDelivery {
         let recipients = Recipient::all(outgoing, email)?;
         let needs_utf8 = mime::needs_utf8(email) || recipients.iter().any(|one| !one.from.is_ascii());
         let groups = Group::all(recipients);
-        let parcel = Parcel {
+        let delivery = MessageDelivery {
             outgoing,
             email,
             needs_utf8,
@@ -242,7 +242,7 @@ impl Transport for DirectDelivery {
         };
         let mut outcomes = vec![None; outgoing.recipients.len()];
         let mut dialogs = Vec::new();
-        let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &parcel)).collect();
+        let attempts: Vec<_> = groups.iter().map(|group| self.to_domain(group, &delivery)).collect();
         let arrived: Vec<_> = stream::iter(attempts).buffered(DOMAINS).collect().await;
         for (group, arrived) in groups.iter().zip(arrived) {
             let arrived = arrived?;

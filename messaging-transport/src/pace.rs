@@ -159,7 +159,7 @@ impl Recipient {
 
 /// When a message may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Turn(Monotonic);
+struct PacePermit(Monotonic);
 
 impl Pace {
     /// With nobody in it.
@@ -170,7 +170,7 @@ impl Pace {
     /// The turn of a message, or after how long it is put off.
     pub(crate) fn reserve(&self, claim: Claim<'_>) -> Reservation {
         match self.take(claim, self.clock.monotonic()) {
-            Ok(turn) => Reservation::holding(turn),
+            Ok(permit) => Reservation::holding(permit),
             Err(wait) => Reservation::later(wait),
         }
     }
@@ -191,13 +191,13 @@ impl Pace {
         let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
         for recipient in &outgoing.recipients {
             let claim = Claim { account, recipient, rate: rate_of(recipient) };
-            let reserved = outgoing.reservation.take::<Turn>();
-            let is_fresh = |turn: &Turn| self.clock.monotonic().since(turn.0) < STALE;
-            let turn = match reserved.filter(is_fresh) {
-                Some(turn) => Ok(turn),
+            let reserved = outgoing.reservation.take::<PacePermit>();
+            let is_fresh = |permit: &PacePermit| self.clock.monotonic().since(permit.0) < STALE;
+            let permit = match reserved.filter(is_fresh) {
+                Some(permit) => Ok(permit),
                 None => self.take(claim, self.clock.monotonic()),
             };
-            if let Err(wait) = turn {
+            if let Err(wait) = permit {
                 outcomes.push(put_off(wait));
                 continue;
             }
@@ -240,7 +240,7 @@ impl Pace {
     }
 
     /// Takes a turn, or says after how long one may be asked for again.
-    fn take(&self, claim: Claim<'_>, now: Monotonic) -> Result<Turn, Duration> {
+    fn take(&self, claim: Claim<'_>, now: Monotonic) -> Result<PacePermit, Duration> {
         let Claim { account, recipient, rate } = claim;
         let mut recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
         let known = recipients.entry(account.recipient(recipient), now).ok_or(NO_ROOM)?;
@@ -254,7 +254,7 @@ impl Pace {
             return Err(back.since(now));
         }
         known.paid = known.paid.max(now) + rate.interval;
-        Ok(Turn(now))
+        Ok(PacePermit(now))
     }
 }
 

@@ -132,7 +132,7 @@ async fn handshake(
         Err(error) => return CertificateFact::Refused(format!("this machine has no usable TLS roots: {error}")),
     };
     let in_two_weeks = Duration::from_millis(u64::try_from(clock.now().as_millis()).unwrap_or_default()) + SOON;
-    let verifier = Arc::new(Foresight {
+    let verifier = Arc::new(ExpiryVerifier {
         inner: verifier,
         at: UnixTime::since_unix_epoch(in_two_weeks),
         ends: AtomicBool::new(false),
@@ -153,13 +153,13 @@ async fn handshake(
 
 /// Verifies like the system, and notes whether it would do so two weeks from now.
 #[derive(Debug)]
-struct Foresight {
+struct ExpiryVerifier {
     inner: Verifier,
     at: UnixTime,
     ends: AtomicBool,
 }
 
-impl ServerCertVerifier for Foresight {
+impl ServerCertVerifier for ExpiryVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

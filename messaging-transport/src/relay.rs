@@ -70,7 +70,7 @@ const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 type Key = (WorkspaceId, Settings);
 
 /// What came of the wait for a turn with a relay; without a permit none came up in time.
-struct Turn {
+struct RelayReservation {
     key: Key,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -101,26 +101,26 @@ impl SmtpRelay {
         self.pool.close().await;
     }
 
-    async fn turn(&self, key: &Key) -> Turn {
+    async fn acquire(&self, key: &Key) -> RelayReservation {
         let permit = timeout(self.timeouts.queue, self.pool.gate(key).acquire_owned()).await;
         let permit = permit.ok().map(|permit| permit.expect("nobody closes the gate"));
-        Turn { key: key.clone(), permit }
+        RelayReservation { key: key.clone(), permit }
     }
 
     /// Sends to everyone in `answers`, who then have an outcome.
     async fn deliver(
         &self,
         key: &Key,
-        turn: Option<Turn>,
+        reserved: Option<RelayReservation>,
         envelope: &Envelope<'_>,
         transcript: &mut Transcript,
         answers: &mut Answers,
     ) {
-        let turn = match turn.filter(|turn| turn.key == *key) {
-            Some(turn) => turn,
-            None => self.turn(key).await,
+        let reserved = match reserved.filter(|reserved| reserved.key == *key) {
+            Some(reserved) => reserved,
+            None => self.acquire(key).await,
         };
-        let Some(_permit) = turn.permit else {
+        let Some(_permit) = reserved.permit else {
             let failure = TransportError::Unreachable(format!("no turn within {:?}", self.timeouts.queue));
             transcript.note(&failure);
             return settle(answers, &failure);
@@ -224,7 +224,7 @@ fn response(failure: &TransportError, host: &str) -> Response {
 impl Transport for SmtpRelay {
     async fn reserve(&self, route: &Route) -> Reservation {
         match Settings::parse(&route.settings) {
-            Ok(settings) => Reservation::holding(self.turn(&(route.workspace_id, settings)).await),
+            Ok(settings) => Reservation::holding(self.acquire(&(route.workspace_id, settings)).await),
             // Sending tells what is wrong with them.
             Err(_) => Reservation::default(),
         }
@@ -250,8 +250,8 @@ impl Transport for SmtpRelay {
         };
         let mut transcript = Transcript::new(&settings.host);
         let mut answers = Answers::new(recipients.len());
-        let turn = outgoing.reservation.take();
-        self.deliver(&(outgoing.workspace_id, settings), turn, &envelope, &mut transcript, &mut answers).await;
+        let reserved = outgoing.reservation.take();
+        self.deliver(&(outgoing.workspace_id, settings), reserved, &envelope, &mut transcript, &mut answers).await;
         let outcomes = answers.into_outcomes();
         let dialogs = vec![transcript.into_dialog(outcomes.iter())];
         Ok(Sent { outcomes, captured: None, dialogs })

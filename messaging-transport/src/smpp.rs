@@ -51,11 +51,11 @@ pub struct Smpp {
 
 #[derive(Default)]
 struct Sessions {
-    by_workspace: HashMap<WorkspaceId, Kept>,
+    by_workspace: HashMap<WorkspaceId, PooledSession>,
     uses: u64,
 }
 
-struct Kept {
+struct PooledSession {
     account: Account,
     session: Arc<Session>,
     used: u64,
@@ -113,24 +113,24 @@ impl Smpp {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.uses += 1;
         let used = sessions.uses;
-        if let Some(kept) = sessions.by_workspace.get_mut(&workspace)
-            && kept.account == *account
-            && !kept.session.has_ended()
+        if let Some(pooled) = sessions.by_workspace.get_mut(&workspace)
+            && pooled.account == *account
+            && !pooled.session.has_ended()
         {
-            kept.used = used;
-            return Arc::clone(&kept.session);
+            pooled.used = used;
+            return Arc::clone(&pooled.session);
         }
         if sessions.by_workspace.len() >= MAX_SESSIONS && !sessions.by_workspace.contains_key(&workspace) {
-            sessions.by_workspace.retain(|_, kept| !kept.session.has_ended());
+            sessions.by_workspace.retain(|_, pooled| !pooled.session.has_ended());
         }
         if sessions.by_workspace.len() >= MAX_SESSIONS && !sessions.by_workspace.contains_key(&workspace) {
-            let oldest = sessions.by_workspace.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
+            let oldest = sessions.by_workspace.iter().min_by_key(|(_, pooled)| pooled.used).map(|(id, _)| *id);
             oldest.and_then(|oldest| sessions.by_workspace.remove(&oldest));
         }
         let owner = Owner { workspace, settings: Arc::clone(settings), sink };
         let session = Arc::new(Session::start(owner, account.clone(), Arc::clone(&self.opener)));
-        let kept = Kept { account: account.clone(), session: Arc::clone(&session), used };
-        sessions.by_workspace.insert(workspace, kept);
+        let pooled = PooledSession { account: account.clone(), session: Arc::clone(&session), used };
+        sessions.by_workspace.insert(workspace, pooled);
         session
     }
 

@@ -6,8 +6,8 @@
 //! not known, claims are lost, the store is full, the clock is set, replies get lost. When everything has come to
 //! rest the promises of the product are checked against what an observer outside has noted.
 //!
-//! A seed becomes a `Plan` (`plan.rs`); `run.rs` carries it out; `life.rs` is where a process ends or freezes;
-//! `store.rs` fails in front of the real SQLite store, which is waited for so that its threads decide nothing
+//! A seed becomes a `SimulationPlan` (`plan.rs`); `run.rs` carries it out; `life.rs` is where a process ends or
+//! freezes; `store.rs` fails in front of the real SQLite store, which is waited for so that its threads decide nothing
 //! (`blocking.rs`); `checks.rs` holds the promises; `planted.rs` the mistakes that they are known to find.
 //!
 //! To let another operation take part: its call in `requests.rs`. Another promise: a function in `checks.rs`.

@@ -16,7 +16,7 @@ const POINTS: u64 = 2500;
 
 /// Everything that is decided before a run begins.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SimulationPlan {
     pub(crate) seed: u64,
     /// Processes on the one database: 1 or 2.
     pub(crate) processes: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Jump {
     pub(crate) millis: i64,
 }
 
-impl Plan {
+impl SimulationPlan {
     /// The plan of a seed.
     pub(crate) fn of(seed: u64, fixture: &Fixture) -> Self {
         let mut dice = Dice::new(seed, 1);

@@ -17,7 +17,7 @@ use crate::fixture::{Fixture, temporary_directory};
 use crate::front_end;
 use crate::life::Life;
 use crate::log::Log;
-use crate::plan::Plan;
+use crate::plan::SimulationPlan;
 use crate::planted::Planted;
 use crate::process::{Cluster, build};
 use crate::requests::Call;
@@ -67,7 +67,7 @@ pub fn run(seed: u64, options: Options) -> io::Result<Report> {
     let fixture = Fixture::shared();
     let directory = temporary_directory()?;
     let path = fixture.copy_into(directory.path())?;
-    let plan = Plan::of(seed, fixture);
+    let plan = SimulationPlan::of(seed, fixture);
     let mut trace: Vec<_> =
         if options.keeps_trace { format!("{plan:#?}").lines().map(ToOwned::to_owned).collect() } else { Vec::new() };
     let mut builder = tokio::runtime::Builder::new_current_thread();

@@ -9,7 +9,7 @@ use messaging_core::ports::Clock as _;
 use crate::clock::VirtualClock;
 use crate::dice::Dice;
 use crate::ledger::Ledger;
-use crate::plan::Plan;
+use crate::plan::SimulationPlan;
 use crate::planted::Planted;
 use crate::process::Cluster;
 use crate::signal::Signal;
@@ -17,7 +17,7 @@ use crate::signal::Signal;
 /// The surroundings of a run.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) plan: Plan,
+    pub(crate) plan: SimulationPlan,
     pub(crate) planted: Option<Planted>,
     pub(crate) clock: Arc<VirtualClock>,
     dice: Mutex<Dice>,
@@ -43,7 +43,7 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
 
 impl World {
     /// A world at its beginning. `keeps_lines`: whether its trace can be read afterwards.
-    pub(crate) fn new(plan: Plan, planted: Option<Planted>, keeps_lines: bool) -> Arc<Self> {
+    pub(crate) fn new(plan: SimulationPlan, planted: Option<Planted>, keeps_lines: bool) -> Arc<Self> {
         let dice = Dice::new(plan.seed, 2);
         Arc::new(Self {
             plan,

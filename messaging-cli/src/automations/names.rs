@@ -43,15 +43,15 @@ impl Kind {
     }
 }
 
-/// A place in a design that names something.
-struct Place<'v> {
+/// A member of a design that names something.
+struct NamedReference<'v> {
     pointer: String,
     kind: Kind,
     value: &'v mut Value,
 }
 
-/// The places of a body that name something. What is free, such as the body of a webhook, is not looked into.
-fn places(body: &mut Value) -> Vec<Place<'_>> {
+/// The members of a body that name something. What is free, such as the body of a webhook, is not looked into.
+fn named_references(body: &mut Value) -> Vec<NamedReference<'_>> {
     let mut found = Vec::new();
     let Value::Object(body) = body else { return found };
     for (name, member) in body {
@@ -87,7 +87,7 @@ fn places(body: &mut Value) -> Vec<Place<'_>> {
     found
 }
 
-fn of_config<'v>(config: &'v mut Value, pointer: &str, found: &mut Vec<Place<'v>>) {
+fn of_config<'v>(config: &'v mut Value, pointer: &str, found: &mut Vec<NamedReference<'v>>) {
     let Value::Object(config) = config else { return };
     for (name, value) in config {
         let pointer = format!("{pointer}/{name}");
@@ -98,13 +98,13 @@ fn of_config<'v>(config: &'v mut Value, pointer: &str, found: &mut Vec<Place<'v>
     }
 }
 
-fn of_member<'v>(name: &str, value: &'v mut Value, pointer: String, found: &mut Vec<Place<'v>>) {
+fn of_member<'v>(name: &str, value: &'v mut Value, pointer: String, found: &mut Vec<NamedReference<'v>>) {
     if let Some((_, kind)) = MEMBERS.iter().find(|(member, _)| *member == name) {
-        found.push(Place { pointer, kind: *kind, value });
+        found.push(NamedReference { pointer, kind: *kind, value });
     }
 }
 
-fn of_filter<'v>(filter: &'v mut Value, pointer: String, depth: usize, found: &mut Vec<Place<'v>>) {
+fn of_filter<'v>(filter: &'v mut Value, pointer: String, depth: usize, found: &mut Vec<NamedReference<'v>>) {
     let Value::Object(filter) = filter else { return };
     if depth > MAX_DEPTH {
         return;
@@ -123,7 +123,7 @@ fn of_filter<'v>(filter: &'v mut Value, pointer: String, depth: usize, found: &m
                 }
             }
             ("not", _) => of_filter(value, pointer, depth + 1, found),
-            ("id", Some(kind)) => found.push(Place { pointer, kind, value }),
+            ("id", Some(kind)) => found.push(NamedReference { pointer, kind, value }),
             _ => of_member(name, value, pointer, found),
         }
     }
@@ -152,7 +152,7 @@ impl<'a> Names<'a> {
 
     /// Puts ids in place of names. Fails on a name that nothing has, and on one that several have.
     pub(super) async fn put_ids(&mut self, file: &str, body: &mut Value) -> Result<(), Failure> {
-        for Place { pointer, kind, value } in places(body) {
+        for NamedReference { pointer, kind, value } in named_references(body) {
             let Some(name) = value.as_str().filter(|text| !text.is_empty() && !kind.is_id(text)) else { continue };
             let noun = kind.noun;
             let all = self.of(kind).await?;
@@ -172,7 +172,7 @@ impl<'a> Names<'a> {
 
     /// Puts names in place of ids, where a name is one resource's alone. A kind that may not be read keeps its ids.
     pub(super) async fn put_names(&mut self, body: &mut Value) -> Result<(), Failure> {
-        for Place { kind, value, .. } in places(body) {
+        for NamedReference { kind, value, .. } in named_references(body) {
             let Some(id) = value.as_str().filter(|text| kind.is_id(text)) else { continue };
             let all = match self.of(kind).await {
                 Ok(all) => all,
@@ -212,8 +212,10 @@ mod tests {
                 {"id": "e", "kind": "wait_event", "config": {"on": {"type": "message", "automation_id": "a"}}}],
                 "goal": {"type": "segment", "op": "member", "id": "s"},
                 "exit_conditions": [{"or": [{"type": "message", "template_id": "t"}]}]}});
-        let mut found: Vec<_> =
-            places(&mut body).into_iter().map(|place| format!("{} {}", place.pointer, place.kind.noun)).collect();
+        let mut found: Vec<_> = named_references(&mut body)
+            .into_iter()
+            .map(|named| format!("{} {}", named.pointer, named.kind.noun))
+            .collect();
         found.sort();
         assert_eq!(
             found,

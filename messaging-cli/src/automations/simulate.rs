@@ -18,7 +18,7 @@ use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::time::Timestamp;
 use messaging_engine::ops::automations::runs::StepView;
 use messaging_engine::ops::automations::simulate::SimulatedStep;
-use messaging_http::standalone::rehearsal::{FilesFault, Rehearsal, RehearsedContact, rehearse};
+use messaging_http::standalone::rehearsal::{ContactReport, DryRunFiles, FilesFault, rehearse};
 use messaging_import::folder;
 use serde::Serialize;
 use serde_json::Value;
@@ -130,7 +130,7 @@ pub(super) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let templates = path(TEMPLATES).map_or(Ok(Vec::new()), |path| folder::read_all(&path))?;
     let time = |id: &str| matches.get_one::<Timestamp>(id).copied();
     let first = || lines.iter().filter_map(|line| line.event["occurred_at"].as_str()?.parse().ok()).min();
-    let rehearsal = Rehearsal {
+    let files = DryRunFiles {
         automation: file::read_one(&file)?,
         templates: templates
             .iter()
@@ -143,9 +143,9 @@ pub(super) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
         segments: Vec::new(),
     };
     if let Some(span) = matches.get_one::<Duration>(PAST) {
-        return past::run(matches, rehearsal, *span, output).await;
+        return past::run(matches, files, *span, output).await;
     }
-    let told = match rehearse(&rehearsal).await {
+    let told = match rehearse(&files).await {
         Ok(told) => told,
         Err(fault) => {
             let (place, error) = match fault {
@@ -230,7 +230,7 @@ struct Row<'a> {
     why: Option<String>,
 }
 
-fn print(told: &[RehearsedContact], output: Output) -> Result<(), Failure> {
+fn print(told: &[ContactReport], output: Output) -> Result<(), Failure> {
     if output.is_json() {
         return output.resource(&Answer::of(told));
     }

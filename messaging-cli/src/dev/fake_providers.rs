@@ -203,7 +203,7 @@ impl Fake {
 
 /// What is said of a fake, to people and in the file.
 #[derive(Debug, Serialize)]
-struct Told {
+struct FakeSummary {
     channel: Channel,
     provider: &'static str,
     url: String,
@@ -214,7 +214,7 @@ struct Told {
 
 /// The providers that this process plays. They end when dropped.
 pub(super) struct FakeProviders {
-    told: Vec<Told>,
+    summaries: Vec<FakeSummary>,
     file: PathBuf,
     fakes: Vec<Fake>,
 }
@@ -233,7 +233,7 @@ impl FakeProviders {
     /// Starts the providers that were chosen, sets the channels of the workspace to them, and writes where they are into
     /// the data directory.
     pub(super) async fn start(choice: &Choice, server: &Called<'_>, data: &Path) -> Result<Self, Failure> {
-        let (mut told, mut fakes) = (Vec::new(), Vec::new());
+        let (mut summaries, mut fakes) = (Vec::new(), Vec::new());
         for &(channel, provider) in &choice.0 {
             let mut fake = Fake::start(channel, provider)
                 .await
@@ -255,13 +255,13 @@ impl FakeProviders {
                 peer.inbound_console()
             });
             let (url, recipients) = (fake.url.clone(), fake.recipients.clone());
-            told.push(Told { channel, provider, url, recipients, inbound });
+            summaries.push(FakeSummary { channel, provider, url, recipients, inbound });
             fakes.push(fake);
         }
         let file = data.join(FILE);
-        dev_file::write(&file, &told)
+        dev_file::write(&file, &summaries)
             .map_err(|error| Failure::unreachable(format!("cannot write {}", file.display()), &error))?;
-        Ok(Self { told, file, fakes })
+        Ok(Self { summaries, file, fakes })
     }
 
     /// Enters our callback addresses at the providers that people tell them to, which then ask whether they are ours. So
@@ -280,29 +280,29 @@ impl FakeProviders {
     pub(super) fn welcome(&self) -> String {
         let mut text = "The other channels have fake providers; nothing leaves this machine:\n\n".to_owned();
         // Writing to a string cannot fail.
-        for Told { channel, provider, url, .. } in &self.told {
+        for FakeSummary { channel, provider, url, .. } in &self.summaries {
             let _ = writeln!(text, "{:<11}{provider:<11}{url}", channel.as_str());
         }
         text.push('\n');
-        for Told { channel, recipients, .. } in &self.told {
+        for FakeSummary { channel, recipients, .. } in &self.summaries {
             for to in recipients {
                 let to = if to.contains('"') { format!("'{to}'") } else { to.clone() };
                 let _ = writeln!(text, "messaging message send --channel {channel} --to {to} --text Hello");
             }
         }
         let _ = write!(text, "\n{OUTCOMES}");
-        let writers = self.told.iter().filter_map(|told| Some((told, told.inbound.as_ref()?)));
-        for (number, (told, url)) in writers.enumerate() {
+        let writers = self.summaries.iter().filter_map(|summary| Some((summary, summary.inbound.as_ref()?)));
+        for (number, (summary, url)) in writers.enumerate() {
             if number == 0 {
                 text.push_str("\nA recipient writes:\n\n");
             }
-            let word = match told.channel {
+            let word = match summary.channel {
                 Channel::Telegram => "/stop",
                 // Unsubscribing is no message there.
                 Channel::Viber => "Hello",
                 _ => "STOP",
             };
-            let body = json!({"from": told.recipients.first(), "text": word});
+            let body = json!({"from": summary.recipients.first(), "text": word});
             let _ = writeln!(text, "curl {url} -d '{body}'");
         }
         text

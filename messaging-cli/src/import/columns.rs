@@ -14,14 +14,14 @@ use crate::failure::Failure;
 
 /// Which columns without a meaning of their own become attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum AttributeSelection {
     All,
     None,
     /// Those with these headers.
     These(Vec<String>),
 }
 
-impl Wanted {
+impl AttributeSelection {
     /// `all`, `none`, or headers.
     pub(super) fn of(words: Vec<String>) -> Self {
         match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -77,7 +77,7 @@ impl Columns {
     pub(super) fn of(
         file: &Path,
         mapping: Mapping,
-        wanted: &Wanted,
+        selection: &AttributeSelection,
         declared: Option<&FieldTypes>,
         declares: bool,
     ) -> Result<Self, Failure> {
@@ -85,8 +85,8 @@ impl Columns {
         let mut columns = Self { mapping, ..Self::default() };
         let Ok(header) = Header::read(&head.bytes, head.is_whole, &columns.mapping) else { return Ok(columns) };
         let names = head.names(&header);
-        check(wanted, &names)?;
-        columns.sort(&header, &names, wanted);
+        check(selection, &names)?;
+        columns.sort(&header, &names, selection);
         if let Some(declared) = declared {
             columns.guess(file, &header, declared, declares)?;
         }
@@ -95,9 +95,9 @@ impl Columns {
     }
 
     /// Says of every column that has no meaning yet what becomes of it.
-    fn sort(&mut self, header: &Header, names: &[String], wanted: &Wanted) {
+    fn sort(&mut self, header: &Header, names: &[String], selection: &AttributeSelection) {
         let is_export = ONLY_EXPORTED.iter().all(|only| names.iter().any(|name| name == only));
-        if is_export && *wanted != Wanted::None {
+        if is_export && *selection != AttributeSelection::None {
             let tags = place_of(TAGS_AS_JSON, names, &self.mapping);
             let attributes = place_of(ATTRIBUTES_AS_JSON, names, &self.mapping);
             self.as_json = attributes.map(|attributes| AsJson { attributes, tags });
@@ -113,10 +113,10 @@ impl Columns {
             let is_spoken_for = Target::try_from(name.to_lowercase()).is_ok()
                 || self.mapping.contains_key(name)
                 || (is_export && ONLY_EXPORTED.contains(&name.as_str()));
-            let is_wanted = match wanted {
-                Wanted::All => !is_spoken_for,
-                Wanted::None => false,
-                Wanted::These(these) => these.contains(name),
+            let is_wanted = match selection {
+                AttributeSelection::All => !is_spoken_for,
+                AttributeSelection::None => false,
+                AttributeSelection::These(these) => these.contains(name),
             };
             if !is_wanted || name.is_empty() {
                 let shown = if name.is_empty() { format!("column {}", index + 1) } else { name.clone() };
@@ -175,8 +175,8 @@ pub(super) fn name_of(kind: FieldType) -> String {
 }
 
 /// Refuses headers that the file does not have.
-fn check(wanted: &Wanted, names: &[String]) -> Result<(), Failure> {
-    let Wanted::These(these) = wanted else { return Ok(()) };
+fn check(selection: &AttributeSelection, names: &[String]) -> Result<(), Failure> {
+    let AttributeSelection::These(these) = selection else { return Ok(()) };
     match these.iter().find(|column| !names.contains(column)) {
         None => Ok(()),
         Some(column) => {
@@ -233,8 +233,8 @@ mod tests {
         std::fs::write(file.path(), text).unwrap();
         let target = |field: &str| Target::try_from(field.to_owned()).unwrap();
         let mapping = mapping.iter().map(|(column, field)| ((*column).to_owned(), field.map(target))).collect();
-        let wanted = Wanted::of(wanted.iter().map(|word| (*word).to_owned()).collect());
-        let columns = match Columns::of(file.path(), mapping, &wanted, Some(declared), true) {
+        let selection = AttributeSelection::of(wanted.iter().map(|word| (*word).to_owned()).collect());
+        let columns = match Columns::of(file.path(), mapping, &selection, Some(declared), true) {
             Ok(columns) => columns,
             Err(failure) => return failure.to_string(),
         };

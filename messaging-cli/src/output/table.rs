@@ -4,10 +4,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use super::explanation;
 use super::importance;
 use super::node::Node;
 use super::record::record;
-use super::told;
 
 /// On a terminal a cell of a page is cut after this many characters; ids have 30.
 const MAX_CELL: usize = 40;
@@ -56,7 +56,7 @@ impl Sheet {
 
     /// A page of rows; the first brings the header.
     pub(super) fn add(&mut self, rows: &[Node]) -> String {
-        let rows: Vec<_> = rows.iter().map(told::in_columns).collect();
+        let rows: Vec<_> = rows.iter().map(explanation::in_columns).collect();
         let mut text = String::new();
         let names = self.names(&rows);
         if self.is_begun() {
@@ -82,7 +82,7 @@ impl Sheet {
         let mut names = columns(rows, self.leaves_out_empty);
         if self.width.is_some() {
             // They stand below the rows.
-            names.retain(|name| !told::COLUMNS.contains(&name.as_str()));
+            names.retain(|name| !explanation::COLUMNS.contains(&name.as_str()));
         }
         names
     }
@@ -123,7 +123,7 @@ fn cut(text: &str, width: usize) -> String {
 
 /// The sentence that explains a row, if it says more than the row does, wrapped to the terminal.
 fn sentence_below(row: &Node, width: usize) -> String {
-    let Some(sentence) = told::more_than_status(row) else { return String::new() };
+    let Some(sentence) = explanation::more_than_status(row) else { return String::new() };
     wrapped(&sentence, width.saturating_sub(INDENT.len()).max(20))
         .iter()
         .map(|line| format!("{INDENT}{line}\n"))

@@ -276,7 +276,7 @@ fn a_message_says_what_can_be_done_in_commands() {
         "text":"The domain of the sender is not verified.","since":"T","next_attempt_at":null,"cure":{"text":"Verify it.",
         "operation":"verifySendingDomain","path":"/workspaces/wsp_1/sending-domains/dom_1/verify","body":null}}}"#;
     let Node::Object(members) = node(text) else { panic!("no resource") };
-    insta::assert_snapshot!(table::resource(&told::in_pairs(&members), None), @r"
+    insta::assert_snapshot!(table::resource(&explanation::in_pairs(&members), None), @r"
     message_id   msg_1
     status       failed
     to           a@example.com

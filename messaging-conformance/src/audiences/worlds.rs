@@ -14,7 +14,7 @@ use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 
-use super::super::segments::kept::{Told, World};
+use super::super::segments::kept::{StoredFacts, World};
 use super::super::segments::random;
 use super::asked::{pieces, preview, told};
 
@@ -28,7 +28,7 @@ pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64
         world.happen().await;
     }
     // In the order of creation.
-    let mut everybody = world.told().await;
+    let mut everybody = world.stored_facts().await;
     everybody.reverse();
     for number in 0..AUDIENCES {
         let (query, filters) = audience(&mut world);
@@ -76,7 +76,11 @@ fn audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
 }
 
 /// Whom an audience names and why they get it or not, contact by contact.
-async fn rules(world: &World<'_>, query: &AudienceQuery, everybody: &[Told]) -> Vec<(ContactId, AudienceVerdict)> {
+async fn rules(
+    world: &World<'_>,
+    query: &AudienceQuery,
+    everybody: &[StoredFacts],
+) -> Vec<(ContactId, AudienceVerdict)> {
     let mut taken = HashSet::new();
     let mut verdicts = Vec::new();
     for one in everybody {

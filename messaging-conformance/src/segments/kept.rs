@@ -260,10 +260,10 @@ impl<'s> World<'s> {
     /// Compares everybody with every filter.
     async fn check(&mut self, seed: u64) {
         let (store, workspace) = (self.store, self.workspace);
-        let told = self.told().await;
+        let all = self.stored_facts().await;
         for (id, filter) in &self.dynamic {
             let place = format!("seed {seed}, {}", filter.json());
-            let expected = self.matching(filter.tree(), &told);
+            let expected = self.matching(filter.tree(), &all);
             let members =
                 all_pages(3, async |page| store.segment_contacts(workspace, *id, page).await, async || ()).await;
             let members: Vec<_> = members.iter().map(|contact| contact.id).collect();
@@ -276,7 +276,7 @@ impl<'s> World<'s> {
         let others: Vec<_> = (0..OTHERS).map(|_| random::filter(&mut self.dice, &self.named)).collect();
         for filter in kept.iter().chain(&others) {
             let place = format!("seed {seed}, {}", filter.json());
-            let (expected, query) = (self.matching(filter.tree(), &told), self.query(filter));
+            let (expected, query) = (self.matching(filter.tree(), &all), self.query(filter));
             let conditions: Vec<_> =
                 filter.tree().leaves().map(|leaf| Filter::Where(Condition::Leaf(leaf.clone()))).collect();
             let preview = store.preview(workspace, &query, &conditions, 3).await.unwrap();
@@ -285,30 +285,30 @@ impl<'s> World<'s> {
             let sample: Vec<_> = preview.sample.iter().map(|contact| contact.id).collect();
             assert_eq!(sample, expected[..expected.len().min(3)], "{place}");
             let sizes: Vec<_> =
-                conditions.iter().map(|condition| self.matching(condition, &told).len() as u64).collect();
+                conditions.iter().map(|condition| self.matching(condition, &all).len() as u64).collect();
             assert_eq!(preview.sizes, sizes, "conditions: {place}");
         }
     }
 
     /// Those whom a filter matches in memory, in the order in which they were told of.
-    fn matching(&self, filter: &Filter, told: &[Told]) -> Vec<ContactId> {
-        let matches = told.iter().filter(|one| filter.matches(one.facts(), &self.present));
+    fn matching(&self, filter: &Filter, all: &[StoredFacts]) -> Vec<ContactId> {
+        let matches = all.iter().filter(|one| filter.matches(one.facts(), &self.present));
         matches.map(|one| one.contact.id).collect()
     }
 
     /// All that the store tells about everybody, newest first.
-    pub(in super::super) async fn told(&self) -> Vec<Told> {
+    pub(in super::super) async fn stored_facts(&self) -> Vec<StoredFacts> {
         let (store, workspace) = (self.store, self.workspace);
         let everyone = ContactFilter::default();
         let contacts = all_pages(3, async |page| store.contacts(workspace, &everyone, page).await, async || ()).await;
-        let mut told = Vec::new();
+        let mut all = Vec::new();
         for contact in contacts {
-            told.push(self.told_of(contact).await);
+            all.push(self.stored_facts_of(contact).await);
         }
-        told
+        all
     }
 
-    async fn told_of(&self, contact: Contact) -> Told {
+    async fn stored_facts_of(&self, contact: Contact) -> StoredFacts {
         let (store, workspace) = (self.store, self.workspace);
         let suppressed = store.suppressed_anywhere(workspace, &contact.all_addresses()).await.unwrap();
         let mut segments = HashSet::new();
@@ -334,7 +334,7 @@ impl<'s> World<'s> {
             }
         }
         let suppressed = suppressed.into_iter().map(|one| one.channel).collect();
-        Told { contact, suppressed, segments, event_ids, events, message_event_ids, messages }
+        StoredFacts { contact, suppressed, segments, event_ids, events, message_event_ids, messages }
     }
 }
 
@@ -363,7 +363,7 @@ fn message_fact(message: &Message, event: &MessageEvent) -> Option<MessageFact> 
 
 /// All that the store tells about a contact.
 #[derive(Clone)]
-pub(in super::super) struct Told {
+pub(in super::super) struct StoredFacts {
     pub(in super::super) contact: Contact,
     suppressed: HashSet<Channel>,
     pub(in super::super) segments: HashSet<SegmentId>,
@@ -379,7 +379,7 @@ fn only<T: Clone>(ids: &[EventId], facts: &[T], wanted: impl Fn(EventId) -> bool
     ids.iter().zip(facts).filter(|(id, _)| wanted(**id)).map(|(_, fact)| fact.clone()).collect()
 }
 
-impl Told {
+impl StoredFacts {
     /// The same, without the events that are not wanted.
     pub(in super::super) fn with_events(&self, wanted: impl Fn(EventId) -> bool) -> Self {
         let ids = |ids: &[EventId]| ids.iter().copied().filter(|id| wanted(*id)).collect();

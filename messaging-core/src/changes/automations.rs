@@ -3,7 +3,7 @@
 use crate::cursor::StoreCursor;
 use crate::domain::automation::Automation;
 use crate::domain::automation::history::RunStep;
-use crate::domain::automation::note::Interest;
+use crate::domain::automation::note::EventSubscription;
 use crate::domain::automation::run::{Entry, Run};
 use crate::domain::campaign::Reference;
 use crate::domain::lane::Lane;
@@ -17,7 +17,7 @@ pub struct PutAutomation {
     /// The automation. Its design is kept as its present version as well, which never changes afterwards.
     pub automation: Automation,
     /// What is listened for; nothing in a draft.
-    pub interest: Interest,
+    pub subscription: EventSubscription,
     /// The lane of the job of each shard, which the store makes due with every note; see [`crate::domain::automation::SHARDS`].
     pub lanes: Vec<Lane>,
     /// What it needs while it is active; a conflict when some of that is gone.

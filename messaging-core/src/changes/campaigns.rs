@@ -8,7 +8,7 @@ use crate::domain::campaign::audience::AudienceSet;
 use crate::domain::campaign::audience::bits::Bits;
 use crate::domain::channel::Channel;
 use crate::domain::message::Message;
-use crate::domain::message::milestones::Seen;
+use crate::domain::message::milestones::EngagementFlags;
 use crate::ids::{CampaignId, ContactId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -80,7 +80,7 @@ pub struct Engagement {
     /// The campaign.
     pub campaign_id: CampaignId,
     /// The kind of engagement that was seen, exactly one bit.
-    pub seen: Seen,
+    pub seen: EngagementFlags,
     /// The message.
     pub message_id: MessageId,
     /// When it was seen.

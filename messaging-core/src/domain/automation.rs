@@ -2,11 +2,10 @@
 //!
 //! Contract section 13. The row is here; beside it: [`trigger`] says what enters a contact, [`graph`] what happens then,
 //! both as typed trees that [`mod@parse`] makes of what was sent, [`run`] is one contact on its way, [`note`] what
-//! happened to a contact that an automation has to hear of, [`history`] what a run did and why, [`interest`] what a design
-//! listens for and what it needs. [`input`] is what is sent, [`simulation`] what is sent to
-//! try one out, and [`state`] says which move is
-//! possible from where. The rules are values in, values out: [`check`] says what an automation needs to be
-//! active, [`entering`] who enters, [`step`] how a run goes on, [`time`] when.
+//! happened to a contact that an automation has to hear of, [`history`] what a run did and why, [`subscription`] what a
+//! design listens for and what it needs. [`input`] is what is sent, [`simulation`] what is sent to try one out, and
+//! [`state`] says which move is possible from where. The rules are values in, values out: [`check`] says what an
+//! automation needs to be active, [`entering`] who enters, [`step`] how a run goes on, [`time`] when.
 
 pub mod check;
 pub mod entering;
@@ -14,13 +13,13 @@ mod fits;
 pub mod graph;
 pub mod history;
 pub mod input;
-pub mod interest;
 pub mod note;
 pub mod parse;
 pub mod run;
 pub mod simulation;
 pub mod state;
 pub mod step;
+pub mod subscription;
 pub mod time;
 pub mod trigger;
 

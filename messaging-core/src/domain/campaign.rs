@@ -47,7 +47,7 @@ pub struct Campaign {
     pub workspace_id: WorkspaceId,
     /// What is sent to whom. Changes in drafts only.
     #[serde(flatten)]
-    pub plan: Plan,
+    pub plan: CampaignPlan,
     /// Status of the campaign, from draft to sent, failed or cancelled.
     pub status: CampaignStatus,
     /// Phase of its A/B test; `None` before the test begins, after the campaign has ended, and without a test.
@@ -85,7 +85,7 @@ pub struct Campaign {
 
 /// What the author of a campaign gives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct CampaignPlan {
     /// Its name; several campaigns may have one.
     pub name: String,
     /// The channel it is sent on.
@@ -155,7 +155,7 @@ pub struct Variant {
     pub template_id: Option<TemplateId>,
 }
 
-impl Plan {
+impl CampaignPlan {
     /// The places of its variants; a regular campaign is one that has no place.
     pub fn places(&self) -> Vec<Option<usize>> {
         if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() }

@@ -21,7 +21,7 @@ pub const BLOCKED: &str = "blocked";
 
 /// What follows for a recipient and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// `sent`, and `delivered` where the acceptance says so.
     Sent(Acceptance),
     /// `bounce`.
@@ -34,7 +34,7 @@ pub enum Fate {
     Deferred(Duration),
 }
 
-impl Fate {
+impl Disposition {
     /// The status that it brings the message to.
     pub const fn status(self) -> MessageStatus {
         match self {
@@ -101,27 +101,27 @@ pub struct Circumstances {
 }
 
 /// Decides what becomes of a message for one recipient, from the answer and its circumstances.
-pub fn fate(answer: &Answer, circumstances: Circumstances) -> Fate {
+pub fn disposition(answer: &Answer, circumstances: Circumstances) -> Disposition {
     let Circumstances { is_email, is_last, was_deferred } = circumstances;
     match answer.class {
-        OutcomeClass::Accepted(acceptance) => Fate::Sent(acceptance),
-        OutcomeClass::Address(fault) => Fate::Bounced(fault.into()),
-        OutcomeClass::Blocked => Fate::Bounced(BounceClass::Blocked),
-        OutcomeClass::OptedOut => Fate::Suppressed(SuppressionReason::Unsubscribe),
-        OutcomeClass::Soft(cause) => Fate::Bounced(cause.into()),
-        OutcomeClass::Content(ContentFault::Provider) => Fate::Failed("provider_error"),
-        OutcomeClass::Content(ContentFault::Render) => Fate::Failed("render_error"),
+        OutcomeClass::Accepted(acceptance) => Disposition::Sent(acceptance),
+        OutcomeClass::Address(fault) => Disposition::Bounced(fault.into()),
+        OutcomeClass::Blocked => Disposition::Bounced(BounceClass::Blocked),
+        OutcomeClass::OptedOut => Disposition::Suppressed(SuppressionReason::Unsubscribe),
+        OutcomeClass::Soft(cause) => Disposition::Bounced(cause.into()),
+        OutcomeClass::Content(ContentFault::Provider) => Disposition::Failed("provider_error"),
+        OutcomeClass::Content(ContentFault::Render) => Disposition::Failed("render_error"),
         // Whoever may have it is not told off: a receipt may still come.
-        OutcomeClass::Ambiguous if is_last && !is_email => Fate::Sent(Acceptance::Relayed),
+        OutcomeClass::Ambiguous if is_last && !is_email => Disposition::Sent(Acceptance::Relayed),
         class
         @ (OutcomeClass::Retry(_) | OutcomeClass::Throttled(_) | OutcomeClass::Auth | OutcomeClass::Ambiguous) => {
             let wait = answer.asked_wait().unwrap_or_default();
             let is_about_recipient = was_deferred || counts_for_recipient(class, is_email);
             match (is_last, is_about_recipient, class) {
-                (false, _, OutcomeClass::Ambiguous) => Fate::Deferred(wait.max(AMBIGUOUS_WAIT)),
-                (false, ..) => Fate::Deferred(wait),
-                (true, true, _) => Fate::Bounced(BounceClass::Unreachable),
-                (true, false, _) => Fate::Failed("provider_error"),
+                (false, _, OutcomeClass::Ambiguous) => Disposition::Deferred(wait.max(AMBIGUOUS_WAIT)),
+                (false, ..) => Disposition::Deferred(wait),
+                (true, true, _) => Disposition::Bounced(BounceClass::Unreachable),
+                (true, false, _) => Disposition::Failed("provider_error"),
             }
         }
     }

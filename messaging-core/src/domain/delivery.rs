@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::bounce::BounceClass;
 use crate::domain::channel::Channel;
-use crate::domain::consequence::{AddressEffect, Circumstances, Fate, counts_for_recipient, fate};
+use crate::domain::consequence::{AddressEffect, Circumstances, Disposition, counts_for_recipient, disposition};
 use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::domain::outcome::{Acceptance, Answer, Outcome, OutcomeClass, Response};
 use crate::domain::recipients::{Recipient, RecipientKind};
@@ -40,7 +40,7 @@ pub struct RecipientResult {
     /// The recipient.
     pub recipient: Recipient,
     /// Result of this attempt for the recipient.
-    pub result: Result,
+    pub result: AttemptResult,
     /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or lost the
     /// final reply.
     pub ambiguous: bool,
@@ -50,7 +50,7 @@ pub struct RecipientResult {
 
 /// Result of an attempt for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Result {
+pub enum AttemptResult {
     /// The attempt was made.
     Tried(Outcome),
     /// The attempt was made with a simulated recipient who then complains.
@@ -198,12 +198,13 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
             judgment.status = status;
         }
     }
-    let withheld = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_)));
+    let withheld = |one: &&RecipientResult| matches!(one.result, AttemptResult::Tried(Outcome::Withheld(_)));
     for one in results.iter().filter(withheld) {
         judgment.try_again_at(attempt.held_until);
         judgment.open.push(one.recipient.clone());
     }
-    let is_untried = |one: &&RecipientResult| matches!(one.result, Result::Tried(Outcome::Withheld(_) | Outcome::Held));
+    let is_untried =
+        |one: &&RecipientResult| matches!(one.result, AttemptResult::Tried(Outcome::Withheld(_) | Outcome::Held));
     let untried = results.iter().filter(is_untried).count();
     judgment.is_withheld = untried > 0 && untried == judgment.open.len();
     judgment
@@ -213,11 +214,11 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
 fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Option<MessageStatus> {
     let RecipientResult { recipient, result, ambiguous, lost } = tried;
     let address = recipient.address.as_str();
-    let is_lost = matches!(result, Result::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
+    let is_lost = matches!(result, AttemptResult::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
     let ambiguous = (*ambiguous || is_lost).then_some(true);
     let (answer, complains) = match result {
-        Result::Suppressed(reason) => return Some(suppressed(judgment, address, *reason, ambiguous)),
-        Result::GivenUp => {
+        AttemptResult::Suppressed(reason) => return Some(suppressed(judgment, address, *reason, ambiguous)),
+        AttemptResult::GivenUp => {
             let why = format!(
                 "the server stopped {MAX_CUT_OFF} times while the message was on its way to this recipient, and \
                  whether a copy arrived is not known: it is not sent again"
@@ -228,7 +229,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             );
             return Some(MessageStatus::Failed);
         }
-        Result::Failed { reason, message } => {
+        AttemptResult::Failed { reason, message } => {
             // What becomes of `to` becomes of the message, and needs no name.
             let copy = (recipient.kind != RecipientKind::To).then_some(address);
             judgment.event(
@@ -237,16 +238,16 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             );
             return Some(MessageStatus::Failed);
         }
-        Result::Complained(response) => {
+        AttemptResult::Complained(response) => {
             (Answer::new(OutcomeClass::Accepted(Acceptance::Delivered), response.clone()), true)
         }
-        Result::Tried(Outcome::Answered(answer)) => (answer.clone(), false),
-        Result::Tried(Outcome::Suppressed(reason)) => {
+        AttemptResult::Tried(Outcome::Answered(answer)) => (answer.clone(), false),
+        AttemptResult::Tried(Outcome::Suppressed(reason)) => {
             return Some(suppressed(judgment, address, *reason, ambiguous));
         }
         // No attempt: it stays in its state.
-        Result::Tried(Outcome::Withheld(_)) => return None,
-        Result::Tried(Outcome::Held) => {
+        AttemptResult::Tried(Outcome::Withheld(_)) => return None,
+        AttemptResult::Tried(Outcome::Held) => {
             // Always one more attempt: the message shall not bounce for what is the matter here.
             let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
             judgment.event(
@@ -287,25 +288,27 @@ fn answered(
     let is_email = attempt.channel == Channel::Email;
     let was_deferred = recipient.was_deferred;
     let circumstances = Circumstances { is_email, is_last: attempt.next_attempt_at.is_none(), was_deferred };
-    let fate = match fate(answer, circumstances) {
+    let disposition = match disposition(answer, circumstances) {
         // An earlier attempt may have arrived, and a receipt may still come.
-        Fate::Failed(_) | Fate::Bounced(_) if ambiguous.is_some() && answer.class.is_retried() && !is_email => {
-            Fate::Sent(Acceptance::Relayed)
+        Disposition::Failed(_) | Disposition::Bounced(_)
+            if ambiguous.is_some() && answer.class.is_retried() && !is_email =>
+        {
+            Disposition::Sent(Acceptance::Relayed)
         }
-        fate => fate,
+        disposition => disposition,
     };
-    match fate {
-        Fate::Sent(acceptance) => {
+    match disposition {
+        Disposition::Sent(acceptance) => {
             judgment.event(EventKind::Sent, json!({"recipient": address, "ambiguous": ambiguous}));
             if acceptance == Acceptance::Delivered {
                 judgment.event_with(EventKind::Delivered, delivered_meta(attempt.channel, address, answer));
             }
         }
-        Fate::Bounced(class) => judgment.bounced(attempt.channel, address, answer, class, ambiguous),
-        Fate::Suppressed(reason) => {
+        Disposition::Bounced(class) => judgment.bounced(attempt.channel, address, answer, class, ambiguous),
+        Disposition::Suppressed(reason) => {
             suppressed(judgment, address, reason, ambiguous);
         }
-        Fate::Failed(reason) => {
+        Disposition::Failed(reason) => {
             let text = &answer.response.text;
             let message = if answer.class.is_retried() {
                 format!("the provider failed until the message expired, at last with: {text}")
@@ -322,7 +325,7 @@ fn answered(
                 }),
             );
         }
-        Fate::Deferred(wait) => {
+        Disposition::Deferred(wait) => {
             let asked = (attempt.now + wait).min(attempt.expires_at);
             let next = attempt.next_attempt_at.unwrap_or(asked).max(asked);
             let mut meta = peer_meta(attempt.channel, address, answer);
@@ -337,8 +340,8 @@ fn answered(
             judgment.try_again_at(next);
         }
     }
-    judgment.affect(address, fate.address());
-    fate.status()
+    judgment.affect(address, disposition.address());
+    disposition.status()
 }
 
 /// Notes that a recipient is not sent to, and answers the state that it brings its message to.

@@ -53,7 +53,7 @@ pub enum RecordType {
 
 /// A record to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequiredRecord {
     /// Its type.
     pub kind: RecordType,
     /// Its name.
@@ -86,8 +86,8 @@ impl Installation {
     }
 
     /// The record of a DKIM key.
-    pub fn dkim(domain: &SendingDomain, key: &DkimKey) -> Wanted {
-        Wanted {
+    pub fn dkim(domain: &SendingDomain, key: &DkimKey) -> RequiredRecord {
+        RequiredRecord {
             kind: RecordType::Txt,
             host: format!("{}._domainkey.{}", key.selector, domain.domain),
             value: format!("v=DKIM1; k={}; p={}", key.algorithm.key_tag(), key.public),
@@ -95,8 +95,8 @@ impl Installation {
     }
 
     /// The SPF record of the bounce domain.
-    pub fn spf(&self, domain: &SendingDomain) -> Wanted {
-        Wanted {
+    pub fn spf(&self, domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord {
             kind: RecordType::Txt,
             host: domain.bounce_domain(),
             value: format!("v=spf1 include:{} ~all", self.hostname),
@@ -104,19 +104,19 @@ impl Installation {
     }
 
     /// The DMARC policy. It asks nobody for reports: this server receives none.
-    pub fn dmarc(domain: &SendingDomain) -> Wanted {
-        Wanted { kind: RecordType::Txt, host: dmarc_host(&domain.domain), value: "v=DMARC1; p=none".to_owned() }
+    pub fn dmarc(domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord { kind: RecordType::Txt, host: dmarc_host(&domain.domain), value: "v=DMARC1; p=none".to_owned() }
     }
 
     /// The mail exchanger of the bounce domain.
-    pub fn return_path(&self, domain: &SendingDomain) -> Wanted {
-        Wanted { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
+    pub fn return_path(&self, domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
     }
 
     /// The alias of the tracking host, if there is one.
-    pub fn tracking(&self, domain: &SendingDomain) -> Option<Wanted> {
+    pub fn tracking(&self, domain: &SendingDomain) -> Option<RequiredRecord> {
         let host = domain.tracking_subdomain.clone()?;
-        Some(Wanted { kind: RecordType::Cname, host, value: self.public_host.clone() })
+        Some(RequiredRecord { kind: RecordType::Cname, host, value: self.public_host.clone() })
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::domain::channel::Channel;
-use crate::domain::consequence::{Circumstances, Fate, fate};
+use crate::domain::consequence::{Circumstances, Disposition, disposition};
 use crate::domain::delivery::{Judgment, delivered_meta, peer_meta};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 use crate::domain::outcome::{Acceptance, Answer, OutcomeClass};
@@ -80,9 +80,9 @@ impl Receipted<'_> {
         let is_delivered = self.status == MessageStatus::Delivered;
         if acceptance == Acceptance::Delivered && !self.told(EventKind::Delivered) {
             judgment.event_with(EventKind::Delivered, delivered_meta(self.channel, self.to, answer));
-            judgment.affect(self.to, Fate::Sent(acceptance).address());
+            judgment.affect(self.to, Disposition::Sent(acceptance).address());
         }
-        let reached = Fate::Sent(acceptance).status();
+        let reached = Disposition::Sent(acceptance).status();
         if !is_delivered && self.status != reached {
             judgment.status = Some(reached);
         }
@@ -95,19 +95,19 @@ impl Receipted<'_> {
         }
         // The provider does not try again, whatever the reason is.
         let circumstances = Circumstances { is_email: false, is_last: true, was_deferred: false };
-        let fate = match fate(answer, circumstances) {
-            Fate::Bounced(_) if answer.class.is_retried() => Fate::Failed("provider_error"),
-            fate => fate,
+        let disposition = match disposition(answer, circumstances) {
+            Disposition::Bounced(_) if answer.class.is_retried() => Disposition::Failed("provider_error"),
+            disposition => disposition,
         };
         if !self.told(EventKind::Sent) {
             judgment.event(EventKind::Sent, json!({"recipient": self.to}));
         }
-        match fate {
-            Fate::Bounced(class) => judgment.bounced(self.channel, self.to, answer, class, None),
-            Fate::Suppressed(reason) => {
+        match disposition {
+            Disposition::Bounced(class) => judgment.bounced(self.channel, self.to, answer, class, None),
+            Disposition::Suppressed(reason) => {
                 judgment.event(EventKind::Suppressed, json!({"recipient": self.to, "reason": reason.as_str()}));
             }
-            Fate::Failed(reason) => {
+            Disposition::Failed(reason) => {
                 let mut meta = peer_meta(self.channel, self.to, answer);
                 meta.remove("response");
                 meta.extend([
@@ -116,10 +116,10 @@ impl Receipted<'_> {
                 ]);
                 judgment.event_with(EventKind::Failed, meta);
             }
-            Fate::Sent(_) | Fate::Deferred(_) => return,
+            Disposition::Sent(_) | Disposition::Deferred(_) => return,
         }
-        judgment.affect(self.to, fate.address());
-        judgment.status = Some(fate.status());
+        judgment.affect(self.to, disposition.address());
+        judgment.status = Some(disposition.status());
     }
 }
 

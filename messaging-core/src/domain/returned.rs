@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::domain::address::normalize_email;
 use crate::domain::bounce::classify;
 use crate::domain::channel::Channel;
-use crate::domain::consequence::Fate;
+use crate::domain::consequence::Disposition;
 use crate::domain::delivery::{Judgment, delivered_meta, peer_meta};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 use crate::domain::outcome::{Acceptance, Answer};
@@ -90,9 +90,9 @@ impl Judging<'_> {
         match report.action {
             Action::Failed => {
                 if !self.has(EventKind::Bounce, address) {
-                    let fate = Fate::Bounced(class);
+                    let disposition = Disposition::Bounced(class);
                     self.judgment.bounced(Channel::Email, address, &answer, class, None);
-                    self.judgment.affect(address, fate.address());
+                    self.judgment.affect(address, disposition.address());
                     self.becomes(&recipient, MessageStatus::Bounced);
                 }
             }
@@ -105,7 +105,7 @@ impl Judging<'_> {
             Action::Delivered | Action::Relayed | Action::Expanded => {
                 if !self.has(EventKind::Delivered, address) {
                     self.judgment.event_with(EventKind::Delivered, delivered_meta(Channel::Email, address, &answer));
-                    self.judgment.affect(address, Fate::Sent(Acceptance::Delivered).address());
+                    self.judgment.affect(address, Disposition::Sent(Acceptance::Delivered).address());
                     self.becomes(&recipient, MessageStatus::Delivered);
                 }
             }

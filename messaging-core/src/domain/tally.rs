@@ -14,7 +14,7 @@ use std::ops::{Add, AddAssign, Neg, Sub};
 use serde::{Deserialize, Serialize};
 
 use self::buckets::Quarter;
-use crate::domain::message::milestones::{Milestones, Seen, Skip};
+use crate::domain::message::milestones::{EngagementFlags, Milestones, Skip};
 use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::domain::recipient_time::SuppressCause;
 use crate::time::Timestamp;
@@ -25,7 +25,7 @@ pub struct Row {
     /// Its status.
     pub status: MessageStatus,
     /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
-    pub seen: Seen,
+    pub seen: EngagementFlags,
     /// Why it was suppressed, if it was.
     pub skip: Option<Skip>,
     /// When it first counted as sent.
@@ -244,13 +244,13 @@ pub fn tally(row: &Row) -> Counts {
             Some(Skip::FrequencyCap) => &[Counter::SkippedFrequencyCap],
         },
     };
-    let has_complained = row.status == MessageStatus::Complained || row.seen.has(Seen::COMPLAINED);
+    let has_complained = row.status == MessageStatus::Complained || row.seen.has(EngagementFlags::COMPLAINED);
     let by_seen = [
         (Counter::Complaints, has_complained),
-        (Counter::UniqueOpens, row.seen.has(Seen::OPENED)),
-        (Counter::UniqueClicks, row.seen.has(Seen::CLICKED)),
-        (Counter::Unsubscribes, row.seen.has(Seen::UNSUBSCRIBED)),
-        (Counter::UniqueMachineOpens, row.seen.has(Seen::MACHINE)),
+        (Counter::UniqueOpens, row.seen.has(EngagementFlags::OPENED)),
+        (Counter::UniqueClicks, row.seen.has(EngagementFlags::CLICKED)),
+        (Counter::Unsubscribes, row.seen.has(EngagementFlags::UNSUBSCRIBED)),
+        (Counter::UniqueMachineOpens, row.seen.has(EngagementFlags::MACHINE)),
     ];
     let seen = by_seen.into_iter().filter(|(_, is_seen)| *is_seen).map(|(counter, _)| counter);
     by_status.iter().copied().chain(seen).map(|counter| (counter, 1)).collect()

@@ -42,7 +42,7 @@ impl UnknownMembers {
 
 /// Where the value came from; decides whether faults carry pointers or parameter names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum InputSource {
     /// The body.
     Body,
     /// The query.
@@ -55,7 +55,7 @@ const MAX_NOTED: usize = 1000;
 /// One walk.
 pub(super) struct SchemaCheck<'a> {
     root: &'a Value,
-    place: Place,
+    source: InputSource,
     found: Violations,
     /// Faults that were noted, also those of one place.
     noted: usize,
@@ -69,10 +69,10 @@ pub(super) struct SchemaCheck<'a> {
 
 impl<'a> SchemaCheck<'a> {
     /// A walk beside `root`.
-    pub(super) fn new(root: &'a Value, place: Place) -> Self {
+    pub(super) fn new(root: &'a Value, source: InputSource) -> Self {
         Self {
             root,
-            place,
+            source,
             found: Violations::new(),
             noted: 0,
             unknown: UnknownMembers::default(),
@@ -177,10 +177,10 @@ impl<'a> SchemaCheck<'a> {
         }
         self.noted += 1;
         let pointer = spot.pointer();
-        match self.place {
-            Place::Body => self.found.add(pointer, code, message),
+        match self.source {
+            InputSource::Body => self.found.add(pointer, code, message),
             // Of an item of a list the parameter is named.
-            Place::Query => {
+            InputSource::Query => {
                 self.found.add_parameter(pointer.split('/').nth(1).unwrap_or_default(), code, message);
             }
         }
@@ -188,7 +188,7 @@ impl<'a> SchemaCheck<'a> {
 
     /// Refuses a member that nobody knows.
     fn unknown(&mut self, spot: &Spot<'_>, schema: &Value, name: &str) {
-        if self.unknown.unlikened || self.place == Place::Query {
+        if self.unknown.unlikened || self.source == InputSource::Query {
             return self.fault(spot, FieldCode::UnknownField, NO_MEMBER);
         }
         self.noted += 1;

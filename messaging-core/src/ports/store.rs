@@ -61,7 +61,7 @@ pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
 pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
 pub use blobs::Blobs;
-pub use campaigns::{Campaigns, Wanted};
+pub use campaigns::{CampaignMessageFilter, Campaigns};
 pub use channels::Channels;
 pub use cluster::{ClusterView, NodeView};
 pub use contacts::Contacts;

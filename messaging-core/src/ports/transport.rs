@@ -251,23 +251,23 @@ pub struct RouteState {
 /// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
 #[derive(Clone, Default)]
 pub struct Reservation {
-    place: Option<Arc<Mutex<Place>>>,
+    slot: Option<Arc<Mutex<ReservedSlot>>>,
     wait: Option<Duration>,
 }
 
 /// What a reservation holds until it is taken out.
-type Place = Option<Box<dyn Any + Send>>;
+type ReservedSlot = Option<Box<dyn Any + Send>>;
 
 impl Reservation {
     /// A reservation that holds this.
-    pub fn holding(place: impl Any + Send) -> Self {
-        Self { place: Some(Arc::new(Mutex::new(Some(Box::new(place))))), wait: None }
+    pub fn holding(reserved: impl Any + Send) -> Self {
+        Self { slot: Some(Arc::new(Mutex::new(Some(Box::new(reserved))))), wait: None }
     }
 
     /// No place now: one may be asked for again after so long. The message is not attempted before, and that is no
     /// attempt.
     pub const fn later(wait: Duration) -> Self {
-        Self { place: None, wait: Some(wait) }
+        Self { slot: None, wait: Some(wait) }
     }
 
     /// After how long a place may be asked for again, if there is none now.
@@ -277,14 +277,14 @@ impl Reservation {
 
     /// Takes out what it holds, if that is a `T` and was not taken before.
     pub fn take<T: Any>(&self) -> Option<T> {
-        let place = self.place.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        place.downcast().ok().map(|place| *place)
+        let reserved = self.slot.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        reserved.downcast().ok().map(|reserved| *reserved)
     }
 }
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (&self.place, self.wait) {
+        f.write_str(match (&self.slot, self.wait) {
             (Some(_), _) => "Reservation(..)",
             (None, Some(_)) => "Reservation(later)",
             (None, None) => "Reservation(none)",

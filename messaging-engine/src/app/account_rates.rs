@@ -1,13 +1,13 @@
 //! How many messages a second leave over an account at a provider: never more than its `max_rate`, and as many as it
 //! takes.
 //!
-//! Turns are handed out by a generic cell rate algorithm (ITU-T I.371) with a burst of one. A message takes its turn
-//! before its content is read, a little ahead, and leaves when the turn has come. One that comes late takes another:
+//! Slots are handed out by a generic cell rate algorithm (ITU-T I.371) with a burst of one. A message takes its slot
+//! before its content is read, a little ahead, and leaves when the slot has come. One that comes late takes another:
 //! messages that were held up together do not leave together.
 //!
 //! The rate that an account takes is found by additive increase and multiplicative decrease (RFC 5681): an answer that
 //! it is too much halves the rate, though not below what the account was seen to take, and every message that is taken
-//! raises it by a small step. An account that never said so is not slowed down. What waits for a turn stays in the queue,
+//! raises it by a small step. An account that never said so is not slowed down. What waits for a slot stays in the queue,
 //! so a lower rate is also a lower number of messages in work.
 //!
 //! This is memory of the process that sends: each process on one database keeps its own.
@@ -26,16 +26,16 @@ use serde_json::Value;
 use crate::app::account_pauses::Account;
 use crate::app::caches::Provider;
 
-/// Messages are taken in work so long before their turn, and their content is read: enough for what lies between.
+/// Messages are taken in work so long before their slot, and their content is read: enough for what lies between.
 pub(crate) const AHEAD: Duration = Duration::from_millis(500);
 
-/// A turn that is further away than this is not waited for: the message is put off.
+/// A slot that is further away than this is not waited for: the message is put off.
 const MAX_IN_PLACE: Duration = Duration::from_secs(2);
 
 /// The longest that a message is put off at a time.
 const MAX_PUT_OFF: Duration = Duration::from_mins(1);
 
-/// A turn that is missed by no more than this still counts: timers are hardly finer.
+/// A slot that is missed by no more than this still counts: timers are hardly finer.
 const GRAIN: Duration = Duration::from_millis(20);
 
 /// An account shows that it throttles for so long after it last said so.
@@ -67,7 +67,7 @@ const BEGINNING: Monotonic = Monotonic::new(Duration::ZERO);
 
 /// When a message may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Turn(pub(crate) Monotonic);
+pub(crate) struct SendSlot(pub(crate) Monotonic);
 
 /// How many more messages may be taken in work for an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ struct AccountRate {
     provider: Provider,
     /// The setting.
     most: Option<f64>,
-    found: Option<Found>,
+    observed: Option<ObservedRate>,
     /// When the next message may leave.
     next: Monotonic,
     /// The time of the last message that was put off.
@@ -101,7 +101,7 @@ struct AccountRate {
 
 /// Rate of an account, as its throttling answers have shown it.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct ObservedRate {
     /// Messages a second.
     rate: f64,
     /// Rate at which the account throttled, in messages a second; the highest of all while that is unknown.
@@ -147,7 +147,7 @@ impl AccountRate {
         Self {
             provider: provider.clone(),
             most: max_rate(provider, name),
-            found: None,
+            observed: None,
             next: BEGINNING,
             promised: BEGINNING,
             left: Meter::NEW,
@@ -158,8 +158,8 @@ impl AccountRate {
 
     /// The time between two messages, if there is a limit.
     fn interval(&self) -> Option<Duration> {
-        let found = self.found.map(|found| found.rate);
-        let rate = found.into_iter().chain(self.most).min_by(f64::total_cmp)?;
+        let observed = self.observed.map(|observed| observed.rate);
+        let rate = observed.into_iter().chain(self.most).min_by(f64::total_cmp)?;
         // Rounded up: a little less often, and never one more.
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
         Some(interval.saturating_add(Duration::from_nanos(1)))
@@ -172,18 +172,18 @@ impl AccountRate {
     }
 
     fn is_needed(&self, now: Monotonic) -> bool {
-        self.next > now || (self.found.is_some() && now.since(self.left.began) < USED)
+        self.next > now || (self.observed.is_some() && now.since(self.left.began) < USED)
     }
 
     fn throttle(&mut self, began: Monotonic, now: Monotonic, words: &str) {
         self.throttled = Some((now, words.to_owned()));
         // What was on its way at the old rate says nothing about the new one, and what the account counts over a second
         // is not over sooner.
-        if self.found.is_some_and(|found| began < found.lowered + WINDOW) {
+        if self.observed.is_some_and(|observed| began < observed.lowered + WINDOW) {
             return;
         }
         let taken = self.taken.per_second(now);
-        let known = self.found.map(|found| found.rate).into_iter().chain(self.most).min_by(f64::total_cmp);
+        let known = self.observed.map(|observed| observed.rate).into_iter().chain(self.most).min_by(f64::total_cmp);
         let rate = known.unwrap_or_else(|| self.left.per_second(now));
         let (half, good) = (rate / 2.0, (taken * GOOD).min(rate));
         let (lower, limit) = match known {
@@ -192,17 +192,17 @@ impl AccountRate {
             // What few messages in a while seem to say is not where the limit lies.
             None => (half, HIGHEST),
         };
-        self.found = Some(Found { rate: lower.max(LOWEST), limit, lowered: now });
+        self.observed = Some(ObservedRate { rate: lower.max(LOWEST), limit, lowered: now });
     }
 
     fn take(&mut self, now: Monotonic) {
         self.taken.count(now);
         // Only what was used to the full has shown that it is not too much.
-        let Some(found) = self.found.as_mut().filter(|_| self.next > now) else { return };
-        let is_near = found.rate > found.limit * 0.9 && found.rate < found.limit * 1.1;
-        found.rate += if is_near { SMALL_STEP } else { STEP };
-        if found.rate >= self.most.unwrap_or(HIGHEST) {
-            self.found = None;
+        let Some(observed) = self.observed.as_mut().filter(|_| self.next > now) else { return };
+        let is_near = observed.rate > observed.limit * 0.9 && observed.rate < observed.limit * 1.1;
+        observed.rate += if is_near { SMALL_STEP } else { STEP };
+        if observed.rate >= self.most.unwrap_or(HIGHEST) {
+            self.observed = None;
         }
     }
 }
@@ -219,14 +219,14 @@ fn max_rate(provider: &Provider, name: Option<&str>) -> Option<f64> {
 }
 
 impl AccountRates {
-    /// The turn of a message that is about to be attempted; none where the account has no limit. `Err` when it is too far
+    /// The slot of a message that is about to be attempted; none where the account has no limit. `Err` when it is too far
     /// away: the message is put off for so long.
     pub(crate) fn admit(
         &self,
         account: Account,
         provider: &Provider,
         now: Monotonic,
-    ) -> Result<Option<Turn>, Duration> {
+    ) -> Result<Option<SendSlot>, Duration> {
         self.with(account, provider, now, |rate| {
             let Some(interval) = rate.interval() else { return Ok(None) };
             let begin = rate.next.max(now);
@@ -239,35 +239,35 @@ impl AccountRates {
                 return Err(back.since(now).min(MAX_PUT_OFF));
             }
             rate.next = begin + interval;
-            Ok(Some(Turn(begin)))
+            Ok(Some(SendSlot(begin)))
         })
     }
 
-    /// Whether a message that is ready to leave may do so now: `None` in its turn, and the turn to wait for if that has not
+    /// Whether a message that is ready to leave may do so now: `None` in its slot, and the slot to wait for if that has not
     /// come or is over. `Err` when another is too far away.
     pub(crate) fn depart(
         &self,
         account: Account,
         provider: &Provider,
-        turn: Option<Turn>,
+        slot: Option<SendSlot>,
         now: Monotonic,
-    ) -> Result<Option<Turn>, Duration> {
+    ) -> Result<Option<SendSlot>, Duration> {
         self.with(account, provider, now, |rate| {
             let interval = rate.interval();
-            let turn = match (interval, turn.filter(|turn| now.since(turn.0) <= GRAIN)) {
-                (None, _) => Turn(now),
-                (_, Some(turn)) => turn,
+            let slot = match (interval, slot.filter(|slot| now.since(slot.0) <= GRAIN)) {
+                (None, _) => SendSlot(now),
+                (_, Some(slot)) => slot,
                 (Some(interval), None) => {
                     let begin = rate.next.max(now);
                     if begin.since(now) > MAX_IN_PLACE {
                         return Err(begin.since(now));
                     }
                     rate.next = begin + interval;
-                    Turn(begin)
+                    SendSlot(begin)
                 }
             };
-            if turn.0 > now {
-                return Ok(Some(turn));
+            if slot.0 > now {
+                return Ok(Some(slot));
             }
             rate.left.count(now);
             Ok(None)
@@ -291,7 +291,7 @@ impl AccountRates {
         }
     }
 
-    /// Whether messages over an account are put off under its present settings, because their turns are too far away.
+    /// Whether messages over an account are put off under its present settings, because their slots are too far away.
     pub(crate) fn puts_off(&self, account: Account, provider: &Provider, now: Monotonic) -> bool {
         let rates = self.lock();
         let rate = rates.get(&account).filter(|rate| rate.provider.is_same(provider) && rate.interval().is_some());

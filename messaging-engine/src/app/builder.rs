@@ -118,7 +118,7 @@ impl Builder {
         self
     }
 
-    /// Simulates automations on stores of `stores`. Without them none is simulated.
+    /// Makes dry runs of automations on stores of `stores`. Without them there are none.
     pub fn temporary_stores(mut self, stores: Arc<dyn TemporaryStores>) -> Self {
         self.temporary_stores = Some(stores);
         self
@@ -201,7 +201,7 @@ impl Builder {
             provider_sink: Arc::new(WeakApp::new(shared)),
             receiving: Receiving::default(),
             temporary_stores: self.temporary_stores,
-            simulations: capacity::simulations(),
+            dry_runs: capacity::dry_runs(),
             rest: self.rest,
         });
         shared.look_at_fence().await.map_err(KeyRefused::Store)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use messaging_core::domain::account::Workspace;
 use messaging_core::domain::api_key::ApiKey;
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::content::TemplateUse;
@@ -47,7 +47,7 @@ pub(crate) struct Lookups {
     /// The templates of a campaign's variants, pinned when it started.
     pub(crate) campaign_templates: Cache<(WorkspaceId, CampaignId), Arc<[TemplateUse]>>,
     /// What versions of automations mean; a version never changes.
-    pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<Plan>>,
+    pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<AutomationPlan>>,
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// The name of the installation.
     pub(crate) name: Cache<(), Arc<str>>,

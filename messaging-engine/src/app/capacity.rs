@@ -72,21 +72,21 @@ pub(crate) fn uploads() -> FairSemaphore {
     FairSemaphore::new(Bounds { permits: UPLOADS_AT_A_TIME, waiting: 0, waiting_of_one: 0 })
 }
 
-/// Simulations at one time; each has a database of its own and at most a processor. A workspace has half of them.
-pub(crate) const SIMULATIONS_AT_A_TIME: u64 = 2;
+/// Dry runs at one time; each has a database of its own and at most a processor. A workspace has half of them.
+pub(crate) const DRY_RUNS_AT_A_TIME: u64 = 2;
 
 /// Calls that may wait for their turn.
-pub(crate) const SIMULATIONS_WAITING: usize = 64;
+pub(crate) const DRY_RUNS_WAITING: usize = 64;
 
 /// Calls of one workspace that may wait for their turn.
-pub(crate) const SIMULATIONS_WAITING_OF_ONE: usize = 8;
+pub(crate) const DRY_RUNS_WAITING_OF_ONE: usize = 8;
 
-/// The turns of simulations.
-pub(crate) fn simulations() -> FairSemaphore {
+/// The turns of dry runs.
+pub(crate) fn dry_runs() -> FairSemaphore {
     FairSemaphore::new(Bounds {
-        permits: SIMULATIONS_AT_A_TIME,
-        waiting: SIMULATIONS_WAITING,
-        waiting_of_one: SIMULATIONS_WAITING_OF_ONE,
+        permits: DRY_RUNS_AT_A_TIME,
+        waiting: DRY_RUNS_WAITING,
+        waiting_of_one: DRY_RUNS_WAITING_OF_ONE,
     })
 }
 

@@ -67,9 +67,9 @@ impl Entry {
     }
 }
 
-/// The place of a message in the order of its chat; given up when dropped, unless the message was put off.
+/// The position of a message in the order of its chat; given up when dropped, unless the message was put off.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChatPosition {
     order: Arc<ChatOrder>,
     chat: Chat,
     job: JobId,
@@ -79,7 +79,7 @@ pub(crate) struct Place {
 
 impl ChatOrder {
     /// A job is claimed: its place is the one that it had, or behind all others.
-    pub(crate) fn enter(self: &Arc<Self>, chat: Chat, job: JobId, now: Monotonic) -> Place {
+    pub(crate) fn enter(self: &Arc<Self>, chat: Chat, job: JobId, now: Monotonic) -> ChatPosition {
         let mut chats = self.lock();
         chats.sweep(now);
         let line = chats.lines.entry(chat.clone()).or_default();
@@ -87,7 +87,7 @@ impl ChatOrder {
             Some(entry) => drop(entry.state.send_replace(State::UnderWay)),
             None => line.push_back(Entry { job, state: watch::Sender::new(State::UnderWay) }),
         }
-        Place { order: Arc::clone(self), chat, job, is_settled: AtomicBool::new(false) }
+        ChatPosition { order: Arc::clone(self), chat, job, is_settled: AtomicBool::new(false) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Chats> {
@@ -108,7 +108,7 @@ impl Chats {
     }
 }
 
-impl Place {
+impl ChatPosition {
     /// Waits a moment until the message before this one has left; after how long it may be asked again, if that takes
     /// longer.
     pub(crate) async fn turn(&self, now: impl Fn() -> Monotonic + Send) -> Result<(), Duration> {
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ChatPosition {
     fn drop(&mut self) {
         if !self.is_settled.load(Ordering::Relaxed) {
             self.give_up();
@@ -184,12 +184,12 @@ mod tests {
         Chat { workspace, channel: Channel::Telegram, recipient: RecipientKey::of(&number.to_string()) }
     }
 
-    fn enter(order: &Arc<ChatOrder>, number: u8, now: Monotonic) -> Place {
+    fn enter(order: &Arc<ChatOrder>, number: u8, now: Monotonic) -> ChatPosition {
         order.enter(chat(7), JobId::from_bytes([number; 16]), now)
     }
 
-    async fn turn(place: &Place, now: Monotonic) -> Result<(), Duration> {
-        place.turn(|| now).await
+    async fn turn(position: &ChatPosition, now: Monotonic) -> Result<(), Duration> {
+        position.turn(|| now).await
     }
 
     #[tokio::test(start_paused = true)]
@@ -232,8 +232,8 @@ mod tests {
         for number in 0..3 * SWEEP_FROM {
             let recipient = RecipientKey::of(&number.to_string());
             let now = NOW + SECOND * u32::try_from(number).unwrap();
-            let place = order.enter(Chat { recipient, ..chat(0) }, JobId::from_bytes([1; 16]), now);
-            place.put_off(Duration::ZERO, now);
+            let position = order.enter(Chat { recipient, ..chat(0) }, JobId::from_bytes([1; 16]), now);
+            position.put_off(Duration::ZERO, now);
         }
         assert!(order.lock().lines.len() <= SWEEP_FROM);
         drop(enter(&order, 1, NOW));

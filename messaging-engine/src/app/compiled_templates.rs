@@ -14,7 +14,7 @@ const MAX_KEPT: usize = 32 << 20;
 
 /// The compiled versions. They never change, so an entry is right for as long as it is kept.
 #[derive(Debug, Default)]
-pub(crate) struct CompiledVersions(Mutex<Kept>);
+pub(crate) struct CompiledVersions(Mutex<VersionCache>);
 
 /// Which version, and what a campaign that sends it puts in place of its parts; `None` outside of campaigns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub(crate) struct CompiledKey {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct VersionCache {
     entries: HashMap<CompiledKey, Arc<Compiled>>,
     bytes: usize,
 }
@@ -37,12 +37,12 @@ impl CompiledVersions {
     }
 
     pub(crate) fn put(&self, key: CompiledKey, compiled: &Arc<Compiled>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.entries.len() >= CAPACITY || kept.bytes + compiled.size() > MAX_KEPT {
-            *kept = Kept::default();
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.entries.len() >= CAPACITY || cache.bytes + compiled.size() > MAX_KEPT {
+            *cache = VersionCache::default();
         }
-        if kept.entries.insert(key, Arc::clone(compiled)).is_none() {
-            kept.bytes += compiled.size();
+        if cache.entries.insert(key, Arc::clone(compiled)).is_none() {
+            cache.bytes += compiled.size();
         }
     }
 }

@@ -13,10 +13,10 @@ const MAX_KEPT: usize = 4 << 20;
 
 /// The compiled texts. What a text compiles to follows from it, so an entry is right for as long as it is kept.
 #[derive(Debug, Default)]
-pub(crate) struct CompiledTexts(Mutex<Kept>);
+pub(crate) struct CompiledTexts(Mutex<TextCache>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TextCache {
     entries: HashMap<Arc<str>, Arc<TextTemplate>>,
     bytes: usize,
 }
@@ -27,12 +27,12 @@ impl CompiledTexts {
     }
 
     pub(crate) fn put(&self, source: &str, compiled: &Arc<TextTemplate>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.entries.len() >= CAPACITY || kept.bytes + compiled.size() > MAX_KEPT {
-            *kept = Kept::default();
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.entries.len() >= CAPACITY || cache.bytes + compiled.size() > MAX_KEPT {
+            *cache = TextCache::default();
         }
-        if kept.entries.insert(source.into(), Arc::clone(compiled)).is_none() {
-            kept.bytes += compiled.size();
+        if cache.entries.insert(source.into(), Arc::clone(compiled)).is_none() {
+            cache.bytes += compiled.size();
         }
     }
 }

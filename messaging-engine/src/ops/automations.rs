@@ -13,7 +13,7 @@ mod view;
 use http::{Method, StatusCode};
 use messaging_core::changes::{Condition, Expect, Write};
 use messaging_core::domain::automation::input::{AutomationInput, AutomationPatch};
-use messaging_core::domain::automation::parse::{Plan, Reading};
+use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{AutomationId, WorkspaceId};
@@ -129,7 +129,11 @@ async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<
 }
 
 /// What an active automation means; refuses one that lacks something.
-async fn complete<'r>(cx: &Context<'_>, workspace: WorkspaceId, reading: &'r Reading) -> Result<&'r Plan, Error> {
+async fn complete<'r>(
+    cx: &Context<'_>,
+    workspace: WorkspaceId,
+    reading: &'r Reading,
+) -> Result<&'r AutomationPlan, Error> {
     let faults = cx.app.automation_faults(workspace, reading).await?;
     match &reading.plan {
         Some(plan) if faults.is_empty() => Ok(plan),

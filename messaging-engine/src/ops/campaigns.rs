@@ -11,7 +11,7 @@ mod view;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::campaign::check::{Found, FoundAs};
+use messaging_core::domain::campaign::check::{ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
@@ -191,12 +191,12 @@ impl Operation for UpdateCampaign {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
         let Stored { record: campaign, revision } = find(cx, call.path).await?;
-        let given = Given::of(&call.body);
+        let patched = PatchedReferences::of(&call.body);
         let mut found = Violations::new();
         let plan = call.body.apply(campaign.plan.clone(), &mut found);
         cx.app.compile_sources(&plan, &mut found).await?;
         let mut references = cx.app.find_references(campaign.workspace_id, plan.references()).await?;
-        references.retain(|one| !matches!(one.what, FoundAs::Nothing) || given.has(one));
+        references.retain(|one| !matches!(one.what, ReferenceTarget::Nothing) || patched.has(one));
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
         campaign.check_change()?;
@@ -213,13 +213,13 @@ impl Operation for UpdateCampaign {
 /// Which of the members that name something a change gives. What a draft has named before may be gone: it keeps the
 /// id, and its schedule is refused (contract section 12.5, "In use"), but its name can still be changed.
 #[derive(Debug, Clone, Copy)]
-struct Given {
+struct PatchedReferences {
     template: bool,
     audience: bool,
     variants: bool,
 }
 
-impl Given {
+impl PatchedReferences {
     const fn of(patch: &CampaignPatch) -> Self {
         Self {
             template: !patch.template_id.is_absent(),
@@ -229,7 +229,7 @@ impl Given {
     }
 
     /// Whether the request gives the member in which the reference stands.
-    fn has(self, found: &Found) -> bool {
+    fn has(self, found: &ResolvedReference) -> bool {
         match found.pointer.split('/').nth(1) {
             Some("template_id") => self.template,
             Some("audience") => self.audience,

@@ -305,8 +305,8 @@ impl Operation for ResumeQueue {
         let all = cx.store().suspensions().await?;
         let (lifted, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|known| scope.includes(&known.scope));
         let kept: Suspensions = kept.into_iter().collect();
-        let is_let_go = |lane: &Lane| lifted.iter().any(|one| one.scope.covers(lane)) && kept.of(lane).is_none();
-        let count = |summary: &LaneSummary| if is_let_go(&summary.lane) { summary.jobs } else { 0 };
+        let is_released = |lane: &Lane| lifted.iter().any(|one| one.scope.covers(lane)) && kept.of(lane).is_none();
+        let count = |summary: &LaneSummary| if is_released(&summary.lane) { summary.jobs } else { 0 };
         let report = counted(cx, &scope, count).await?;
         cx.changes.extend(lifted.into_iter().map(|suspension| Write::LiftSuspension(suspension.scope)));
         Ok(report)

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use messaging_core::domain::automation::Design;
-use messaging_core::domain::automation::check::{Facts, Found, SendFacts};
+use messaging_core::domain::automation::check::{Facts, ResolvedDesignReference, SendFacts};
 use messaging_core::domain::automation::graph::Send;
-use messaging_core::domain::automation::parse::{Plan, Reading};
-use messaging_core::domain::campaign::check::FoundAs;
+use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
+use messaging_core::domain::campaign::check::ReferenceTarget;
 use messaging_core::domain::campaign::schedule::SenderState;
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::resolve::{Unresolvable, named};
@@ -60,14 +60,14 @@ impl App {
         &self,
         workspace: WorkspaceId,
         references: &[(String, Reference)],
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ResolvedDesignReference>, StoreError> {
         let list = |(_, reference): &(String, Reference)| match reference {
             Reference::List(id) => Some(*id),
             _ => None,
         };
         let lists: Vec<ListId> = references.iter().filter_map(list).collect();
         let lists = if lists.is_empty() { lists } else { self.store().lists_among(workspace, &lists).await? };
-        let mut known: HashMap<Reference, FoundAs> = HashMap::new();
+        let mut known: HashMap<Reference, ReferenceTarget> = HashMap::new();
         let mut found = Vec::with_capacity(references.len());
         for (pointer, reference) in references {
             let what = match known.get(reference) {
@@ -75,7 +75,7 @@ impl App {
                 None => self.find_one(workspace, *reference, &lists).await?,
             };
             known.insert(*reference, what);
-            found.push(Found { pointer: pointer.clone(), reference: *reference, what });
+            found.push(ResolvedDesignReference { pointer: pointer.clone(), reference: *reference, what });
         }
         Ok(found)
     }
@@ -85,7 +85,7 @@ impl App {
         workspace: WorkspaceId,
         reference: Reference,
         lists: &[ListId],
-    ) -> Result<FoundAs, StoreError> {
+    ) -> Result<ReferenceTarget, StoreError> {
         let is_there = match reference {
             Reference::List(id) => lists.contains(&id),
             Reference::Template(id) => return self.find_template(workspace, id).await,
@@ -93,7 +93,7 @@ impl App {
             Reference::Campaign(id) => self.store().campaign(workspace, id).await?.is_some(),
             Reference::Automation(id) => self.store().automation(workspace, id).await?.is_some(),
         };
-        Ok(if is_there { FoundAs::Other } else { FoundAs::Nothing })
+        Ok(if is_there { ReferenceTarget::Other } else { ReferenceTarget::Nothing })
     }
 
     /// What is known of the sends of a design whose templates are there.
@@ -141,7 +141,7 @@ impl App {
     async fn check_lengths(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &AutomationPlan,
         faults: &mut Violations,
     ) -> Result<(), StoreError> {
         let naming: Vec<_> = plan.filters().into_iter().filter(|(_, filter)| named(filter).next().is_some()).collect();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{Expect, JobWrite, PutAutomation, Write};
-use messaging_core::domain::automation::note::Interest;
-use messaging_core::domain::automation::parse::{Plan, Reading};
+use messaging_core::domain::automation::note::EventSubscription;
+use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::Reference;
@@ -29,9 +29,9 @@ impl App {
     ) -> Result<Write, StoreError> {
         let (workspace, id) = (automation.workspace_id, automation.id);
         let is_draft = automation.status == AutomationStatus::Draft;
-        let interest = match &reading.plan {
-            Some(plan) if !is_draft => plan.interest(),
-            _ => Interest::default(),
+        let subscription = match &reading.plan {
+            Some(plan) if !is_draft => plan.subscription(),
+            _ => EventSubscription::default(),
         };
         let mut holds = Vec::new();
         if automation.status == AutomationStatus::Active {
@@ -39,7 +39,7 @@ impl App {
             holds.extend(self.automation_domains(workspace, &reading.sends).await?.into_iter().map(Reference::Domain));
         }
         let lanes = Self::automation_lanes(workspace, id);
-        let put = PutAutomation { automation: automation.clone(), interest, lanes, holds };
+        let put = PutAutomation { automation: automation.clone(), subscription, lanes, holds };
         Ok(Write::PutAutomation(Box::new(put), expect))
     }
 
@@ -54,7 +54,7 @@ impl App {
     pub(crate) fn automation_changed(
         &self,
         automation: &Automation,
-        plan: &Plan,
+        plan: &AutomationPlan,
         was: AutomationStatus,
         now: Timestamp,
     ) -> Vec<Write> {
@@ -94,7 +94,7 @@ impl App {
         workspace: WorkspaceId,
         automation: AutomationId,
         version: u32,
-    ) -> Result<Option<Arc<Plan>>, StoreError> {
+    ) -> Result<Option<Arc<AutomationPlan>>, StoreError> {
         let load = async {
             let found = self.store().automation_version(workspace, automation, version).await?;
             Ok(found.and_then(|found| match found.design.parse() {

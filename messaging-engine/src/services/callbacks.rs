@@ -67,11 +67,11 @@ pub struct CallbackCall<'a> {
 pub struct CallbackTarget {
     channel: Channel,
     workspace: WorkspaceId,
-    whose: Whose,
+    owner: CallbackOwner,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Whose {
+enum CallbackOwner {
     Channel(SettingsTag),
     Message(MessageId),
 }
@@ -89,10 +89,10 @@ impl App {
     pub fn callback_target(&self, channel: &str, token: &str) -> Option<CallbackTarget> {
         let channel = Channel::parse(channel)?;
         if let Some((workspace, message)) = self.link_key().read_receipt(token) {
-            return Some(CallbackTarget { channel, workspace, whose: Whose::Message(message) });
+            return Some(CallbackTarget { channel, workspace, owner: CallbackOwner::Message(message) });
         }
         let (workspace, of, tag) = self.link_key().read_callback(token)?;
-        (of == channel).then_some(CallbackTarget { channel, workspace, whose: Whose::Channel(tag) })
+        (of == channel).then_some(CallbackTarget { channel, workspace, owner: CallbackOwner::Channel(tag) })
     }
 
     /// Takes note of what a provider calls with, and says what it is to be answered. When it returns an answer,
@@ -160,7 +160,7 @@ impl App {
                 self.store_receipt(target, provider, about, receipt).await
             })
             .await?;
-        if let Whose::Message(_) = target.whose {
+        if let CallbackOwner::Message(_) = target.owner {
             // Who knows the address of one message says nothing about others.
             return Ok(());
         }
@@ -179,12 +179,12 @@ impl App {
         about: About,
         receipt: Receipt,
     ) -> Result<(), Error> {
-        let CallbackTarget { channel, workspace: workspace_id, whose } = target;
-        let link = match (whose, about) {
+        let CallbackTarget { channel, workspace: workspace_id, owner } = target;
+        let link = match (owner, about) {
             // Whatever it says it is about, it is about the message whose address was called.
-            (Whose::Message(message_id), _) => ReceiptLink::Message { workspace_id, message_id },
-            (Whose::Channel(_), About::ThisMessage) => return Ok(()),
-            (Whose::Channel(_), About::Token(token)) => {
+            (CallbackOwner::Message(message_id), _) => ReceiptLink::Message { workspace_id, message_id },
+            (CallbackOwner::Channel(_), About::ThisMessage) => return Ok(()),
+            (CallbackOwner::Channel(_), About::Token(token)) => {
                 let named = self.link_key().read_receipt(&token).filter(|(workspace, _)| *workspace == workspace_id);
                 let Some((_, message_id)) = named else { return Ok(()) };
                 if self.message_of(channel, workspace_id, message_id).await?.is_none() {
@@ -192,7 +192,7 @@ impl App {
                 }
                 ReceiptLink::Message { workspace_id, message_id }
             }
-            (Whose::Channel(_), About::ProviderMessage(name)) => ReceiptLink::Provider {
+            (CallbackOwner::Channel(_), About::ProviderMessage(name)) => ReceiptLink::Provider {
                 workspace_id,
                 channel,
                 provider: provider.to_owned(),
@@ -206,10 +206,10 @@ impl App {
     /// The provider whose call it is, and what its token proves; `None` where the token is of earlier settings, or of a
     /// message of another channel.
     async fn prove_token(&self, target: CallbackTarget) -> Result<Option<(Provider, CallbackProof)>, StoreError> {
-        let CallbackTarget { channel, workspace, whose } = target;
+        let CallbackTarget { channel, workspace, owner } = target;
         let present = self.provider(workspace, channel).await?;
-        match whose {
-            Whose::Channel(tag) => {
+        match owner {
+            CallbackOwner::Channel(tag) => {
                 let Some(provider) = present else { return Ok(None) };
                 let all = self.link_key();
                 // An address that was made with an older key is known to the provider until it is told another one.
@@ -218,7 +218,7 @@ impl App {
                 let address = made_with.map(|key| self.callback_address(&key, workspace, channel, tag));
                 Ok(address.map(|address| (provider, CallbackProof::Channel(address))))
             }
-            Whose::Message(message) => {
+            CallbackOwner::Message(message) => {
                 // A message that is gone is still called about: what comes is read, and then has no effect.
                 if self.store().message(workspace, message).await?.is_some_and(|message| message.channel != channel) {
                     return Ok(None);

@@ -5,9 +5,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::campaign::check::{self, Found, FoundAs};
+use messaging_core::domain::campaign::check::{self, ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
-use messaging_core::domain::campaign::{Plan, Reference};
+use messaging_core::domain::campaign::{CampaignPlan, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::contact::Contact;
@@ -24,7 +24,7 @@ use crate::error::Error;
 /// What a workspace has of all that a campaign needs.
 #[derive(Debug)]
 pub(crate) struct FoundReadiness {
-    found: Vec<Found>,
+    found: Vec<ResolvedReference>,
     sender: SenderState,
     channel_is_configured: bool,
     domains: Vec<DomainId>,
@@ -49,7 +49,7 @@ impl App {
         &self,
         workspace: WorkspaceId,
         references: Vec<(String, Reference)>,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<ResolvedReference>, StoreError> {
         let list = |(_, reference): &(String, Reference)| match reference {
             Reference::List(id) => Some(*id),
             _ => None,
@@ -59,32 +59,41 @@ impl App {
             [] => HashSet::new(),
             named => self.store().lists_among(workspace, named).await?.into_iter().collect(),
         };
-        let mut found: Vec<Found> = Vec::with_capacity(references.len());
+        let mut found: Vec<ResolvedReference> = Vec::with_capacity(references.len());
         for (pointer, reference) in references {
             let what = match found.iter().find(|known| known.reference == reference) {
                 Some(known) => known.what,
                 None => match reference {
-                    Reference::List(id) if lists.contains(&id) => FoundAs::Other,
-                    Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => FoundAs::Other,
-                    Reference::List(_) | Reference::Segment(_) | Reference::Domain(_) => FoundAs::Nothing,
+                    Reference::List(id) if lists.contains(&id) => ReferenceTarget::Other,
+                    Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => {
+                        ReferenceTarget::Other
+                    }
+                    Reference::List(_) | Reference::Segment(_) | Reference::Domain(_) => ReferenceTarget::Nothing,
                     Reference::Template(id) => self.find_template(workspace, id).await?,
                 },
             };
-            found.push(Found { pointer, reference, what });
+            found.push(ResolvedReference { pointer, reference, what });
         }
         Ok(found)
     }
 
-    pub(super) async fn find_template(&self, workspace: WorkspaceId, id: TemplateId) -> Result<FoundAs, StoreError> {
+    pub(super) async fn find_template(
+        &self,
+        workspace: WorkspaceId,
+        id: TemplateId,
+    ) -> Result<ReferenceTarget, StoreError> {
         let head = self.store().template_head(workspace, id).await?;
-        Ok(head.map_or(FoundAs::Nothing, |head| FoundAs::Template { channel: head.channel, parts: head.parts }))
+        Ok(head.map_or(ReferenceTarget::Nothing, |head| {
+            let (channel, parts) = (head.channel, head.parts);
+            ReferenceTarget::Template { channel, parts }
+        }))
     }
 
     /// Looks up all that a campaign needs to be sent.
     pub(crate) async fn campaign_readiness(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
     ) -> Result<FoundReadiness, StoreError> {
         let (sender, domains) = match self.campaign_senders(workspace, plan).await? {
             Ok(senders) => (SenderState::Verified, self.domains_of(workspace, &senders).await?),
@@ -134,7 +143,7 @@ impl App {
     async fn campaign_senders(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
     ) -> Result<Result<Vec<String>, SenderState>, StoreError> {
         let mut senders = Vec::new();
         for place in plan.places() {
@@ -174,7 +183,7 @@ impl App {
     pub(super) async fn variant_sender(
         &self,
         workspace: WorkspaceId,
-        plan: &Plan,
+        plan: &CampaignPlan,
         of_template: Option<&str>,
     ) -> Result<Result<Option<String>, SenderState>, StoreError> {
         self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), of_template).await
@@ -203,7 +212,7 @@ impl App {
     }
 
     /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.
-    pub(crate) async fn compile_sources(&self, plan: &Plan, violations: &mut Violations) -> Result<(), Error> {
+    pub(crate) async fn compile_sources(&self, plan: &CampaignPlan, violations: &mut Violations) -> Result<(), Error> {
         self.check_sources(plan.sources(), violations).await
     }
 

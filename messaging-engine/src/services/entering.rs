@@ -7,7 +7,7 @@
 
 use messaging_core::changes::{AutomationWrite, Condition, Expect, ExpectEntries, PutRun, Write};
 use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, MAX_ENTRIES_A_DAY};
 use messaging_core::domain::segment::filter::Filter;
@@ -85,7 +85,7 @@ impl App {
     pub(crate) async fn judge_entries(
         &self,
         automation: &Automation,
-        plan: &Plan,
+        plan: &AutomationPlan,
         candidates: Vec<Candidate>,
         now: Timestamp,
     ) -> Result<Vec<Verdict>, StoreError> {

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::automation::check::Found;
-use messaging_core::domain::campaign::check::FoundAs;
+use messaging_core::domain::automation::check::ResolvedDesignReference;
+use messaging_core::domain::campaign::check::ReferenceTarget;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Parsed, Purpose, Reference, parse, parse_ignoring_unknown};
 use messaging_core::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES, SegmentGraph, Unresolvable, named};
@@ -142,9 +142,9 @@ impl App {
     ) -> Result<(), StoreError> {
         let is_segment = |reference: &Reference| matches!(reference, Reference::Segment(_));
         let others: Vec<_> = references.iter().filter(|(_, reference)| !is_segment(reference)).cloned().collect();
-        for Found { pointer, reference, what } in self.find_named(workspace, &others).await? {
+        for ResolvedDesignReference { pointer, reference, what } in self.find_named(workspace, &others).await? {
             let rule = match reference {
-                _ if what != FoundAs::Nothing => continue,
+                _ if what != ReferenceTarget::Nothing => continue,
                 Reference::List(_) => "no such list in this workspace",
                 Reference::Campaign(_) => "no such campaign in this workspace",
                 Reference::Automation(_) => "no such automation in this workspace",

@@ -18,7 +18,7 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 const AT_A_TIME: usize = 8;
 
 /// Records that the DNS answered a question with.
-enum Found {
+enum DnsRecords {
     Texts(Vec<String>),
     Addresses(Vec<IpAddr>),
     Exchangers(Vec<String>),
@@ -42,9 +42,9 @@ pub(crate) async fn followed<T>(
             while let Some((answer, question)) = found.next().await {
                 let name = question.name;
                 match answer {
-                    Ok(Found::Texts(texts)) => drop(answers.texts.insert(name, texts)),
-                    Ok(Found::Addresses(addresses)) => drop(answers.addresses.insert(name, addresses)),
-                    Ok(Found::Exchangers(names)) => drop(answers.exchangers.insert(name, names)),
+                    Ok(DnsRecords::Texts(texts)) => drop(answers.texts.insert(name, texts)),
+                    Ok(DnsRecords::Addresses(addresses)) => drop(answers.addresses.insert(name, addresses)),
+                    Ok(DnsRecords::Exchangers(names)) => drop(answers.exchangers.insert(name, names)),
                     Err(LookupError(reason)) => return Err(format!("{name}: {reason}")),
                 }
             }
@@ -54,15 +54,15 @@ pub(crate) async fn followed<T>(
     tokio::time::timeout(ANSWER_WITHIN, rounds).await.unwrap_or_else(|_| Err("no answer in time".to_owned()))
 }
 
-async fn ask(resolver: &dyn Resolver, question: &Question) -> Result<Found, LookupError> {
+async fn ask(resolver: &dyn Resolver, question: &Question) -> Result<DnsRecords, LookupError> {
     let name = question.name.as_str();
     match question.kind {
-        QuestionKind::Texts => resolver.txt(name).await.map(Found::Texts),
-        QuestionKind::Addresses => resolver.addresses(name).await.map(Found::Addresses),
+        QuestionKind::Texts => resolver.txt(name).await.map(DnsRecords::Texts),
+        QuestionKind::Addresses => resolver.addresses(name).await.map(DnsRecords::Addresses),
         QuestionKind::Exchangers => {
             // A null MX (RFC 7505) names nobody.
             let names = resolver.mx(name).await?.into_iter().map(|(_, host)| host).filter(|host| !host.is_empty());
-            Ok(Found::Exchangers(names.collect()))
+            Ok(DnsRecords::Exchangers(names.collect()))
         }
     }
 }

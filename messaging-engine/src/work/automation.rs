@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Changes, Condition, Write};
-use messaging_core::domain::automation::parse::Plan;
+use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::ids::{AutomationId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Stored};
@@ -29,7 +29,7 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
 use crate::services::page_size::PageSize;
-use crate::work::job::{Job, JobContext, JobError, give_way};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
 /// A run of the job works for so long; then others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
@@ -41,15 +41,15 @@ const MAX_CONFLICTS: u32 = 16;
 const RETRY: Duration = Duration::from_millis(100);
 
 /// An active automation, as it was read.
-struct Turn {
+struct ActiveAutomation {
     automation: Automation,
-    plan: Arc<Plan>,
+    plan: Arc<AutomationPlan>,
     /// The workspace's.
     zone: TimeZone,
     now: Timestamp,
 }
 
-impl Turn {
+impl ActiveAutomation {
     /// What every commit of work on it expects: nobody enters or goes on in one that was paused a moment ago.
     fn expected(&self) -> Write {
         Write::Expect(Condition::Automation(self.automation.workspace_id, self.automation.id, AutomationStatus::Active))
@@ -83,7 +83,7 @@ impl Paging {
             JobError::Commit(CommitError::Conflict) if self.conflicts < MAX_CONFLICTS => {
                 self.conflicts += 1;
                 self.page.halve();
-                give_way(app, self.conflicts).await;
+                back_off_after_conflict(app, self.conflicts).await;
             }
             JobError::Commit(error) => self.page.failed(error, self.page.size())?,
             error => return Err(error),
@@ -97,21 +97,21 @@ impl Job for RunAutomation {
         let until = cx.app.monotonic() + SLICE;
         let mut paging = Paging::new();
         loop {
-            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+            let Some(active) = active_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
             };
-            match self.page(cx, &turn, paging.size()).await {
+            match self.page(cx, &active, paging.size()).await {
                 Ok(true) => paging.succeeded(),
                 Ok(false) => {
                     let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
                     // What is due and was not brought on cannot be now, and would be found again at once.
-                    let rest = turn.now + cx.app.rest();
-                    let at = next.unwrap_or(rest).clamp(turn.now + RETRY, rest);
+                    let rest = active.now + cx.app.rest();
+                    let at = next.unwrap_or(rest).clamp(active.now + RETRY, rest);
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
                 Err(error) => {
                     if let Some(why) = paging.after(&cx.app, error).await? {
-                        self.put_aside(cx, &turn, &why).await?;
+                        self.put_aside(cx, &active, &why).await?;
                     }
                 }
             }
@@ -124,11 +124,11 @@ impl Job for RunAutomation {
 
 impl RunAutomation {
     /// Does a page of what is next; answers whether there was any.
-    async fn page(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
-        if self.notes(cx, turn, size).await? || self.dates(cx, turn, size).await? {
+    async fn page(&self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
+        if self.notes(cx, active, size).await? || self.dates(cx, active, size).await? {
             return Ok(true);
         }
-        self.due_runs(cx, turn, size).await
+        self.due_runs(cx, active, size).await
     }
 
     /// Whether somebody has to be heard first.
@@ -140,11 +140,11 @@ impl RunAutomation {
 
 /// What work on an automation begins with. `None` where there is nothing to do: then the job has ended, because the
 /// automation is gone, or rests until somebody activates it, which wakes the job.
-async fn turn_or_rest<J: Job>(
+async fn active_or_rest<J: Job>(
     cx: &JobContext,
     (workspace, id): (WorkspaceId, AutomationId),
     job: &J,
-) -> Result<Option<Turn>, JobError> {
+) -> Result<Option<ActiveAutomation>, JobError> {
     let app = &cx.app;
     let Some(Stored { record: automation, .. }) = app.store().automation(workspace, id).await? else {
         cx.finish(Changes::default()).await?;
@@ -154,7 +154,7 @@ async fn turn_or_rest<J: Job>(
         && let Some(plan) = app.automation_plan(workspace, id, automation.version).await?
     {
         let zone = app.workspace_zone(workspace).await?;
-        return Ok(Some(Turn { automation, plan, zone, now: app.now() }));
+        return Ok(Some(ActiveAutomation { automation, plan, zone, now: app.now() }));
     }
     cx.again_at(app.now() + app.rest(), job, Changes::default()).await?;
     Ok(None)

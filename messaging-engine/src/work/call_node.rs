@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::jobs::call_node::CallNode;
 use crate::services::texts::{TextFault, values_of_run};
 use crate::work::automation::{aside, failed};
-use crate::work::job::{Job, JobContext, JobError, give_way};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
 /// How long a call may take (contract section 13.3).
 const TIME_LIMIT: Duration = Duration::from_secs(15);
@@ -122,7 +122,7 @@ impl CallNode {
                 // Something happened to the contact meanwhile that may have ended the run.
                 Err(CommitError::Conflict) => {
                     tries += 1;
-                    give_way(&cx.app, tries).await;
+                    back_off_after_conflict(&cx.app, tries).await;
                 }
                 ended => return Ok(ended?),
             }

@@ -27,7 +27,7 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::run_campaign::RunCampaign;
-use crate::work::job::{Job, JobContext, JobError, give_way};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
 /// A run works for so long; then others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
@@ -58,7 +58,7 @@ enum Step {
 
 /// What one run knows besides its payload.
 #[derive(Default)]
-struct Turn {
+struct RunState {
     /// Pages of messages that were made since a piece was judged.
     pages: u32,
     /// Whether windows were made smaller: what is full a moment later says nothing.
@@ -75,16 +75,16 @@ struct UnderWay {
 impl Job for RunCampaign {
     async fn run(mut self, cx: &JobContext) -> Result<(), JobError> {
         let until = cx.app.monotonic() + SLICE;
-        let (mut turn, mut conflicts) = (Turn::default(), 0);
+        let (mut state, mut conflicts) = (RunState::default(), 0);
         loop {
             let Some(campaign) = cx.app.store().campaign(self.workspace_id, self.campaign_id).await? else {
                 return Ok(cx.finish(Changes::default()).await?);
             };
             let status = campaign.record.status;
-            let step = match self.step(cx, campaign, &mut turn).await {
+            let step = match self.step(cx, campaign, &mut state).await {
                 Err(JobError::Commit(CommitError::Conflict)) if conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
-                    give_way(&cx.app, conflicts).await;
+                    back_off_after_conflict(&cx.app, conflicts).await;
                     continue;
                 }
                 step => step?,
@@ -112,7 +112,12 @@ impl Job for RunCampaign {
 
 impl RunCampaign {
     /// Does what is next.
-    async fn step(&mut self, cx: &JobContext, campaign: Stored<Campaign>, turn: &mut Turn) -> Result<Step, JobError> {
+    async fn step(
+        &mut self,
+        cx: &JobContext,
+        campaign: Stored<Campaign>,
+        state: &mut RunState,
+    ) -> Result<Step, JobError> {
         let now = cx.app.now();
         match campaign.record.status {
             CampaignStatus::Draft | CampaignStatus::Sent => Ok(Step::End),
@@ -128,14 +133,14 @@ impl RunCampaign {
                 let Some(progress) = progress else {
                     return fail(cx, &campaign, FailureReason::Internal, now).await;
                 };
-                self.advance(cx, UnderWay { campaign, progress, now }, turn).await
+                self.advance(cx, UnderWay { campaign, progress, now }, state).await
             }
         }
     }
 
     /// Goes on with a campaign that has begun. What sends nothing goes on while it is paused: its audience is found, and
     /// its winner chosen.
-    async fn advance(&mut self, cx: &JobContext, under_way: UnderWay, turn: &mut Turn) -> Result<Step, JobError> {
+    async fn advance(&mut self, cx: &JobContext, under_way: UnderWay, state: &mut RunState) -> Result<Step, JobError> {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = &under_way;
         let now = *now;
         let is_sending = campaign.status == CampaignStatus::Sending;
@@ -145,7 +150,7 @@ impl RunCampaign {
         let mut next = None;
         let mut is_idle = true;
         if is_sending && waiting > 0 {
-            let released = self.release(cx, campaign, turn, now).await?;
+            let released = self.release(cx, campaign, state, now).await?;
             is_idle = released.none_due;
             next = released.next_at;
         }
@@ -155,15 +160,15 @@ impl RunCampaign {
         let is_ahead = waiting >= MAX_AHEAD && !(is_idle && is_due);
         if is_sending
             && !is_ahead
-            && (is_judged || turn.pages < PAGES)
+            && (is_judged || state.pages < PAGES)
             && progress.record.may_fan_out(campaign)
             && self.fan_out(cx, &under_way).await?
         {
-            turn.pages += 1;
+            state.pages += 1;
             return Ok(Step::Again);
         }
         if !is_judged {
-            turn.pages = 0;
+            state.pages = 0;
             self.freeze(cx, &under_way).await?;
             return Ok(Step::Again);
         }

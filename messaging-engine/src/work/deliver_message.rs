@@ -22,14 +22,15 @@ use messaging_core::domain::recipients::{self, Recipient, RecipientKey, Recipien
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
 
-use crate::app::{App, account_rates};
+use crate::app::App;
+use crate::app::account_rates::SendSlot;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::jobs::lanes;
-use crate::work::delivery::{Performed, Trial, Turn, conclude, cut_off, fail, perform, prepare, turn};
+use crate::work::delivery::{AttemptAdmission, Performed, Trial, admit, conclude, cut_off, fail, perform, prepare};
 use crate::work::delivery_progress::Addressee;
 use crate::work::expiry::{expire, expire_untried, last_words};
-use crate::work::job::{Job, JobContext, JobError, give_way, insist};
-use crate::work::marketing_look::{Look, Permit, Refusal, let_go, look, turn_away};
+use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
+use crate::work::marketing_look::{Look, Permit, Refusal, finish_withdrawn, look, turn_away};
 use crate::work::transaction_log::{Carrier, LOOK_AGAIN_AFTER, LogState, TOO_FAST, TransactionLog};
 use crate::work::unprepared::Impossible;
 
@@ -56,7 +57,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return let_go(cx, &message, &self).await;
+            return finish_withdrawn(cx, &message, &self).await;
         }
         if let Some(wait) = message.hold.and_then(|hold| hold.scheduled_in(cx.app.now())) {
             cx.leave_chat();
@@ -76,18 +77,24 @@ impl Job for DeliverMessage {
         let expiry = self.expiry(&cx.app, &message);
         let is_expired = cx.app.now() >= self.accepted_at(&message) + expiry;
         // Whoever waits, for the turn of its domain or for memory, holds no content.
-        let turn = if is_expired && self.is_over(&message, expiry) {
-            Turn::Over(last_words(&cx.app, &message).await?)
+        let admission = if is_expired && self.is_over(&message, expiry) {
+            AttemptAdmission::Over(last_words(&cx.app, &message).await?)
         } else {
-            turn(cx, &message, self.lane.class(), self.single_domain()).await?
+            admit(cx, &message, self.lane.class(), self.single_domain()).await?
         };
-        let (reservation, _probe, in_turn, expired_with) = match turn {
-            Turn::Go(reservation, probe, in_turn) => (reservation, probe, in_turn, None),
-            Turn::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
-            Turn::Paused(wait, _) => return Ok(cx.put_back(self.pause(&cx.app, &message, wait), false).await?),
-            Turn::TooFast(_) if is_expired => (Reservation::default(), None, None, Some(TOO_FAST.to_owned())),
-            Turn::TooFast(wait) => return Ok(cx.put_back(self.wait(&cx.app, &message, wait), false).await?),
-            Turn::Over(words) => (Reservation::default(), None, None, words),
+        let (reservation, _probe, slot, expired_with) = match admission {
+            AttemptAdmission::Go(reservation, probe, slot) => (reservation, probe, slot, None),
+            AttemptAdmission::Paused(_, error) if is_expired => (Reservation::default(), None, None, Some(error)),
+            AttemptAdmission::Paused(wait, _) => {
+                return Ok(cx.put_back(self.pause(&cx.app, &message, wait), false).await?);
+            }
+            AttemptAdmission::TooFast(_) if is_expired => {
+                (Reservation::default(), None, None, Some(TOO_FAST.to_owned()))
+            }
+            AttemptAdmission::TooFast(wait) => {
+                return Ok(cx.put_back(self.wait(&cx.app, &message, wait), false).await?);
+            }
+            AttemptAdmission::Over(words) => (Reservation::default(), None, None, words),
         };
         let length = match length {
             Some(length) => length,
@@ -99,7 +106,7 @@ impl Job for DeliverMessage {
             return Ok(cx.finish(Changes::default()).await?);
         };
         if message.status == MessageStatus::Cancelled {
-            return let_go(cx, &message, &self).await;
+            return finish_withdrawn(cx, &message, &self).await;
         }
         let has_waited = cx.app.monotonic() >= looked_at + LOOK_AGAIN_AFTER;
         let permit = match first_look {
@@ -169,7 +176,7 @@ impl Job for DeliverMessage {
                 return Ok(cx.put_back(run.job.pause(&cx.app, &run.message, wait), false).await?);
             }
         };
-        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, in_turn)));
+        let log = prepared.attend(|carrier, urls| Arc::new(run.log(cx, carrier, urls, slot)));
         let log = match log {
             None if run.permit.is_some() && prepared.is_attempted_here() => {
                 let log = Arc::new(run.log_without_transport(cx));
@@ -341,14 +348,8 @@ impl Run {
     }
 
     /// What is asked before every transaction of this run.
-    fn log(
-        &self,
-        cx: &JobContext,
-        carrier: Carrier<'_>,
-        urls: Vec<String>,
-        in_turn: Option<account_rates::Turn>,
-    ) -> TransactionLog {
-        TransactionLog::new(cx.clone(), carrier, LogState { in_turn, ..self.log_state(cx, urls) })
+    fn log(&self, cx: &JobContext, carrier: Carrier<'_>, urls: Vec<String>, slot: Option<SendSlot>) -> TransactionLog {
+        TransactionLog::new(cx.clone(), carrier, LogState { slot, ..self.log_state(cx, urls) })
     }
 
     fn log_state(&self, cx: &JobContext, urls: Vec<String>) -> LogState {
@@ -361,7 +362,7 @@ impl Run {
             looked_at: cx.app.clock().monotonic(),
             permit: self.permit.clone(),
             refused: None,
-            in_turn: None,
+            slot: None,
         }
     }
 
@@ -451,11 +452,11 @@ impl Run {
         }
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
-        let mut erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+        let mut erased = retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
         // Why the store refuses what follows from the outcome; then only the outcome itself is kept.
         let mut refused: Option<CommitError> = None;
         for tries in 0..MAX_COMMITS {
-            give_way(&cx.app, tries).await;
+            back_off_after_conflict(&cx.app, tries).await;
             if let Some(erased) = erased.take() {
                 erased.out_of_judgment(&mut judgment);
                 for dialog in &mut dialogs {
@@ -470,7 +471,7 @@ impl Run {
                 duration_ms: took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
             };
             let is_whole = refused.is_none();
-            let mut changes = insist(&cx.app, || self.outcome(cx, &judgment, told, is_whole)).await?;
+            let mut changes = retry_while_unavailable(&cx.app, || self.outcome(cx, &judgment, told, is_whole)).await?;
             if let Some(why) = &refused {
                 (captured, dialogs) = (None, Vec::new());
                 let (workspace, subject) = (Some(message.workspace_id), &message.id);
@@ -490,7 +491,7 @@ impl Run {
                 })));
             }
             if let Some(to) = moved_to.as_ref().filter(|_| is_whole) {
-                changes.extend(insist(&cx.app, || self.moved_contact(cx, to)).await?);
+                changes.extend(retry_while_unavailable(&cx.app, || self.moved_contact(cx, to)).await?);
             }
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt(cx, dialog, provider.clone()))));
@@ -515,7 +516,7 @@ impl Run {
                 Err(JobError::Commit(why @ CommitError::Refused(_))) if is_whole => refused = Some(why),
                 Err(JobError::Commit(CommitError::Conflict)) => {
                     let read = || cx.app.store().message(self.job.workspace_id, self.job.message_id);
-                    let Some(fresh) = insist(&cx.app, read).await? else {
+                    let Some(fresh) = retry_while_unavailable(&cx.app, read).await? else {
                         return Ok(cx.finish(Changes::default()).await?);
                     };
                     self.message = fresh;
@@ -525,10 +526,11 @@ impl Run {
                         (captured, dialogs) = (None, Vec::new());
                     } else {
                         if self.message.channel != Channel::Email {
-                            let told = insist(&cx.app, || self.told_by_receipts(cx)).await?;
+                            let told = retry_while_unavailable(&cx.app, || self.told_by_receipts(cx)).await?;
                             judgment.forget_told(&self.message, &told);
                         }
-                        erased = insist(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
+                        erased =
+                            retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
                     }
                 }
                 other => {

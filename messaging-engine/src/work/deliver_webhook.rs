@@ -9,7 +9,7 @@ use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ports::store::CommitError;
 
 use crate::jobs::deliver_webhook::DeliverWebhook;
-use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::job::{Job, JobContext, JobError, retry_while_unavailable};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// How often an outcome is decided again because the webhook changed meanwhile.
@@ -45,7 +45,8 @@ impl DeliverWebhook {
     async fn record(self, cx: &JobContext, mut attempted: Attempted) -> Result<(), JobError> {
         let mut aside = None;
         for _ in 0..MAX_COMMITS {
-            let mut changes: Changes = insist(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
+            let mut changes: Changes =
+                retry_while_unavailable(&cx.app, || attempted.writes(&cx.app)).await?.into_iter().collect();
             changes.extend(aside.clone());
             let committed = match attempted.delivery.next_attempt_at {
                 Some(due_at) => cx.again_at(due_at, &self, changes).await,
@@ -53,7 +54,7 @@ impl DeliverWebhook {
             };
             match committed {
                 Err(JobError::Commit(CommitError::Conflict))
-                    if insist(&cx.app, || attempted.is_current(&cx.app)).await? => {}
+                    if retry_while_unavailable(&cx.app, || attempted.is_current(&cx.app)).await? => {}
                 Err(JobError::Commit(why @ CommitError::Refused(_))) if aside.is_none() => {
                     aside = attempted.without_answer(&cx.app, &why);
                     if aside.is_none() {

@@ -9,7 +9,7 @@ use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::consequence::{AccountState, account_state};
 use messaging_core::domain::content::RequestContent;
-use messaging_core::domain::delivery::{Attempt, Judgment, MAX_CUT_OFF, RecipientResult, Result as Fate, judge};
+use messaging_core::domain::delivery::{Attempt, AttemptResult, Judgment, MAX_CUT_OFF, RecipientResult, judge};
 use messaging_core::domain::lane::JobClass;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
@@ -24,7 +24,7 @@ use messaging_core::time::{Monotonic, Timestamp};
 use tracing::Instrument as _;
 
 use crate::app::account_pauses::{Account, Entry, Probe};
-use crate::app::account_rates::{self, AHEAD};
+use crate::app::account_rates::{AHEAD, SendSlot};
 use crate::app::{App, Provider};
 use crate::jobs::deliver_message::Transaction;
 use crate::services::message_parts::is_marketing;
@@ -50,14 +50,14 @@ pub(super) struct Prepared {
     /// Recipients to try, in order.
     tried: Vec<Addressee>,
     /// Who carries it, and what; `None` when nobody is left to try.
-    parcel: Option<Parcel>,
+    routed: Option<RoutedMessage>,
     urls: Vec<String>,
     /// When those are tried who are held or withheld.
     held_for: Duration,
 }
 
 /// What is carried, and by whom.
-struct Parcel {
+struct RoutedMessage {
     transport: Arc<dyn Transport>,
     /// The name of the provider; its settings are those of the message.
     provider: String,
@@ -121,46 +121,49 @@ impl Performed {
 
 /// Of whom it is not known whether they have the message: the reply to the content was lost.
 fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
-    let is_lost = |one: &RecipientResult| matches!(&one.result, Fate::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
+    let is_lost = |one: &RecipientResult| matches!(&one.result, AttemptResult::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
     results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect()
 }
 
 impl Prepared {
     /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
-    fn without_parcel(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, fate: &Fate) -> Self {
-        known.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
-        Self { known, tried: Vec::new(), parcel: None, urls: Vec::new(), held_for: HELD_FOR }
+    fn without_transport(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, result: &AttemptResult) -> Self {
+        known.extend(tried.into_iter().map(|one| one.ended(result.clone())));
+        Self { known, tried: Vec::new(), routed: None, urls: Vec::new(), held_for: HELD_FOR }
     }
 
     /// Whether the message goes to anybody is decided by the job of its `to` recipient: besides those who are
     /// suppressed themselves nobody's end is known before.
     fn undecided(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, look_again: Duration) -> Self {
-        let fate = Fate::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
-        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
-            one.result = fate.clone();
+        let result = AttemptResult::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
+        for one in
+            known.iter_mut().filter(|one| !matches!(one.result, AttemptResult::Suppressed(_) | AttemptResult::GivenUp))
+        {
+            one.result = result.clone();
         }
-        Self { held_for: look_again, ..Self::without_parcel(known, tried, &fate) }
+        Self { held_for: look_again, ..Self::without_transport(known, tried, &result) }
     }
 
     /// Whether what becomes of recipients is known as after an attempt, without a transport.
     pub(super) fn is_attempted_here(&self) -> bool {
-        let is_attempt = |one: &RecipientResult| matches!(one.result, Fate::Tried(_) | Fate::Complained(_));
-        self.parcel.is_none() && self.known.iter().any(is_attempt)
+        let is_attempt =
+            |one: &RecipientResult| matches!(one.result, AttemptResult::Tried(_) | AttemptResult::Complained(_));
+        self.routed.is_none() && self.known.iter().any(is_attempt)
     }
 
     /// Enters the accounts that the attempt goes over, where the settings hold several: as the probes of some of them, if
     /// those are due. Recipients whose account is left alone are not tried; if that is everybody, answers for how long.
     pub(super) fn enter_accounts(&mut self, app: &App, channel: Channel) -> Result<Vec<Probe>, (Duration, String)> {
-        let Some(parcel) = &mut self.parcel else { return Ok(Vec::new()) };
-        let provider = Provider { name: parcel.provider.clone(), settings: Arc::clone(&parcel.outgoing.settings) };
+        let Some(routed) = &mut self.routed else { return Ok(Vec::new()) };
+        let provider = Provider { name: routed.provider.clone(), settings: Arc::clone(&routed.outgoing.settings) };
         let (mut entries, mut probes) = (Vec::<(Account, Option<(Duration, String)>)>::new(), Vec::new());
         let (mut recipients, mut shortest) = (Vec::new(), None::<(Duration, String)>);
-        for address in std::mem::take(&mut parcel.outgoing.recipients) {
-            let Some(name) = parcel.transport.account_of(&provider.settings, &address) else {
+        for address in std::mem::take(&mut routed.outgoing.recipients) {
+            let Some(name) = routed.transport.account_of(&provider.settings, &address) else {
                 recipients.push(address);
                 continue;
             };
-            let account = Account { name: Some(name), ..Account::of(parcel.outgoing.workspace_id, channel) };
+            let account = Account { name: Some(name), ..Account::of(routed.outgoing.workspace_id, channel) };
             let known = entries.iter().find(|(known, _)| *known == account).map(|(_, wait)| wait.clone());
             let wait = known.unwrap_or_else(|| {
                 let wait = match app.account_pauses().enter(account, &provider, app.monotonic()) {
@@ -177,16 +180,16 @@ impl Prepared {
                 None => recipients.push(address),
                 Some((wait, error)) => {
                     let outcome = Outcome::of(OutcomeClass::Auth, Response::of_text(&format!("{name}: {error}")));
-                    parcel.left_alone.push((address, outcome));
+                    routed.left_alone.push((address, outcome));
                     if shortest.as_ref().is_none_or(|(known, _)| wait < *known) {
                         shortest = Some((wait, error));
                     }
                 }
             }
         }
-        parcel.outgoing.recipients = recipients;
+        routed.outgoing.recipients = recipients;
         match shortest {
-            Some(shortest) if parcel.outgoing.recipients.is_empty() => Err(shortest),
+            Some(shortest) if routed.outgoing.recipients.is_empty() => Err(shortest),
             _ => Ok(probes),
         }
     }
@@ -197,7 +200,7 @@ impl Prepared {
         &mut self,
         log: impl FnOnce(Carrier<'_>, Vec<String>) -> Arc<TransactionLog>,
     ) -> Option<Arc<TransactionLog>> {
-        let Parcel { transport, provider, outgoing, devices, .. } = self.parcel.as_mut()?;
+        let RoutedMessage { transport, provider, outgoing, devices, .. } = self.routed.as_mut()?;
         let provider = Provider { name: provider.clone(), settings: Arc::clone(&outgoing.settings) };
         let carrier = Carrier { transport: transport.as_ref(), provider, devices: devices.clone() };
         let log = log(carrier, std::mem::take(&mut self.urls));
@@ -207,9 +210,9 @@ impl Prepared {
 }
 
 /// Whether a message may be attempted now.
-pub(super) enum Turn {
-    /// With this place at the transport, perhaps as the probe of an account, and in this turn of its rate.
-    Go(Reservation, Option<Probe>, Option<account_rates::Turn>),
+pub(super) enum AttemptAdmission {
+    /// With this place at the transport, perhaps as the probe of an account, and in this slot of its rate.
+    Go(Reservation, Option<Probe>, Option<SendSlot>),
     /// Its account is left alone for so long, because of this.
     Paused(Duration, String),
     /// Its account or its recipient takes no more messages before so long.
@@ -221,15 +224,15 @@ pub(super) enum Turn {
 
 /// Waits for the turn of a message with the transport that will carry it. Without one there is nothing to wait
 /// for; what that means is found out later.
-pub(super) async fn turn(
+pub(super) async fn admit(
     cx: &JobContext,
     message: &Message,
     class: JobClass,
     domain: Option<&str>,
-) -> Result<Turn, StoreError> {
+) -> Result<AttemptAdmission, StoreError> {
     let app = &cx.app;
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
-        return Ok(Turn::Go(Reservation::default(), None, None));
+        return Ok(AttemptAdmission::Go(Reservation::default(), None, None));
     };
     let transport = app.transport(message.channel, &provider.name);
     let has_several = transport.is_some_and(|one| one.account_of(&provider.settings, &message.to).is_some());
@@ -238,26 +241,26 @@ pub(super) async fn turn(
         None
     } else if let Some(transport) = transport.filter(|_| has_several) {
         if let Some((wait, error)) = pause_of_all(app, message, &provider, transport.as_ref()).await? {
-            return Ok(Turn::Paused(wait, error));
+            return Ok(AttemptAdmission::Paused(wait, error));
         }
         None
     } else {
         let account = Account::of(message.workspace_id, message.channel);
         match app.account_pauses().enter(account, &provider, app.monotonic()) {
             Entry::Go(probe) => probe,
-            Entry::Wait(wait, error) => return Ok(Turn::Paused(wait, error)),
+            Entry::Wait(wait, error) => return Ok(AttemptAdmission::Paused(wait, error)),
         }
     };
-    let Some(transport) = transport else { return Ok(Turn::Go(Reservation::default(), probe, None)) };
-    let mut in_turn = None;
+    let Some(transport) = transport else { return Ok(AttemptAdmission::Go(Reservation::default(), probe, None)) };
+    let mut slot = None;
     if domain != Some(simulator::DOMAIN) && !transport.is_local() {
         let name = transport.account_of(&provider.settings, &message.to);
         let account = Account { name, ..Account::of(message.workspace_id, message.channel) };
         match app.account_rates().admit(account, &provider, app.monotonic()) {
-            Ok(turn) => in_turn = turn,
-            Err(wait) => return Ok(Turn::TooFast(wait)),
+            Ok(admitted) => slot = admitted,
+            Err(wait) => return Ok(AttemptAdmission::TooFast(wait)),
         }
-        cx.wait_for(in_turn, AHEAD).await;
+        cx.wait_for(slot, AHEAD).await;
     }
     let settings = provider.settings;
     let route = Route {
@@ -269,8 +272,8 @@ pub(super) async fn turn(
     };
     let reservation = transport.reserve(&route).await;
     Ok(match reservation.wait() {
-        Some(wait) => Turn::TooFast(wait),
-        None => Turn::Go(reservation, probe, in_turn),
+        Some(wait) => AttemptAdmission::TooFast(wait),
+        None => AttemptAdmission::Go(reservation, probe, slot),
     })
 }
 
@@ -332,19 +335,19 @@ pub(super) async fn prepare(
             Channel::Email => EmailAddress::parse(&recipient.address).ok().and_then(|address| simulate(&address)),
             _ => None,
         };
-        let fate = match (reason_of(&recipient.address), simulated) {
-            (Some(reason), _) => Fate::Suppressed(reason),
-            _ if addressee.progress.cut_off >= MAX_CUT_OFF => Fate::GivenUp,
+        let result = match (reason_of(&recipient.address), simulated) {
+            (Some(reason), _) => AttemptResult::Suppressed(reason),
+            _ if addressee.progress.cut_off >= MAX_CUT_OFF => AttemptResult::GivenUp,
             (None, Some(Simulated { complains: true, outcome: Outcome::Answered(answer) })) => {
-                Fate::Complained(answer.response)
+                AttemptResult::Complained(answer.response)
             }
-            (None, Some(simulated)) => Fate::Tried(simulated.outcome),
+            (None, Some(simulated)) => AttemptResult::Tried(simulated.outcome),
             (None, None) => {
                 tried.push(addressee);
                 continue;
             }
         };
-        known.push(addressee.ended(fate));
+        known.push(addressee.ended(result));
     }
     // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
     let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
@@ -359,30 +362,32 @@ pub(super) async fn prepare(
         }
     };
     if is_stopped {
-        known.retain(|one| matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp));
+        known.retain(|one| matches!(one.result, AttemptResult::Suppressed(_) | AttemptResult::GivenUp));
         tried.clear();
     }
     if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
         && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
     {
-        let fate = Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").fate();
+        let result = Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").result();
         // Simulated recipients need a sender too.
-        for one in known.iter_mut().filter(|one| !matches!(one.result, Fate::Suppressed(_) | Fate::GivenUp)) {
-            one.result = fate.clone();
+        for one in
+            known.iter_mut().filter(|one| !matches!(one.result, AttemptResult::Suppressed(_) | AttemptResult::GivenUp))
+        {
+            one.result = result.clone();
         }
-        return Ok(Prepared::without_parcel(known, tried, &fate));
+        return Ok(Prepared::without_transport(known, tried, &result));
     }
     if tried.is_empty() {
-        return Ok(Prepared { known, tried, parcel: None, urls: Vec::new(), held_for: HELD_FOR });
+        return Ok(Prepared { known, tried, routed: None, urls: Vec::new(), held_for: HELD_FOR });
     }
-    let not_configured = |message| Impossible::new("channel_not_configured", message).fate();
+    let not_configured = |message| Impossible::new("channel_not_configured", message).result();
     let Some(Provider { name, settings }) = app.provider(message.workspace_id, message.channel).await? else {
-        let fate = not_configured("the channel has no settings any more");
-        return Ok(Prepared::without_parcel(known, tried, &fate));
+        let result = not_configured("the channel has no settings any more");
+        return Ok(Prepared::without_transport(known, tried, &result));
     };
     let Some(transport) = app.transport(message.channel, &name) else {
-        let fate = not_configured("no transport of this name is installed");
-        return Ok(Prepared::without_parcel(known, tried, &fate));
+        let result = not_configured("no transport of this name is installed");
+        return Ok(Prepared::without_transport(known, tried, &result));
     };
     let recipients: Vec<_> = if devices.is_empty() {
         tried.iter().map(|one| one.recipient.address.clone()).collect()
@@ -395,11 +400,11 @@ pub(super) async fn prepare(
         Ok(composed) => composed,
         Err(Unprepared::Store(error)) => return Err(error),
         Err(Unprepared::Impossible(impossible)) => {
-            return Ok(Prepared::without_parcel(known, tried, &impossible.fate()));
+            return Ok(Prepared::without_transport(known, tried, &impossible.result()));
         }
         Err(Unprepared::PutOff(reason)) => {
             let ours = Outcome::provider_failed(Response::of_text(&reason));
-            return Ok(Prepared::without_parcel(known, tried, &Fate::Tried(ours)));
+            return Ok(Prepared::without_transport(known, tried, &AttemptResult::Tried(ours)));
         }
     };
     let outgoing = Outgoing {
@@ -414,8 +419,8 @@ pub(super) async fn prepare(
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
     let transport = Arc::clone(transport);
-    let parcel = Parcel { transport, provider: name, outgoing, devices, left_alone: Vec::new() };
-    Ok(Prepared { known, tried, parcel: Some(parcel), urls, held_for: HELD_FOR })
+    let routed = RoutedMessage { transport, provider: name, outgoing, devices, left_alone: Vec::new() };
+    Ok(Prepared { known, tried, routed: Some(routed), urls, held_for: HELD_FOR })
 }
 
 /// What is decided about a message's `to` recipient, whom another job serves.
@@ -451,12 +456,12 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
 
 /// Makes the attempt and judges it.
 pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared: Prepared) -> Performed {
-    let Prepared { known, tried, parcel, urls, held_for } = prepared;
+    let Prepared { known, tried, routed, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
     let (mut carrier, mut moved_to) = (None, None);
     let (mut devices, mut took) = (Vec::new(), None);
-    if let Some(Parcel { transport, provider, outgoing, devices: addressed, left_alone }) = parcel {
+    if let Some(RoutedMessage { transport, provider, outgoing, devices: addressed, left_alone }) = routed {
         devices = addressed;
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
@@ -485,15 +490,15 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
                     results.extend(devices::results(addressee, answered.chain(left_alone).collect()));
                 } else {
                     let ended = tried.into_iter().zip(outcomes);
-                    results.extend(ended.map(|(one, outcome)| one.ended(Fate::Tried(outcome))));
+                    results.extend(ended.map(|(one, outcome)| one.ended(AttemptResult::Tried(outcome))));
                 }
             }
             Err(error) => {
                 let outcome = Outcome::from(error);
                 let all = vec![outcome.clone(); outgoing.recipients.len()];
                 note_accounts(app, provider, transport.as_ref(), &outgoing, &all, (message.channel, began));
-                let fate = Fate::Tried(outcome);
-                results.extend(tried.into_iter().map(|one| one.ended(fate.clone())));
+                let result = AttemptResult::Tried(outcome);
+                results.extend(tried.into_iter().map(|one| one.ended(result.clone())));
             }
         }
     }
@@ -546,7 +551,7 @@ fn note_accounts(
 /// it: its answer is lost.
 pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Performed {
     let lost = Outcome::ambiguous(Response::of_text("the server stopped before the provider had answered"));
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(lost.clone()))).collect();
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(lost.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
 }
@@ -559,7 +564,7 @@ pub(super) fn fail(
     addressees: &[Addressee],
     impossible: &Impossible,
 ) -> Performed {
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.fate())).collect();
+    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.result())).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
 }
@@ -570,7 +575,7 @@ pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &
     for addressee in addressees {
         match &addressee.progress.transaction {
             Transaction::Ended { outcome } => {
-                results.push(addressee.clone().ended(Fate::Tried(outcome.clone())));
+                results.push(addressee.clone().ended(AttemptResult::Tried(outcome.clone())));
             }
             Transaction::Waiting | Transaction::Begun => open.push(addressee.recipient.clone()),
         }

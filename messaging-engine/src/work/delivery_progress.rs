@@ -3,7 +3,7 @@
 //! It is kept with the job, which names recipients by keys and never by address. What stands there as begun when
 //! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
 
-use messaging_core::domain::delivery::{RecipientResult, Result as Fate};
+use messaging_core::domain::delivery::{AttemptResult, RecipientResult};
 use messaging_core::domain::recipients::Recipient;
 
 use crate::jobs::deliver_message::RecipientProgress;
@@ -17,7 +17,7 @@ pub(super) struct Addressee {
 
 impl Addressee {
     /// Result of a recipient that the job is done with.
-    pub(super) fn ended(self, result: Fate) -> RecipientResult {
+    pub(super) fn ended(self, result: AttemptResult) -> RecipientResult {
         let RecipientProgress { ambiguous, lost, .. } = self.progress;
         RecipientResult { recipient: self.recipient, result, ambiguous, lost }
     }

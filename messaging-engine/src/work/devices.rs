@@ -11,7 +11,7 @@ use messaging_core::domain::address::normalize;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::content::RequestContent;
-use messaging_core::domain::delivery::{Judgment, RecipientResult, Result as Fate};
+use messaging_core::domain::delivery::{AttemptResult, Judgment, RecipientResult};
 use messaging_core::domain::message::Message;
 use messaging_core::domain::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::suppression::SuppressionReason;
@@ -110,7 +110,7 @@ pub(super) fn results(addressee: &Addressee, outcomes: Vec<(String, Outcome)>) -
         };
         let recipient = Recipient { kind, address, was_deferred: addressee.recipient.was_deferred };
         let RecipientProgress { ambiguous, lost, .. } = addressee.progress;
-        Some(RecipientResult { recipient, result: Fate::Tried(outcome), ambiguous, lost })
+        Some(RecipientResult { recipient, result: AttemptResult::Tried(outcome), ambiguous, lost })
     });
     judged.collect()
 }

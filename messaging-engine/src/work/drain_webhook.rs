@@ -18,7 +18,7 @@ use messaging_core::ports::store::{CommitError, StoreError, Stored};
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 use crate::work::deliver_webhook::MAX_COMMITS;
-use crate::work::job::{Job, JobContext, JobError, insist};
+use crate::work::job::{Job, JobContext, JobError, retry_while_unavailable};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// Deliveries that are sent strictly one after another.
@@ -91,14 +91,14 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
         if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(cx, webhook, delivery).await? };
     let mut aside = None;
     for _ in 0..MAX_COMMITS {
-        let mut changes: Changes = insist(app, || attempted.writes(app)).await?.into_iter().collect();
+        let mut changes: Changes = retry_while_unavailable(app, || attempted.writes(app)).await?.into_iter().collect();
         changes.extend(aside.clone());
         if let Some(due_at) = attempted.delivery.next_attempt_at {
             let job = DeliverWebhook::of(&attempted.delivery).job(app.new_id(app.now()), due_at);
             changes.push(Write::Job(JobWrite::Enqueue(job)));
         }
-        match insist(app, || app.commit_in_background(changes.clone())).await {
-            Err(CommitError::Conflict) if insist(app, || attempted.is_current(app)).await? => {}
+        match retry_while_unavailable(app, || app.commit_in_background(changes.clone())).await {
+            Err(CommitError::Conflict) if retry_while_unavailable(app, || attempted.is_current(app)).await? => {}
             // After a conflict: somebody else has decided about it.
             Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
             Err(why @ CommitError::Refused(_)) if aside.is_none() => {

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::delivery::{Result as Fate, judge};
+use messaging_core::domain::delivery::{AttemptResult, judge};
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::retry;
 use messaging_core::ports::store::StoreError;
@@ -86,7 +86,7 @@ pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<St
 
 /// What it means for those whom a job serves that the message expired while its account was left alone.
 pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
-    let refused = Fate::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
+    let refused = AttemptResult::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Performed::without_peer(judgment, results)
@@ -111,7 +111,8 @@ pub(super) async fn expire_untried(
     // An answer that is about nobody: what is known of a recipient counts.
     let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
     let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
-    let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(Fate::Tried(outcome.clone()))).collect();
+    let results: Vec<_> =
+        addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(outcome.clone()))).collect();
     let judgment = judge(circumstances(app, message, trial), &results);
     Ok(Performed::without_peer(judgment, results))
 }

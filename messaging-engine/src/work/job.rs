@@ -13,8 +13,8 @@ use messaging_core::time::Timestamp;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::app::account_rates::Turn;
-use crate::app::chat_order::Place;
+use crate::app::account_rates::SendSlot;
+use crate::app::chat_order::ChatPosition;
 use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
 
@@ -65,16 +65,16 @@ pub(crate) struct JobContext {
     handle: JobHandle,
     /// When this run began.
     began: Timestamp,
-    /// The place of its message in the order of its chat.
-    place: Option<Arc<Place>>,
+    /// The position of its message in the order of its chat.
+    position: Option<Arc<ChatPosition>>,
     /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
     waited: Arc<AtomicU64>,
 }
 
 impl JobContext {
-    pub(super) fn new(app: App, failures: u32, handle: JobHandle, place: Option<Place>) -> Self {
+    pub(super) fn new(app: App, failures: u32, handle: JobHandle, position: Option<ChatPosition>) -> Self {
         let began = app.now();
-        Self { app, failures, handle, began, place: place.map(Arc::new), waited: Arc::default() }
+        Self { app, failures, handle, began, position: position.map(Arc::new), waited: Arc::default() }
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
@@ -88,9 +88,9 @@ impl JobContext {
         Ok(self.app.commit_attempt(changes).await?)
     }
 
-    /// Returns so long before a turn.
-    pub(super) async fn wait_for(&self, turn: Option<Turn>, before: Duration) {
-        let wait = turn.map_or(Duration::ZERO, |turn| turn.0.since(self.app.monotonic())).saturating_sub(before);
+    /// Returns so long before a slot.
+    pub(super) async fn wait_for(&self, slot: Option<SendSlot>, before: Duration) {
+        let wait = slot.map_or(Duration::ZERO, |slot| slot.0.since(self.app.monotonic())).saturating_sub(before);
         if !wait.is_zero() {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.waited.fetch_add(millis, Ordering::Relaxed);
@@ -102,9 +102,9 @@ impl JobContext {
     /// Waits a moment until what was to leave to the same chat before has left; after how long to ask again, if that
     /// takes longer.
     pub(super) async fn turn_in_chat(&self) -> Result<(), Duration> {
-        let Some(place) = &self.place else { return Ok(()) };
+        let Some(position) = &self.position else { return Ok(()) };
         let began = Instant::now();
-        let turn = place.turn(|| self.app.monotonic()).await;
+        let turn = position.turn(|| self.app.monotonic()).await;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.waited.fetch_add(millis, Ordering::Relaxed);
         turn
@@ -112,15 +112,15 @@ impl JobContext {
 
     /// Nobody else's message to the chat waits for this run.
     pub(super) fn leave_chat(&self) {
-        if let Some(place) = &self.place {
-            place.give_up();
+        if let Some(position) = &self.position {
+            position.give_up();
         }
     }
 
     /// Called before the commit: right after it the next run of the job may be in this place.
     fn put_off_in_chat(&self, due_at: Timestamp) {
-        if let Some(place) = &self.place {
-            place.put_off(due_at.since(self.app.now()), self.app.monotonic());
+        if let Some(position) = &self.position {
+            position.put_off(due_at.since(self.app.now()), self.app.monotonic());
         }
     }
 
@@ -191,13 +191,13 @@ impl JobContext {
     }
 
     async fn settle(&self, changes: Changes) -> Result<(), CommitError> {
-        insist(&self.app, || self.app.commit_in_background(changes.clone())).await
+        retry_while_unavailable(&self.app, || self.app.commit_in_background(changes.clone())).await
     }
 }
 
 /// Does what stands between a known outcome and its commit, again and again until the store lets it: what was
 /// sent would otherwise be sent again.
-pub(super) async fn insist<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
+pub(super) async fn retry_while_unavailable<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
     E: std::error::Error + 'static,
@@ -263,9 +263,9 @@ impl From<&StoreError> for Persistence {
 
 /// Waits a moment before an outcome is decided again after the first conflicts: outcomes that count for the same
 /// address at the same time would otherwise meet again and again, and only one of them gets through each time.
-pub(super) async fn give_way(app: &App, conflicts: u32) {
+pub(super) async fn back_off_after_conflict(app: &App, conflicts: u32) {
     if conflicts > FREE_CONFLICTS {
-        // As in `insist`: what is waited for is the store.
+        // As in `retry_while_unavailable`: what is waited for is the store.
         tokio::time::sleep(jittered(app, FIRST_WAIT * (conflicts % FREE_CONFLICTS + 1))).await;
     }
 }

@@ -308,7 +308,7 @@ async fn settle(
 
 /// Ends the job of a message that was withdrawn. What it had taken goes to others: its place among the marketing messages
 /// to its contact, and the one under the rate limit of its campaign, which may have nothing else to go on by.
-pub(super) async fn let_go(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<(), JobError> {
+pub(super) async fn finish_withdrawn(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<(), JobError> {
     let mut changes = give_back(cx, message, job).await?;
     if let Some(campaign) = message.campaign_id {
         if job.reserved_at.is_none() {

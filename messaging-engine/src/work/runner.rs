@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
-use crate::app::chat_order::Place;
+use crate::app::chat_order::ChatPosition;
 use crate::app::unknown_kinds;
 use crate::jobs::call_node::CallNode;
 use crate::jobs::deliver_message::DeliverMessage;
@@ -94,13 +94,13 @@ type Ended = (Lane, Took);
 impl InWork {
     fn start(&mut self, app: &App, job: ClaimedJob) {
         self.lanes.begin(&job.handle.lane);
-        let place = place_in_chat(app, &job);
+        let position = position_in_chat(app, &job);
         let app = app.clone();
         let claimed = Instant::now();
         self.tasks.spawn(async move {
             let lane = job.handle.lane.clone();
             let began = Instant::now();
-            let waited = run(&app, job, place).await;
+            let waited = run(&app, job, position).await;
             (lane, Took { lag: began.duration_since(claimed), work: began.elapsed().saturating_sub(waited) })
         });
     }
@@ -235,16 +235,16 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
     app.store().claim(claim).await
 }
 
-/// The place of a job in the order of its chat, taken in the order in which jobs are claimed.
-fn place_in_chat(app: &App, job: &ClaimedJob) -> Option<Place> {
+/// The position of a job in the order of its chat, taken in the order in which jobs are claimed.
+fn position_in_chat(app: &App, job: &ClaimedJob) -> Option<ChatPosition> {
     let chat = DeliverMessage::chat_of(job)?;
     Some(app.0.chat_order.enter(chat, job.handle.id, app.monotonic()))
 }
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again. Answers how long it waited for
 /// turns.
-async fn run(app: &App, job: ClaimedJob, place: Option<Place>) -> Duration {
-    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone(), place);
+async fn run(app: &App, job: ClaimedJob, position: Option<ChatPosition>) -> Duration {
+    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone(), position);
     attempt(app, &cx, job).await;
     cx.waited()
 }
@@ -410,8 +410,8 @@ impl App {
                 return Ok(());
             }
             for job in claimed {
-                let place = place_in_chat(self, &job);
-                run(self, job, place).await;
+                let position = position_in_chat(self, &job);
+                run(self, job, position).await;
             }
         }
     }

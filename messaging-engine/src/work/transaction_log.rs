@@ -22,22 +22,22 @@ use messaging_core::time::Monotonic;
 
 use crate::app::Provider;
 use crate::app::account_pauses::Account;
-use crate::app::account_rates::Turn;
+use crate::app::account_rates::SendSlot;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::job::{JobContext, JobError};
 use crate::work::marketing_look::{self, Look, Permit, Refusal};
 
-/// Said of a message whose turn is too far away.
+/// Said of a message whose slot is too far away.
 pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";
 
 /// How often a transaction is put on record again because the message changed meanwhile.
 const MAX_COMMITS: usize = 8;
 
-/// A transaction is put on record so long before its turn, which is hardly late then.
+/// A transaction is put on record so long before its slot, which is hardly late then.
 const RECORD_AHEAD: Duration = Duration::from_millis(100);
 
-/// How often another turn is taken after one was missed.
-const MAX_TURNS: usize = 4;
+/// How often another slot is taken after one was missed.
+const MAX_SLOTS: usize = 4;
 
 /// After so long the suppression list is asked again before a transaction begins.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -82,8 +82,8 @@ pub(super) struct LogState {
     pub(super) permit: Option<Permit>,
     /// Why the attempt at a message of a campaign did not begin after all.
     pub(super) refused: Option<Refusal>,
-    /// The turn of the message over its account, for its first transaction.
-    pub(super) in_turn: Option<Turn>,
+    /// The slot of the message over its account, for its first transaction.
+    pub(super) slot: Option<SendSlot>,
 }
 
 impl TransactionLog {
@@ -119,18 +119,18 @@ impl TransactionLog {
 
     /// Waits until a transaction that is on record may leave; an error when that is too far away, or when its account
     /// closed meanwhile.
-    async fn depart(&self, message: &Message, recipient: &str, mut turn: Option<Turn>) -> Result<(), String> {
+    async fn depart(&self, message: &Message, recipient: &str, mut slot: Option<SendSlot>) -> Result<(), String> {
         let Some((account, provider)) = self.account_of(message, recipient) else { return Ok(()) };
         let app = &self.cx.app;
-        let mut awaited = None::<Turn>;
-        for _ in 0..MAX_TURNS {
-            let now = awaited.map_or(app.monotonic(), |turn| turn.0.max(app.monotonic()));
-            match app.account_rates().depart(account, provider, turn, now) {
+        let mut awaited = None::<SendSlot>;
+        for _ in 0..MAX_SLOTS {
+            let now = awaited.map_or(app.monotonic(), |slot| slot.0.max(app.monotonic()));
+            match app.account_rates().depart(account, provider, slot, now) {
                 Ok(None) => return Ok(()),
-                Ok(next) => (turn, awaited) = (next, next),
+                Ok(next) => (slot, awaited) = (next, next),
                 Err(_) => break,
             }
-            self.cx.wait_for(turn, Duration::ZERO).await;
+            self.cx.wait_for(slot, Duration::ZERO).await;
             if let Some(error) = self.closed(message, recipient) {
                 return Err(error);
             }
@@ -307,8 +307,8 @@ impl transport::Admission for TransactionLog {
             return vec![Admitted::Granted; recipients.len()];
         }
         let mut state = self.state.lock().await;
-        let turn = state.in_turn.take();
-        self.cx.wait_for(turn, RECORD_AHEAD).await;
+        let slot = state.slot.take();
+        self.cx.wait_for(slot, RECORD_AHEAD).await;
         let now = self.cx.app.clock().monotonic();
         let mut answers = vec![Admitted::Granted; recipients.len()];
         if now >= state.looked_at + LOOK_AGAIN_AFTER {
@@ -336,7 +336,7 @@ impl transport::Admission for TransactionLog {
             return answers;
         }
         let recorded = match self.record(&mut state, &granted).await {
-            Ok(()) => self.depart(&state.message, granted[0], turn).await.map_err(Admitted::NotNow),
+            Ok(()) => self.depart(&state.message, granted[0], slot).await.map_err(Admitted::NotNow),
             refused => refused,
         };
         if let Err(refusal) = recorded {

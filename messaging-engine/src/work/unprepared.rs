@@ -1,6 +1,6 @@
 //! Why the content of a message is not made.
 
-use messaging_core::domain::delivery::Result as Fate;
+use messaging_core::domain::delivery::AttemptResult;
 use messaging_core::ports::store::StoreError;
 
 /// Nothing can be sent, whatever the recipients are.
@@ -15,8 +15,8 @@ impl Impossible {
     }
 
     /// What it means for one recipient.
-    pub(super) fn fate(&self) -> Fate {
-        Fate::Failed { reason: self.reason, message: self.message.clone() }
+    pub(super) fn result(&self) -> AttemptResult {
+        AttemptResult::Failed { reason: self.reason, message: self.message.clone() }
     }
 }
 

@@ -16,7 +16,7 @@ use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::tally::{self, Counts, Row};
 use messaging_core::ids::CampaignId;
-use messaging_core::ports::store::{PageRequest, Wanted};
+use messaging_core::ports::store::{CampaignMessageFilter, PageRequest};
 use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
@@ -123,7 +123,8 @@ impl Mailing {
     async fn messages(&self, id: CampaignId) -> Vec<Message> {
         let (mut found, mut page) = (Vec::new(), PageRequest { after: None, limit: 500 });
         loop {
-            let slice = self.store.campaign_messages(self.workspace, id, Wanted::All, page).await.unwrap();
+            let wanted = CampaignMessageFilter::All;
+            let slice = self.store.campaign_messages(self.workspace, id, wanted, page).await.unwrap();
             found.extend(slice.items);
             match slice.next {
                 Some(next) => page.after = Some(next),

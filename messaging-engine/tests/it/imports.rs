@@ -17,13 +17,13 @@ use crate::bed::{Bed, Reply};
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A workspace that files are imported into.
-struct Desk {
+struct ImportFixture {
     bed: Bed,
     workspace: WorkspaceId,
     owner: Caller,
 }
 
-impl Desk {
+impl ImportFixture {
     async fn new() -> Self {
         let (bed, workspace, owner) = Bed::with_owner().await;
         Self { bed, workspace, owner }
@@ -106,13 +106,13 @@ async fn send(app: &App, token: &str, file: &[u8]) -> Result<Value, Error> {
 
 #[tokio::test]
 async fn a_file_becomes_contacts() {
-    let desk = Desk::new().await;
+    let fixture = ImportFixture::new().await;
     let text = "\u{feff}E-Mail;phone;Plan;tags;consent.marketing_email;Notes\r\n\
                 Ann@Example.com;+14155550123;pro;vip|beta;yes;none\r\n\
                 bob@example.com;;free;;;\r\n"
         .as_bytes();
     let announced =
-        desk.announce(text, json!({"mapping": {"E-Mail": "email", "Plan": "attributes.plan", "Notes": null}})).await;
+        fixture.announce(text, json!({"mapping": {"E-Mail": "email", "Plan": "attributes.plan", "Notes": null}})).await;
     assert_eq!(announced.summary(), "200");
     let link = announced["upload_url"].as_str().unwrap().to_owned();
     assert!(link.starts_with("https://track.service.test/uploads/"), "{link}");
@@ -124,28 +124,28 @@ async fn a_file_becomes_contacts() {
             "expires_at": "2026-01-31T10:15:00.000Z", "total_rows": null, "created": 0, "updated": 0, "failed": 0,
             "failure_reason": null, "created_at": "2026-01-31T09:15:00.000Z", "finished_at": null})
     );
-    assert_eq!(upload(&desk.bed.app, &announced.body, text).await.unwrap()["status"], "processing");
-    desk.bed.clock.advance(Duration::from_secs(1));
-    desk.bed.app.run_until_idle().await.unwrap();
+    assert_eq!(upload(&fixture.bed.app, &announced.body, text).await.unwrap()["status"], "processing");
+    fixture.bed.clock.advance(Duration::from_secs(1));
+    fixture.bed.app.run_until_idle().await.unwrap();
 
-    let import = desk.look(&announced.body).await.body;
+    let import = fixture.look(&announced.body).await.body;
     assert_eq!((&import["status"], &import["finished_at"]), (&json!("completed"), &json!("2026-01-31T09:15:01.000Z")));
     assert_eq!((&import["total_rows"], &import["created"], &import["failed"]), (&json!(2), &json!(2), &json!(0)));
     assert_eq!(import["upload_url"], Value::Null);
-    let contacts = desk.all().await;
+    let contacts = fixture.all().await;
     assert_eq!(contacts[0]["email"], "ann@example.com");
     assert_eq!(contacts[0]["phone"], "+14155550123");
     assert_eq!(contacts[0]["attributes"], json!({"plan": "pro"}));
     assert_eq!(contacts[0]["tags"], json!(["vip", "beta"]));
     assert_eq!(contacts[0]["consent"], json!({"marketing_email": true, "sms": null}));
     assert_eq!(contacts[1]["email"], "bob@example.com");
-    assert_eq!(desk.errors(&import).await, [""; 0]);
-    assert_eq!(desk.files(), [""; 0], "the file is gone once it is read");
+    assert_eq!(fixture.errors(&import).await, [""; 0]);
+    assert_eq!(fixture.files(), [""; 0], "the file is gone once it is read");
 }
 
 #[tokio::test]
 async fn what_is_announced_is_checked() {
-    let desk = Desk::new().await;
+    let fixture = ImportFixture::new().await;
     for (more, expected) in [
         (json!({"filename": ""}), "422 /filename required"),
         (json!({"filename": null}), "422 /filename required"),
@@ -166,44 +166,45 @@ async fn what_is_announced_is_checked() {
         (json!({"dedup_keys": ["email", "email"]}), "422 /dedup_keys/1 duplicate"),
         (json!({"dedup_keys": ["email", "name"]}), "422 /dedup_keys/1 unknown_value"),
     ] {
-        assert_eq!(desk.announce(b"email\n", more.clone()).await.summary(), expected, "{more}");
+        assert_eq!(fixture.announce(b"email\n", more.clone()).await.summary(), expected, "{more}");
     }
     let most: serde_json::Map<_, _> = (0..1001).map(|n| (n.to_string(), json!("tags"))).collect();
-    assert_eq!(desk.announce(b"email\n", json!({"mapping": most})).await.summary(), "422 /mapping too_many_items");
+    assert_eq!(fixture.announce(b"email\n", json!({"mapping": most})).await.summary(), "422 /mapping too_many_items");
     let long = json!({"mapping": {"x".repeat(65 << 10): "tags"}});
-    assert_eq!(desk.announce(b"email\n", long).await.summary(), "422 /mapping too_large");
+    assert_eq!(fixture.announce(b"email\n", long).await.summary(), "422 /mapping too_large");
     for more in
         [json!({"sha256": "AB".repeat(32), "size_bytes": 104_857_600}), json!({"mapping": null, "dedup_keys": null})]
     {
-        assert_eq!(desk.announce(b"email\n", more).await.summary(), "200");
+        assert_eq!(fixture.announce(b"email\n", more).await.summary(), "200");
     }
 }
 
 #[tokio::test]
 async fn imports_are_listed_and_shown_with_care() {
-    let desk = Desk::new().await;
-    let first = desk.announce(b"email\na@example.com\n", json!({})).await.body;
-    let second = desk.announce(b"email\n", json!({})).await.body;
-    let list = format!("{}/imports", desk.contacts());
-    let page = desk.bed.get(&desk.owner, &format!("{list}?limit=1")).await;
+    let fixture = ImportFixture::new().await;
+    let first = fixture.announce(b"email\na@example.com\n", json!({})).await.body;
+    let second = fixture.announce(b"email\n", json!({})).await.body;
+    let list = format!("{}/imports", fixture.contacts());
+    let page = fixture.bed.get(&fixture.owner, &format!("{list}?limit=1")).await;
     assert_eq!(page["data"], json!([second]));
-    let rest =
-        desk.bed.get(&desk.owner, &format!("{list}?limit=1&cursor={}", page["next_cursor"].as_str().unwrap())).await;
+    let cursor = page["next_cursor"].as_str().unwrap();
+    let rest = fixture.bed.get(&fixture.owner, &format!("{list}?limit=1&cursor={cursor}")).await;
     assert_eq!((&rest["data"], &rest["next_cursor"]), (&json!([first]), &Value::Null));
 
     // The link is as good as a right to change contacts.
-    let reader = desk.bed.key(desk.workspace, &["contacts:read"]).await;
+    let reader = fixture.bed.key(fixture.workspace, &["contacts:read"]).await;
     let path = format!("{list}/{}", first["import_id"].as_str().unwrap());
-    assert_eq!(desk.bed.get(&reader, &path).await["upload_url"], Value::Null);
-    let writer = desk.bed.key(desk.workspace, &["contacts:write"]).await;
-    assert_eq!(desk.bed.get(&writer, &path).await["upload_url"], first["upload_url"]);
+    assert_eq!(fixture.bed.get(&reader, &path).await["upload_url"], Value::Null);
+    let writer = fixture.bed.key(fixture.workspace, &["contacts:write"]).await;
+    assert_eq!(fixture.bed.get(&writer, &path).await["upload_url"], first["upload_url"]);
     assert_eq!(
-        desk.bed.post(&reader, &format!("{}/import", desk.contacts()), json!({})).await.summary(),
+        fixture.bed.post(&reader, &format!("{}/import", fixture.contacts()), json!({})).await.summary(),
         "403 scope required: contacts:write"
     );
 
     for unknown in ["imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "imp_1", "nobody"] {
-        assert_eq!(desk.bed.get(&desk.owner, &format!("{list}/{unknown}")).await.summary(), "404 not_found");
-        assert_eq!(desk.bed.get(&desk.owner, &format!("{list}/{unknown}/errors")).await.summary(), "404 not_found");
+        assert_eq!(fixture.bed.get(&fixture.owner, &format!("{list}/{unknown}")).await.summary(), "404 not_found");
+        let errors = format!("{list}/{unknown}/errors");
+        assert_eq!(fixture.bed.get(&fixture.owner, &errors).await.summary(), "404 not_found");
     }
 }

@@ -52,7 +52,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["app"],
             &["services"],
             &["ops", "work"],
-            &["dispatch", "admin", "simulation"],
+            &["dispatch", "admin", "dry_run"],
         ],
     ),
 ];

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 /// Bounds of a connection's quiet times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct QuietTimeouts {
     /// From the first byte of a request to the end of its head; also for the first request.
     pub(crate) head: Duration,
     /// Between requests.
     pub(crate) idle: Duration,
 }
 
-impl Patience {
+impl QuietTimeouts {
     /// The shorter of the two.
     pub(super) fn shorter(self) -> Duration {
         self.head.min(self.idle)
@@ -114,7 +114,7 @@ impl Activity {
     }
 
     /// Whether the connection was quiet for too long, and when to look again.
-    pub(super) fn verdict(&self, patience: Patience) -> Verdict {
+    pub(super) fn verdict(&self, timeouts: QuietTimeouts) -> Verdict {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4);
         let now = self.now();
         let head_since = self.head_since.load(Relaxed);
@@ -122,15 +122,15 @@ impl Activity {
             // The body has time-outs of its own.
             u64::MAX
         } else if head_since > 0 && !self.http2.load(Relaxed) {
-            head_since + millis(patience.head)
+            head_since + millis(timeouts.head)
         } else {
-            self.quiet_since.load(Relaxed) + millis(patience.idle)
+            self.quiet_since.load(Relaxed) + millis(timeouts.idle)
         };
         if deadline <= now {
             return Verdict::Close;
         }
         // A head may begin to arrive, or an answer be given, at any time: look again at least that often.
-        let look_again = (deadline - now).min(millis(patience.shorter()));
+        let look_again = (deadline - now).min(millis(timeouts.shorter()));
         Verdict::Wait(Instant::now() + Duration::from_millis(look_again))
     }
 }

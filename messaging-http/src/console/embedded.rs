@@ -5,7 +5,7 @@ use std::io::Read as _;
 use bytes::Bytes;
 use flate2::read::GzDecoder;
 
-use super::found::{Compression, Found};
+use super::served_file::{Compression, ServedFile};
 
 /// A file, by gzip.
 pub(super) struct Embedded {
@@ -21,13 +21,13 @@ pub(super) fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
 }
 
 /// The page, with the name of the set filled in.
-pub(super) fn index(accepts_gzip: bool) -> Found {
+pub(super) fn index(accepts_gzip: bool) -> ServedFile {
     // Asked for again each time, so that it names the set of this program.
     INDEX.encoded(accepts_gzip, "no-cache")
 }
 
 /// A file of the set. Its folder is named by its content, so it can be kept for good.
-pub(super) fn find(path: &str, accepts_gzip: bool) -> Option<Found> {
+pub(super) fn find(path: &str, accepts_gzip: bool) -> Option<ServedFile> {
     let file = FILES.iter().find(|file| file.path == path)?;
     Some(file.encoded(accepts_gzip, "public, max-age=31536000, immutable"))
 }
@@ -41,13 +41,13 @@ impl Embedded {
         plain
     }
 
-    fn encoded(&self, accepts_gzip: bool, caching: &'static str) -> Found {
+    fn encoded(&self, accepts_gzip: bool, caching: &'static str) -> ServedFile {
         let (bytes, compression) = if accepts_gzip {
             (Bytes::from_static(self.gzip), Compression::Gzip)
         } else {
             (self.plain().into(), Compression::NotAsked)
         };
-        Found { bytes, compression, caching }
+        ServedFile { bytes, compression, caching }
     }
 }
 

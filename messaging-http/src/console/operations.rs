@@ -52,7 +52,7 @@ struct Needed {
 
 /// What can be given to an operation.
 #[derive(Serialize)]
-struct Given {
+struct OperationInput {
     /// Members of the body by their dotted names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     body: BTreeMap<String, Facts>,
@@ -125,7 +125,7 @@ fn needed(access: Access) -> Needed {
 /// The file with what can be given to operations.
 fn schemas() -> String {
     let document = openapi::document();
-    let given = ops::all().iter().filter_map(|endpoint| {
+    let inputs = ops::all().iter().filter_map(|endpoint| {
         let method = (endpoint.method)().as_str().to_lowercase();
         let operation = &document["paths"][endpoint.path][&method];
         let mut body = BTreeMap::new();
@@ -143,9 +143,9 @@ fn schemas() -> String {
             })
             .collect();
         let is_free = body.is_empty() && query.is_empty();
-        (!is_free).then(|| (endpoint.id.to_owned(), Given { body, query }))
+        (!is_free).then(|| (endpoint.id.to_owned(), OperationInput { body, query }))
     });
-    module("What can be given to operations: members of bodies by their dotted names, and choices.", "schemas", given)
+    module("What can be given to operations: members of bodies by their dotted names, and choices.", "schemas", inputs)
 }
 
 /// Adds the members of an object, and theirs.

@@ -4,24 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
-use messaging_engine::simulation;
-pub use messaging_engine::simulation::{
-    FilesFault, MAX_CONTACTS, PastContact, PastReport, Rehearsal, RehearsedContact,
-};
+use messaging_engine::dry_run;
+pub use messaging_engine::dry_run::{ContactReport, DryRunFiles, FilesFault, MAX_CONTACTS, PastContact, PastReport};
 use messaging_store::TemporaryDatabases;
 use messaging_transport::{Dns, GuardedFetch};
 
 /// Tries an automation out with each of the contacts. What it takes is in a directory of the system for temporary files,
 /// which only the user can read and which is gone when this returns.
-pub async fn rehearse(rehearsal: &Rehearsal) -> Result<Vec<RehearsedContact>, FilesFault> {
+pub async fn rehearse(files: &DryRunFiles) -> Result<Vec<ContactReport>, FilesFault> {
     let stores = Arc::new(TemporaryDatabases::new(directory()));
-    simulation::rehearse(stores, Arc::new(fetch()), rehearsal).await
+    dry_run::run_each(stores, Arc::new(fetch()), files).await
 }
 
 /// Goes through what contacts of a workspace did, in the same way.
-pub async fn replay(rehearsal: Rehearsal, contacts: Vec<PastContact>) -> Result<PastReport, FilesFault> {
+pub async fn replay(files: DryRunFiles, contacts: Vec<PastContact>) -> Result<PastReport, FilesFault> {
     let stores = Arc::new(TemporaryDatabases::new(directory()));
-    simulation::replay(stores, Arc::new(fetch()), rehearsal, contacts).await
+    dry_run::replay(stores, Arc::new(fetch()), files, contacts).await
 }
 
 /// Says which addresses a server of its default settings would call; none is called.

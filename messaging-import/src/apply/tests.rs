@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::*;
-use crate::{Given, Product, read};
+use crate::{Product, ReadOptions, read};
 
 /// Nobody answers.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ fn export() -> TempDir {
 /// Brings the export over; with the rows that were refused.
 async fn bring(api: &Arc<Scripted>) -> (Result<Applied, ApplyError<Away>>, Vec<Value>) {
     let directory = export();
-    let plan = read(Product::CsvDir, directory.path(), &Given::default()).unwrap();
+    let plan = read(Product::CsvDir, directory.path(), &ReadOptions::default()).unwrap();
     let survey = Survey::of(&plan, None, |_| {}).unwrap();
     let mut refused = Refused::new(None).unwrap();
     let applied = apply(Arc::clone(api), (Arc::new(plan), Arc::new(survey)), &mut refused, &|_| {}).await;

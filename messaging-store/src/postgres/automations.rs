@@ -6,7 +6,7 @@
 mod contacts;
 mod forget;
 mod look_up;
-mod looked_up;
+mod lookup_cache;
 mod runs;
 
 use async_trait::async_trait;
@@ -25,7 +25,7 @@ use crate::tables::automations::{self as tables, AutomationRows};
 
 pub(super) use contacts::{delete as delete_runs, merge as move_runs};
 pub(super) use look_up::look_up;
-pub(super) use looked_up::LookedUp;
+pub(super) use lookup_cache::LookupCache;
 pub(super) use runs::{count_nodes, put as put_run, put_date_fires};
 
 pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {

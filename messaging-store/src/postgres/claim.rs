@@ -22,8 +22,8 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::cursors::{Cell, cells};
-use super::desk::{Desk, Lease, Memory};
 use super::fault::Fault;
+use super::lease_table::{Lease, LeaseState, LeaseTable};
 use super::places::lock_of;
 use super::query::{Queries as _, many};
 use crate::pages::sql_limit;
@@ -73,23 +73,23 @@ struct DueJob {
 
 /// What is due, by lane, those that wait longest first.
 #[derive(Debug, Default)]
-struct Found {
+struct DueJobs {
     lanes: HashMap<Lane, Vec<DueJob>>,
     seen: HashSet<JobId>,
 }
 
 /// Where a place and class was read to.
 #[derive(Debug, Clone, Copy)]
-struct ReadTo {
+struct ReadCursor {
     cell: Cell,
     due_at: i64,
     id: [u8; 16],
 }
 
 /// Jobs change while they are read; dropped when they have been.
-struct Reading<'a>(&'a Desk);
+struct ReadingGuard<'a>(&'a LeaseTable);
 
-impl Drop for Reading<'_> {
+impl Drop for ReadingGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().end_reading();
     }
@@ -101,7 +101,7 @@ impl PostgresStore {
             return Err(Fault::NotTheWorker);
         }
         self.membership.require_voice()?;
-        let _turn = self.desk.claiming.lock().await;
+        let _turn = self.lease_table.claiming.lock().await;
         if !self.membership.has_right_clock() {
             return Ok(Vec::new());
         }
@@ -110,13 +110,13 @@ impl PostgresStore {
             return Ok(Vec::new());
         }
         let term = self.writes.term();
-        self.desk.lock().begin_reading();
-        let _reading = Reading(&self.desk);
+        self.lease_table.lock().begin_reading();
+        let _reading = ReadingGuard(&self.lease_table);
         let found = self.due_jobs(term, claim).await?;
         // Whoever was stopped while it read is perhaps not among the living any more.
         self.membership.require_voice()?;
         let (mut claimed, woken) = {
-            let mut memory = self.desk.lock();
+            let mut memory = self.lease_table.lock();
             if memory.term != term {
                 return Ok(Vec::new());
             }
@@ -129,8 +129,8 @@ impl PostgresStore {
     }
 
     /// What is due in the places of this process.
-    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<Found, Fault> {
-        let mut found = Found::default();
+    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<DueJobs, Fault> {
+        let mut found = DueJobs::default();
         let mut unread = self.beginnings(claim);
         let mut firsts = HashMap::new();
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
@@ -138,7 +138,7 @@ impl PostgresStore {
         for reads in 0..MAX_READS {
             let limit = if reads == 0 { FIRST } else { (enough / unread.len().max(1)).clamp(FIRST, NEXT) };
             let rows = self.rows_of(term, claim, &unread, &found.full(claim), limit).await?;
-            let memory = self.desk.lock();
+            let memory = self.lease_table.lock();
             let mut ends: HashMap<Cell, (usize, i64, [u8; 16])> = HashMap::new();
             for row in &rows {
                 let cell = (get(row, 9)?, get(row, 10)?);
@@ -167,7 +167,7 @@ impl PostgresStore {
                 break;
             }
         }
-        self.desk.lock().cursors.end(firsts);
+        self.lease_table.lock().cursors.end(firsts);
         for jobs in found.lanes.values_mut() {
             jobs.sort_by_key(|job| (job.wanted_at, job.id));
         }
@@ -175,18 +175,18 @@ impl PostgresStore {
     }
 
     /// Each place and class, from where it is to be read.
-    fn beginnings(&self, claim: &Claim) -> Vec<ReadTo> {
-        let mut memory = self.desk.lock();
+    fn beginnings(&self, claim: &Claim) -> Vec<ReadCursor> {
+        let mut memory = self.lease_table.lock();
         memory.cursors.begin(claim);
         let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
-        stays.map(|cell| ReadTo { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
+        stays.map(|cell| ReadCursor { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
     }
 
     async fn rows_of(
         &self,
         term: i64,
         claim: &Claim,
-        unread: &[ReadTo],
+        unread: &[ReadCursor],
         full: &[String],
         limit: usize,
     ) -> Result<Vec<Row>, Fault> {
@@ -221,7 +221,7 @@ impl PostgresStore {
     }
 
     /// Jobs whose lane was woken, whatever their date.
-    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut Found) -> Result<(), Fault> {
+    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut DueJobs) -> Result<(), Fault> {
         const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
             FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
@@ -229,7 +229,7 @@ impl PostgresStore {
         let held: Vec<String> = held.map(|(lane, _)| lane.as_str().to_owned()).collect();
         let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
         let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
-        let memory = self.desk.lock();
+        let memory = self.lease_table.lock();
         for (lane, due) in woken {
             found.add(&memory, claim, lane, due);
         }
@@ -247,7 +247,7 @@ impl PostgresStore {
                 HashMap::new()
             }
         };
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         let memory = &mut *memory;
         claimed.retain_mut(|job| {
             let id = job.handle.id;
@@ -311,8 +311,8 @@ fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
     Ok((Lane::parse(get(row, 0)?), due))
 }
 
-impl Found {
-    fn add(&mut self, memory: &Memory, claim: &Claim, lane: Lane, due: DueJob) {
+impl DueJobs {
+    fn add(&mut self, memory: &LeaseState, claim: &Claim, lane: Lane, due: DueJob) {
         if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
             self.lanes.entry(lane).or_default().push(due);
         }
@@ -341,7 +341,7 @@ fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    memory: &'a mut Memory,
+    memory: &'a mut LeaseState,
     lanes: HashMap<Lane, Vec<DueJob>>,
     /// The lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
@@ -352,7 +352,7 @@ struct Round<'a> {
 }
 
 /// Gives what was found to flows and lanes in their turns; answers it, and which of it was woken.
-fn give(memory: &mut Memory, claim: &Claim, found: Found) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
+fn give(memory: &mut LeaseState, claim: &Claim, found: DueJobs) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
     memory.leases.retain(|_, lease| lease.until + FORGOTTEN_AFTER > claim.monotonic);
     memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
     memory.held.clear();
@@ -463,7 +463,7 @@ impl PostgresStore {
             SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
         let (held, leased, ends, starts) = {
-            let memory = self.desk.lock();
+            let memory = self.lease_table.lock();
             let starts: Vec<_> = cells().map(|cell| (cell, memory.cursors.start(cell))).collect();
             let held: Vec<_> = memory.held.iter().filter(|(_, until)| **until > monotonic).collect();
             let leased: Vec<_> = memory.leases.iter().filter(|(_, lease)| lease.until > monotonic).collect();

@@ -65,7 +65,7 @@ impl PostgresStore {
             Ok((Lane::parse(get(row, 0)?), Duration::from_millis(get::<i64>(row, 1)?.unsigned_abs())))
         })
         .await?;
-        let counted = &self.writes.0.counted;
+        let counters = &self.writes.0.counters;
         Ok(ClusterView {
             nodes,
             places,
@@ -75,9 +75,9 @@ impl PostgresStore {
             server_version,
             timeline,
             fenced: self.membership.fenced.load(Ordering::Relaxed),
-            unknown_commits: counted.unknown.load(Ordering::Relaxed),
-            transactions: counted.transactions.load(Ordering::Relaxed),
-            round_trips: counted.round_trips.load(Ordering::Relaxed),
+            unknown_commits: counters.unknown.load(Ordering::Relaxed),
+            transactions: counters.transactions.load(Ordering::Relaxed),
+            round_trips: counters.round_trips.load(Ordering::Relaxed),
         })
     }
 }

@@ -43,7 +43,7 @@ struct Commit {
 
 /// Commits that wait.
 #[derive(Default)]
-struct Waiting {
+struct CommitQueue {
     queue: Mutex<Queue>,
     wake: Notify,
 }
@@ -57,8 +57,8 @@ struct Queue {
 /// Hands commits to the tasks.
 #[derive(Debug)]
 pub(super) struct Commits {
-    foreground: Arc<Waiting>,
-    background: Arc<Waiting>,
+    foreground: Arc<CommitQueue>,
+    background: Arc<CommitQueue>,
     capacity: usize,
     line: Arc<Line>,
     tasks: Mutex<JoinSet<()>>,
@@ -73,13 +73,13 @@ struct Committing {
     apply: Apply,
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for CommitQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Waiting").finish_non_exhaustive()
+        f.debug_struct("CommitQueue").finish_non_exhaustive()
     }
 }
 
-impl Waiting {
+impl CommitQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,7 +137,7 @@ impl Commits {
     ) -> Self {
         let mut tasks = JoinSet::new();
         let mut start = || {
-            let waiting = Arc::<Waiting>::default();
+            let waiting = Arc::<CommitQueue>::default();
             for _ in 0..LANES {
                 let committing = Committing {
                     writes: writes.clone(),
@@ -180,7 +180,7 @@ impl Commits {
 }
 
 impl Committing {
-    async fn work(self, waiting: Arc<Waiting>) {
+    async fn work(self, waiting: Arc<CommitQueue>) {
         loop {
             let batch = waiting.take().await;
             if batch.is_empty() {

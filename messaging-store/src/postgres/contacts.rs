@@ -1,8 +1,8 @@
 //! What only PostgreSQL does with contacts and their tags in this way: writing them, and finding many.
 
-mod held;
 mod identifiers;
 mod list;
+mod locked_contact;
 mod put;
 mod tags;
 
@@ -44,7 +44,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     campaigns::delete_contact_sends(transaction, n);
     automations::depart(transaction, workspace, id, n)?;
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);
-    segments::let_go(transaction, workspace, workspace_number, n);
+    segments::remove_contact(transaction, workspace, workspace_number, n);
     transaction.counts.add_contacts(workspace, -1);
     Ok(())
 }

@@ -37,19 +37,19 @@ pub(super) async fn begin_era(connection: &Client) -> Result<(), tokio_postgres:
     connection.batch_execute(SQL).await
 }
 
-/// A place in the log.
+/// The offset of an entry in the log: its era, the transaction that wrote it, and its number in the sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct LogOffset {
     era: i16,
     xid: i64,
     n: i64,
 }
 
-impl Place {
+impl LogOffset {
     /// Before all that is kept.
     const START: Self = Self { era: -1, xid: 0, n: 0 };
 
-    /// Of a foreign position, some place.
+    /// Of a foreign position, some offset.
     fn of(position: LogPosition) -> Self {
         let bits = u128::from_be_bytes(position.to_bytes());
         Self {
@@ -71,7 +71,7 @@ impl Place {
 }
 
 /// Waits, each time longer, for what keeps entries back.
-struct Patience {
+struct Backoff {
     since: Instant,
     pause: Duration,
     /// Entries up to this transaction are waited for, because they were there at the first look.
@@ -80,7 +80,7 @@ struct Patience {
     is_close: bool,
 }
 
-impl Patience {
+impl Backoff {
     fn new() -> Self {
         Self { since: Instant::now(), pause: FIRST_PAUSE, newest: None, is_close: false }
     }
@@ -123,21 +123,21 @@ impl LogRows for Postgres {
                CROSS JOIN LATERAL (SELECT * FROM messages WHERE workspace = $1 AND id = of_message OFFSET 0) AS m
                ORDER BY l.era, l.xid, l.n"
         );
-        let Place { era, xid, n } = after.map_or(Place::START, Place::of);
-        let mut patience = Patience::new();
+        let LogOffset { era, xid, n } = after.map_or(LogOffset::START, LogOffset::of);
+        let mut backoff = Backoff::new();
         loop {
-            let bounds = params![key(workspace), era, xid, n, sql_limit(limit), patience.is_close];
+            let bounds = params![key(workspace), era, xid, n, sql_limit(limit), backoff.is_close];
             let mut rows = self
                 .reads
                 .many(SQL, bounds, |row| {
                     let (event, message) = with_event(workspace, row)?;
                     let is_over: bool = get(row, MESSAGE_COLUMNS + 7)?;
-                    Ok((Place::at(row, MESSAGE_COLUMNS + 4)?, is_over, event, message))
+                    Ok((LogOffset::at(row, MESSAGE_COLUMNS + 4)?, is_over, event, message))
                 })
                 .await?;
             let over = rows.iter().take_while(|(_, is_over, _, _)| *is_over).count();
             let kept_back = rows[over..].first().zip(rows.last()).map(|(first, last)| (first.0.xid, last.0.xid));
-            if !patience.waits_for(kept_back).await {
+            if !backoff.waits_for(kept_back).await {
                 rows.truncate(over);
                 return Ok(rows.into_iter().map(|(at, _, event, message)| (at.position(), event, message)).collect());
             }
@@ -165,19 +165,19 @@ impl LogRows for Postgres {
                 (SELECT xid FROM event_log WHERE workspace = $1 AND (era, xid) >= (r.era, r.xid)
                  ORDER BY era DESC, xid DESC LIMIT 1)
             FROM running r LEFT JOIN first f ON true";
-        let mut patience = Patience::new();
+        let mut backoff = Backoff::new();
         loop {
-            let wanted = params![key(workspace), time.as_millis(), patience.is_close];
+            let wanted = params![key(workspace), time.as_millis(), backoff.is_close];
             let found = self.reads.one(SQL, wanted, |row| {
-                let first = if get::<Option<i16>>(row, 0)?.is_some() { Some(Place::at(row, 0)?) } else { None };
-                let end = Place { era: get(row, 3)?, xid: get::<i64>(row, 4)? - 1, n: i64::MAX };
+                let first = if get::<Option<i16>>(row, 0)?.is_some() { Some(LogOffset::at(row, 0)?) } else { None };
+                let end = LogOffset { era: get(row, 3)?, xid: get::<i64>(row, 4)? - 1, n: i64::MAX };
                 Ok((first, end, get::<Option<i64>>(row, 5)?))
             });
             let (first, end, newest) = found.await?.ok_or(Fault::Malformed("the log has no era"))?;
             let kept_back = newest.map(|newest| (end.xid + 1, newest));
-            if !patience.waits_for(kept_back).await {
-                let before_first = first.map(|first| Place { n: first.n - 1, ..first });
-                return Ok(before_first.map_or(end, |place| place.min(end)).position());
+            if !backoff.waits_for(kept_back).await {
+                let before_first = first.map(|first| LogOffset { n: first.n - 1, ..first });
+                return Ok(before_first.map_or(end, |offset| offset.min(end)).position());
             }
         }
     }
@@ -189,19 +189,19 @@ mod tests {
 
     #[test]
     fn places_come_back_in_their_order() {
-        let places = [
-            Place { era: 0, xid: 0, n: 7 },
-            Place { era: 1, xid: 1, n: i64::MAX },
-            Place { era: 1, xid: 2, n: 0 },
-            Place { era: 1, xid: (1 << 48) - 1, n: 3 },
-            Place { era: i16::MAX, xid: 1, n: 1 },
+        let offsets = [
+            LogOffset { era: 0, xid: 0, n: 7 },
+            LogOffset { era: 1, xid: 1, n: i64::MAX },
+            LogOffset { era: 1, xid: 2, n: 0 },
+            LogOffset { era: 1, xid: (1 << 48) - 1, n: 3 },
+            LogOffset { era: i16::MAX, xid: 1, n: 1 },
         ];
-        for place in places {
-            assert_eq!(Place::of(place.position()), place);
+        for offset in offsets {
+            assert_eq!(LogOffset::of(offset.position()), offset);
         }
-        assert!(places.is_sorted());
-        assert!(places.map(|place| place.position().to_bytes()).is_sorted());
-        let foreign = Place::of(StoreCursor::from_bytes([0xFF; 16]));
-        assert_eq!(foreign, Place { era: i16::MAX, xid: (1 << 48) - 1, n: i64::MAX });
+        assert!(offsets.is_sorted());
+        assert!(offsets.map(|offset| offset.position().to_bytes()).is_sorted());
+        let foreign = LogOffset::of(StoreCursor::from_bytes([0xFF; 16]));
+        assert_eq!(foreign, LogOffset { era: i16::MAX, xid: (1 << 48) - 1, n: i64::MAX });
     }
 }

@@ -12,8 +12,8 @@ use messaging_core::ports::store::{Jobs, StoreError};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio_postgres::Row;
 
-use super::desk::Effect;
 use super::fault::Fault;
+use super::lease_table::Effect;
 use super::places::{lock_of, place_of};
 use super::query::many;
 use super::transaction::Transaction;

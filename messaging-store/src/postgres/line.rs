@@ -26,10 +26,10 @@ const LATELY: Duration = Duration::from_secs(10);
 
 /// What is known of the way to the database.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<Known>);
+pub(super) struct Line(Mutex<LineState>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LineState {
     /// When the last answer came.
     heard: Option<Instant>,
     /// When an answer was given up.
@@ -134,7 +134,7 @@ impl Line {
         self.known().heard.filter(|heard_at| *heard_at > moment)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LineState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -105,7 +105,7 @@ pub(super) async fn hear(
     let listeners = of(transaction, workspace).await?;
     for listener in listeners.iter() {
         let may_enter = listener.entry.as_ref().is_some_and(|entry| happened.enters(entry));
-        let moved = listener.runs.iter().filter(|(_, interest)| happened.moves(interest));
+        let moved = listener.runs.iter().filter(|(_, subscription)| happened.moves(subscription));
         let versions: Vec<i64> =
             if may_enter { Vec::new() } else { moved.map(|(version, _)| i64::from(*version)).collect() };
         if may_enter || !versions.is_empty() {

@@ -39,7 +39,7 @@ const PLACES: u32 = 1 << 31;
 
 /// Tells of changes.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct ChangeNotifier {
     /// Sender of news to the subscribers in this process.
     here: watch::Sender<News>,
     /// What other processes are to be told.
@@ -69,7 +69,7 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
     topics
 }
 
-impl Teller {
+impl ChangeNotifier {
     pub(super) fn new(name: String, line: Arc<Line>) -> Self {
         Self {
             here: watch::Sender::default(),

@@ -18,9 +18,9 @@ use messaging_core::ports::store::StoreHealth;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::desk::Desk;
 use super::fault::Fault;
-use super::news::Teller;
+use super::lease_table::LeaseTable;
+use super::news::ChangeNotifier;
 use super::places::owner;
 use super::writes::Writes;
 use crate::row::get;
@@ -98,8 +98,8 @@ impl NodeState {
 pub(super) struct Membership {
     pool: Pool,
     writes: Writes,
-    desk: Arc<Desk>,
-    teller: Arc<Teller>,
+    lease_table: Arc<LeaseTable>,
+    notifier: Arc<ChangeNotifier>,
     options: NodeOptions,
     /// When the last look began that was answered.
     heard_at: Mutex<Option<Instant>>,
@@ -132,7 +132,7 @@ pub(super) struct NodeOptions {
 
 /// Another process, or this one.
 #[derive(Debug)]
-struct Seen {
+struct ClusterNode {
     term: i64,
     works: bool,
     /// Whether it claims jobs in its present state: false while it drains, and while its clock is wrong.
@@ -142,12 +142,12 @@ struct Seen {
 
 impl Membership {
     pub(super) fn new(pool: Pool, writes: Writes, options: NodeOptions) -> Self {
-        let (desk, teller) = (Arc::clone(&writes.0.desk), Arc::clone(&writes.0.teller));
+        let (lease_table, notifier) = (Arc::clone(&writes.0.lease_table), Arc::clone(&writes.0.notifier));
         Self {
             pool,
             writes,
-            desk,
-            teller,
+            lease_table,
+            notifier,
             options,
             heard_at: Mutex::default(),
             offset: AtomicI64::new(0),
@@ -211,7 +211,7 @@ impl Membership {
             };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = self.teller.places.notified() => {}
+                () = self.notifier.places.notified() => {}
             }
             has_missed = !self.try_to_look(has_missed).await;
             self.tell_health();
@@ -270,7 +270,7 @@ impl Membership {
         // What is left of the former term is of no use to anybody.
         self.end_term(ended, None).await?;
         self.say(term).await?;
-        self.teller.places.notify_one();
+        self.notifier.places.notify_one();
         Ok(())
     }
 
@@ -336,14 +336,14 @@ impl Membership {
             NodeState::Draining
         } else if !self.has_right_clock() {
             NodeState::Clock
-        } else if !self.works() || self.desk.lock().leases.is_empty() {
+        } else if !self.works() || self.lease_table.lock().leases.is_empty() {
             NodeState::Idle
         } else {
             NodeState::Working
         }
     }
 
-    async fn others(&self) -> Result<Vec<Seen>, Fault> {
+    async fn others(&self) -> Result<Vec<ClusterNode>, Fault> {
         const SQL: &str = "SELECT term, works, works AND state < 2, seen_at < now_ms() - $1 FROM nodes";
         let connection = self.connection().await?;
         let statement = connection.prepare_cached(SQL).await?;
@@ -351,7 +351,7 @@ impl Membership {
         let rows = connection.query(&statement, &[&dead_after]).await?;
         rows.iter()
             .map(|row| {
-                Ok(Seen { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })
+                Ok(ClusterNode { term: get(row, 0)?, works: get(row, 1)?, claims: get(row, 2)?, is_dead: get(row, 3)? })
             })
             .collect()
     }
@@ -375,7 +375,8 @@ impl Membership {
             }
         }
         // No claim is on its way while places change hands.
-        let _turn = if mine.iter().any(|(_, to)| to.is_some()) { Some(self.desk.claiming.lock().await) } else { None };
+        let hands_over = mine.iter().any(|(_, to)| to.is_some());
+        let _turn = if hands_over { Some(self.lease_table.claiming.lock().await) } else { None };
         let handed = self.leave(&mine);
         if wanted.is_empty() && handed.is_empty() {
             return Ok(());
@@ -396,9 +397,9 @@ impl Membership {
             params![term, places.clone(), owners],
         );
         transaction.commit().await?;
-        self.teller.tell_of_places();
+        self.notifier.tell_of_places();
         let mut leaving = self.leaving();
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         for place in places {
             leaving.remove(&place);
             memory.leaving.remove(&place);
@@ -411,20 +412,20 @@ impl Membership {
         let mut leaving = self.leaving();
         let mut handed = Vec::new();
         leaving.retain(|place, _| mine.iter().any(|(other, to)| other == place && to.is_some()));
-        self.desk.lock().leaving.retain(|place| leaving.contains_key(place));
+        self.lease_table.lock().leaving.retain(|place| leaving.contains_key(place));
         for (place, to) in mine {
             let Some(to) = to else { continue };
             let since = leaving.entry(*place).or_insert_with(Instant::now).elapsed();
             if since > self.options.heartbeats.hand_over && self.state().claims() {
                 // What runs takes long: it goes on, and so does the rest of the place, until another try.
-                self.desk.lock().leaving.remove(place);
+                self.lease_table.lock().leaving.remove(place);
                 if since > self.options.heartbeats.hand_over * 2 {
                     leaving.remove(place);
                 }
                 continue;
             }
-            self.desk.lock().leaving.insert(*place);
-            if self.desk.is_quiet(*place) {
+            self.lease_table.lock().leaving.insert(*place);
+            if self.lease_table.is_quiet(*place) {
                 handed.push((*place, *to));
             }
         }
@@ -511,14 +512,14 @@ impl Membership {
         transaction.execute("DELETE FROM writers WHERE term = $1", &[&term]).await?;
         transaction.execute("UPDATE places SET term = NULL WHERE term = $1", &[&term]).await?;
         transaction.commit().await?;
-        self.teller.tell_of_places();
+        self.notifier.tell_of_places();
         Ok(true)
     }
 
     /// Claims nothing more; each place goes to whoever lives once nothing of it is in work here.
     pub(super) fn hand_over(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
-        self.teller.places.notify_one();
+        self.notifier.places.notify_one();
     }
 
     /// Leaves in order: whoever lives takes the places at once.

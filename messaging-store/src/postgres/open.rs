@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::apply::apply;
 use super::commit::{Commits, LANES};
 use super::connecting::OnRuntime;
-use super::desk::Desk;
+use super::lease_table::LeaseTable;
 use super::limits::Limits;
 use super::line::Line;
-use super::news::Teller;
+use super::news::ChangeNotifier;
 use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
 use super::url::PostgresUrl;
@@ -141,22 +141,34 @@ impl PostgresStore {
         events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
         drop(first);
         let observed = Arc::<Observed>::default();
-        let (desk, teller) = (Arc::<Desk>::default(), Arc::new(Teller::new(connections.clone(), Arc::clone(&line))));
-        let writes = Writes::new(writes, WRITERS, Arc::clone(&desk), Arc::clone(&teller), Arc::clone(&line));
+        let lease_table = Arc::<LeaseTable>::default();
+        let notifier = Arc::new(ChangeNotifier::new(connections.clone(), Arc::clone(&line)));
+        let writes = Writes::new(writes, WRITERS, Arc::clone(&lease_table), Arc::clone(&notifier), Arc::clone(&line));
         let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats, follows_clock };
         let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
         membership.join().await.map_err(failed("take part in the installation"))?;
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&membership).keep());
-        tasks.spawn(Arc::clone(&teller).tell(looking));
-        tasks.spawn(Arc::clone(&teller).listen(connect));
+        tasks.spawn(Arc::clone(&notifier).tell(looking));
+        tasks.spawn(Arc::clone(&notifier).listen(connect));
         let commits = Commits::start(&writes, &membership, queue_capacity, &observed, |transaction, all| {
             Box::pin(apply(transaction, all))
         });
         let tasks = std::sync::Mutex::new(tasks);
         let reads = Reads::new(reads, line);
         let limits = Arc::new(Limits::new(reads.clone()));
-        Ok(SqlStore(Postgres { reads, writes, commits, observed, limits, desk, membership, teller, objects, tasks }))
+        Ok(SqlStore(Postgres {
+            reads,
+            writes,
+            commits,
+            observed,
+            limits,
+            lease_table,
+            membership,
+            notifier,
+            objects,
+            tasks,
+        }))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::sql::params;
 pub(super) use self::noted::Outbox;
 
 /// The first number of the locks of workspaces; the second is made of the workspace's id.
-const INTERESTS: i32 = 0x7365_6701;
+const SUBSCRIBERS_LOCK: i32 = 0x7365_6701;
 
 /// What the dynamic segments of a workspace read.
 #[derive(Debug, Clone, Copy)]
@@ -78,14 +78,14 @@ async fn look(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<R
 /// Takes the lock of a workspace together with others who note.
 fn lock_shared(transaction: &mut Transaction, workspace: WorkspaceId) {
     if transaction.outbox.locked.insert(workspace) {
-        let keys = params![INTERESTS, lock_number(workspace)];
+        let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];
         transaction.run("SELECT pg_advisory_xact_lock_shared($1::integer, $2::integer)", keys);
     }
 }
 
 /// Takes the lock of a workspace alone, before what its segments read is changed. What was known of it is known no more.
 pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) {
-    let keys = params![INTERESTS, lock_number(workspace)];
+    let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];
     transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);
     transaction.outbox.locked.insert(workspace);
     transaction.outbox.masks.remove(&workspace);

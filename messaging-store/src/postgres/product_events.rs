@@ -21,18 +21,18 @@ use super::contacts::Kinds;
 use super::fault::Fault;
 use crate::row::{get, id};
 use crate::sql::{Value, key, params};
-use crate::tables::product_events::{EventRows, Found};
+use crate::tables::product_events::{ActivityByName, EventRows};
 
 pub(super) use self::append::append;
 
 /// Something that events named, and was found.
-enum LookedUp {
+enum EventReference {
     Contact(ContactId),
     Owner(Identifier, ContactId),
     Event(String, EventId, ContactId),
 }
 
-impl LookedUp {
+impl EventReference {
     /// From the columns: 0 to 4 for a contact, an owner by external id, email or phone, and an event; a name; two ids.
     fn read(row: &Row) -> Result<Self, Fault> {
         let named = |kind: fn(String) -> Identifier| Ok(Self::Owner(kind(get(row, 1)?), id(row, 3)?));
@@ -47,18 +47,18 @@ impl LookedUp {
 }
 
 /// Of the identifiers of an event the first that is somebody's decides.
-fn known(found: Vec<LookedUp>, identifiers: Vec<Vec<Identifier>>) -> Known {
+fn known(found: Vec<EventReference>, identifiers: Vec<Vec<Identifier>>) -> Known {
     let mut known = Known::default();
     let mut owners = HashMap::new();
     for one in found {
         match one {
-            LookedUp::Contact(contact) => {
+            EventReference::Contact(contact) => {
                 known.contacts.insert(contact);
             }
-            LookedUp::Owner(identifier, contact) => {
+            EventReference::Owner(identifier, contact) => {
                 owners.insert(identifier, contact);
             }
-            LookedUp::Event(unique_id, event, contact) => {
+            EventReference::Event(unique_id, event, contact) => {
                 known.events.insert(unique_id, (event, contact));
             }
         }
@@ -95,7 +95,7 @@ impl EventRows for Postgres {
         let contacts = Value::List(contacts.into_iter().map(key).collect());
         let Kinds { external_ids, emails, phones } = identifiers.iter().flatten().cloned().collect();
         let wanted = params![key(workspace), contacts, external_ids, emails, phones, unique_ids, since.as_millis()];
-        let found = self.reads.many(SQL, wanted, LookedUp::read).await?;
+        let found = self.reads.many(SQL, wanted, EventReference::read).await?;
         Ok(known(found, identifiers))
     }
 
@@ -103,7 +103,7 @@ impl EventRows for Postgres {
         &self,
         workspace: WorkspaceId,
         buckets: &Arc<Buckets>,
-        found: Found,
+        found: ActivityByName,
     ) -> Result<Vec<EventActivity>, StoreError> {
         Ok(activity::with_contacts(&self.reads, workspace, buckets, found).await?)
     }

@@ -36,9 +36,9 @@ impl Reads {
         Self { pool, line, shared: Arc::default() }
     }
 
-    async fn connection(&self, since: Instant) -> Result<Asked, Fault> {
+    async fn connection(&self, since: Instant) -> Result<ReadConnection, Fault> {
         let connection = async { Ok(self.pool.get().await?) };
-        Ok(Asked::over(self.line.wait(since, LONGEST, connection).await?))
+        Ok(ReadConnection::over(self.line.wait(since, LONGEST, connection).await?))
     }
 
     /// The first row of a query, if there is one.
@@ -84,7 +84,7 @@ impl Reads {
     async fn shared_rows(&self, sql: &'static str, params: Params) -> Result<Arc<Vec<Row>>, StoreError> {
         let question = (sql, format!("{params:?}"));
         let since = Instant::now();
-        let send = |connection: Asked| async move {
+        let send = |connection: ReadConnection| async move {
             let rows = async { Ok(Arc::new(query(connection.connection.as_ref(), sql, &params).await?)) };
             let rows = self.line.answer(since, LONGEST, rows).await;
             connection.answered(rows)
@@ -134,12 +134,12 @@ async fn query(connection: Option<&Object>, sql: &'static str, params: &Params) 
 
 /// A connection over which something is asked. Where no answer has come for long, nobody uses it again.
 #[derive(Debug)]
-struct Asked {
+struct ReadConnection {
     connection: Option<Object>,
     since: Instant,
 }
 
-impl Asked {
+impl ReadConnection {
     fn over(connection: Object) -> Self {
         Self { connection: Some(connection), since: Instant::now() }
     }
@@ -158,7 +158,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for ReadConnection {
     fn drop(&mut self) {
         if self.since.elapsed() >= SUSPICIOUS {
             drop(self.connection.take().map(Object::take));

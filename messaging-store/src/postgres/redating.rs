@@ -50,7 +50,7 @@ impl PostgresStore {
         let term = self.writes.term();
         let latest = one(&mut self.reads.clone(), sql, params![term], |row| get(row, 0)).await?.unwrap_or(0);
         let leased: Vec<Uuid> = {
-            let mut memory = self.desk.lock();
+            let mut memory = self.lease_table.lock();
             // A claim that ran out names its job by its former date.
             let before = memory.leases.len();
             memory
@@ -65,8 +65,8 @@ impl PostgresStore {
         tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
         let now = claim.now.as_millis();
         while self.redate_slice(now, &leased).await? >= SLICE {}
-        self.desk.forget_latest();
-        let mut memory = self.desk.lock();
+        self.lease_table.forget_latest();
+        let mut memory = self.lease_table.lock();
         memory.has_misdated = false;
         memory.cursors.forget();
         drop(memory);

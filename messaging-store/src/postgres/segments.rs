@@ -31,15 +31,15 @@ use super::row::{get, uuid};
 use super::sweep::end;
 use super::transaction::Transaction;
 use super::{Postgres, jobs, listeners, lists, outbox};
-use crate::tables::segments::follow::Followed;
-use crate::tables::segments::tally::Counted;
+use crate::tables::segments::follow::FollowedNote;
+use crate::tables::segments::tally::MatchCount;
 use crate::tables::segments::trace::Traced;
 use crate::tables::segments::{Difference, SegmentRows, mask, put_row, remove_row};
 
 pub(super) use self::asks::answers;
 pub(super) use self::evaluate::{Evaluation, PIECE as EVALUATED};
 pub(super) use self::follow::tell_of_address;
-pub(super) use self::members::let_go;
+pub(super) use self::members::remove_contact;
 pub(super) use self::preview::{Parts, contact_count};
 
 /// How many rows a sweep removes in one transaction.
@@ -154,7 +154,7 @@ impl SegmentRows for Postgres {
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Counted, StoreError> {
+    ) -> Result<MatchCount, StoreError> {
         Ok(preview::counted(&self.reads, workspace, query, conditions, sample).await?)
     }
 
@@ -197,14 +197,14 @@ impl SegmentRows for Postgres {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Followed>, bool), StoreError> {
+    ) -> Result<(Vec<FollowedNote>, bool), StoreError> {
         Ok(follow::look(&self.reads, workspace, segments, limit).await?)
     }
 
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
-        followed: Vec<Followed>,
+        followed: Vec<FollowedNote>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError> {
         Ok(write_for!(self, job, transaction => follow::write(&mut transaction, workspace, &followed))?)

@@ -17,11 +17,11 @@ use super::fault::Fault;
 /// A statement, and its parameters as text.
 pub(super) type Question = (&'static str, String);
 
-type Waiting<A> = Vec<oneshot::Sender<Result<A, StoreError>>>;
+type ReplySenders<A> = Vec<oneshot::Sender<Result<A, StoreError>>>;
 
 /// What is asked and not sent yet.
 #[derive(Debug)]
-pub(super) struct SharedReads<A>(Mutex<HashMap<Question, Waiting<A>>>);
+pub(super) struct SharedReads<A>(Mutex<HashMap<Question, ReplySenders<A>>>);
 
 impl<A> Default for SharedReads<A> {
     fn default() -> Self {
@@ -63,7 +63,7 @@ impl<A: Clone> SharedReads<A> {
     }
 
     /// The task to send the question or, where another has it, a place to wait for the answer.
-    fn ask(&self, question: &Question) -> Result<Asking<'_, A>, oneshot::Receiver<Result<A, StoreError>>> {
+    fn ask(&self, question: &Question) -> Result<PendingQuestion<'_, A>, oneshot::Receiver<Result<A, StoreError>>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waiting) = all.get_mut(question) {
             let (sender, receiver) = oneshot::channel();
@@ -72,30 +72,30 @@ impl<A: Clone> SharedReads<A> {
         }
         all.insert(question.clone(), Vec::new());
         drop(all);
-        Ok(Asking { all: &self.0, question: Some(question.clone()) })
+        Ok(PendingQuestion { all: &self.0, question: Some(question.clone()) })
     }
 }
 
 /// A question that somebody is about to send. When that is given up, those who wait ask anew.
-struct Asking<'a, A> {
-    all: &'a Mutex<HashMap<Question, Waiting<A>>>,
+struct PendingQuestion<'a, A> {
+    all: &'a Mutex<HashMap<Question, ReplySenders<A>>>,
     /// `None` once it is sent.
     question: Option<Question>,
 }
 
-impl<A> Asking<'_, A> {
+impl<A> PendingQuestion<'_, A> {
     /// Who waits for the answer; whoever asks from now on asks anew.
-    fn send(mut self) -> Waiting<A> {
+    fn send(mut self) -> ReplySenders<A> {
         self.take()
     }
 
-    fn take(&mut self) -> Waiting<A> {
-        let Some(question) = self.question.take() else { return Waiting::new() };
+    fn take(&mut self) -> ReplySenders<A> {
+        let Some(question) = self.question.take() else { return ReplySenders::new() };
         self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&question).unwrap_or_default()
     }
 }
 
-impl<A> Drop for Asking<'_, A> {
+impl<A> Drop for PendingQuestion<'_, A> {
     fn drop(&mut self) {
         drop(self.take());
     }

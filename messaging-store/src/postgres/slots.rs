@@ -11,10 +11,10 @@ use deadpool_postgres::{Object, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::desk::Desk;
 use super::fault::Fault;
+use super::lease_table::LeaseTable;
 use super::line::Line;
-use super::news::Teller;
+use super::news::ChangeNotifier;
 
 /// How long a commit waits for its slot, and how long the outcome of one is asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,8 +29,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Slots {
     pool: Pool,
-    pub(super) desk: Arc<Desk>,
-    pub(super) teller: Arc<Teller>,
+    pub(super) lease_table: Arc<LeaseTable>,
+    pub(super) notifier: Arc<ChangeNotifier>,
     pub(super) line: Arc<Line>,
     term: AtomicI64,
     /// How many transactions there may be at a time, and the slots that none has.
@@ -38,12 +38,12 @@ pub(super) struct Slots {
     free: Mutex<Vec<i64>>,
     /// The number of the last transaction.
     last: AtomicI64,
-    pub(super) counted: Counted,
+    pub(super) counters: TransactionCounters,
 }
 
 /// What is counted of the transactions of this process, for metrics.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct TransactionCounters {
     /// Those that were committed.
     pub(super) transactions: AtomicU64,
     /// How often one waited for the database.
@@ -72,17 +72,23 @@ pub(super) enum Outcome {
 }
 
 impl Slots {
-    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>, line: Arc<Line>) -> Self {
+    pub(super) fn new(
+        pool: Pool,
+        slots: usize,
+        lease_table: Arc<LeaseTable>,
+        notifier: Arc<ChangeNotifier>,
+        line: Arc<Line>,
+    ) -> Self {
         Self {
             pool,
-            desk,
-            teller,
+            lease_table,
+            notifier,
             line,
             term: AtomicI64::new(0),
             room: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
             last: AtomicI64::new(0),
-            counted: Counted::default(),
+            counters: TransactionCounters::default(),
         }
     }
 
@@ -94,7 +100,7 @@ impl Slots {
     /// Goes on under another term; all claims are dropped.
     pub(super) fn begin_term(&self, term: i64) {
         self.term.store(term, Ordering::Release);
-        self.desk.begin_term(term);
+        self.lease_table.begin_term(term);
     }
 
     /// A connection and a slot that no other transaction has, under the present term. Waits for both.
@@ -116,16 +122,16 @@ impl Slots {
 }
 
 impl Slot {
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.slots.desk
+    pub(super) fn lease_table(&self) -> &Arc<LeaseTable> {
+        &self.slots.lease_table
     }
 
-    pub(super) fn counted(&self) -> &Counted {
-        &self.slots.counted
+    pub(super) fn counters(&self) -> &TransactionCounters {
+        &self.slots.counters
     }
 
-    pub(super) fn teller(&self) -> &Teller {
-        &self.slots.teller
+    pub(super) fn notifier(&self) -> &ChangeNotifier {
+        &self.slots.notifier
     }
 
     pub(super) fn line(&self) -> &Arc<Line> {
@@ -146,7 +152,7 @@ impl Slot {
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
-        self.slots.counted.unknown.fetch_add(1, Ordering::Relaxed);
+        self.slots.counters.unknown.fetch_add(1, Ordering::Relaxed);
         Outcome::Unknown
     }
 

@@ -24,12 +24,12 @@ use messaging_core::ports::store::{Topic, Topics};
 use tokio::time::Instant;
 use tokio_postgres::{Row, Statement};
 
-use super::automations::LookedUp;
+use super::automations::LookupCache;
 use super::column;
 use super::counts::CountDeltas;
-use super::desk::Uses;
 use super::expected::{self, Raises};
 use super::fault::Fault;
+use super::lease_table::JobUses;
 use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
@@ -84,7 +84,7 @@ pub(super) struct Transaction {
     /// What the transaction knows of automations that listen, and the notes it will write for them.
     pub(super) hearing: Hearing,
     /// What writes about automations have to know.
-    pub(super) looked_up: LookedUp,
+    pub(super) looked_up: LookupCache,
     /// By how much numbers of contacts and members change, written in the same way.
     pub(super) counts: CountDeltas,
     /// Numbers of names of product events, which stay for ever.
@@ -96,7 +96,7 @@ pub(super) struct Transaction {
     /// Whether it wakes lanes that its writes do not name.
     pub(super) has_woken: bool,
     /// The jobs that it names.
-    pub(super) uses: Uses,
+    pub(super) uses: JobUses,
     slot: Slot,
 }
 
@@ -113,13 +113,13 @@ impl Transaction {
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
             hearing: Hearing::default(),
-            looked_up: LookedUp::default(),
+            looked_up: LookupCache::default(),
             counts: CountDeltas::default(),
             event_names: HashMap::new(),
             depth: 0,
             own_job: None,
             has_woken: false,
-            uses: Uses::new(Arc::clone(slot.desk())),
+            uses: JobUses::new(Arc::clone(slot.lease_table())),
             slot,
         }
     }
@@ -227,17 +227,17 @@ impl Transaction {
     }
 
     fn committed(mut self, keeps_connection: bool) {
-        self.slot.counted().transactions.fetch_add(1, Ordering::Relaxed);
+        self.slot.counters().transactions.fetch_add(1, Ordering::Relaxed);
         if keeps_connection {
             drop(self.connection.take());
         }
-        let uses = std::mem::replace(&mut self.uses, Uses::new(Arc::clone(self.slot.desk())));
+        let uses = std::mem::replace(&mut self.uses, JobUses::new(Arc::clone(self.slot.lease_table())));
         uses.committed();
         if self.has_woken {
             let mut work = Topics::NONE;
             work.insert(Topic::Work);
-            self.slot.teller().tell_here(work);
-            self.slot.teller().tell_others(work);
+            self.slot.notifier().tell_here(work);
+            self.slot.notifier().tell_others(work);
         }
     }
 
@@ -252,7 +252,7 @@ impl Transaction {
 
     /// The same for as long as an answer may take. Where none comes, the connection is given up.
     async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
-        self.slot.counted().round_trips.fetch_add(1, Ordering::Relaxed);
+        self.slot.counters().round_trips.fetch_add(1, Ordering::Relaxed);
         let answer = self.try_to_send(queue, last);
         let outcome = self.slot.line().answer(Instant::now(), ANSWER, answer).await;
         if matches!(outcome, Err(Fault::NoAnswer)) {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::milestones::{Seen, Skip};
+use messaging_core::domain::message::milestones::{EngagementFlags, Skip};
 use messaging_core::domain::message::{EventKind, MessageContent, MessageStatus};
 use messaging_core::domain::tally::{self, Counts, of_event};
 use messaging_core::ids::{CampaignId, Id as _, MessageId, WorkspaceId};
@@ -75,7 +75,7 @@ pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Re
         WHERE workspace = $1 AND campaign IS NOT NULL AND links <> 0 AND (links >> link) & 1 = 1 GROUP BY 1, 2, 3";
     let mut recount = Recount::default();
     let alike = many(on, MESSAGES, params![key(workspace)], |row| {
-        let seen = Seen::from_bits(get(row, 6)?);
+        let seen = EngagementFlags::from_bits(get(row, 6)?);
         let skip = get::<Option<i64>>(row, 7)?.map(|skip| numbered(&Skip::ALL, skip)).transpose()?;
         let status = numbered(&MessageStatus::ALL, get(row, 5)?)?;
         let one = tally::tally(&tally::Row { status, seen, skip, sent_at: None, delivered_at: None });
@@ -87,7 +87,8 @@ pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Re
             recount.add_seen(campaign, seen, messages);
         }
     }
-    let visited = i64::from(Seen::OPENED.with(Seen::CLICKED).with(Seen::MACHINE).bits());
+    let visited = EngagementFlags::OPENED.with(EngagementFlags::CLICKED).with(EngagementFlags::MACHINE);
+    let visited = i64::from(visited.bits());
     let visits = many(on, VISITS, params![key(workspace), visited], |row| {
         let one = of_event(numbered(&EventKind::ALL, get(row, 5)?)?, get(row, 6)?);
         Ok((counted_in(row)?, times(one, get(row, 4)?)))

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use deadpool_postgres::Pool;
 
-use super::desk::Desk;
 use super::fault::Fault;
+use super::lease_table::LeaseTable;
 use super::line::Line;
-use super::news::Teller;
+use super::news::ChangeNotifier;
 use super::slots::Slots;
 use super::transaction::Transaction;
 
@@ -19,8 +19,14 @@ use super::transaction::Transaction;
 pub(super) struct Writes(pub(super) Arc<Slots>);
 
 impl Writes {
-    pub(super) fn new(pool: Pool, slots: usize, desk: Arc<Desk>, teller: Arc<Teller>, line: Arc<Line>) -> Self {
-        Self(Arc::new(Slots::new(pool, slots, desk, teller, line)))
+    pub(super) fn new(
+        pool: Pool,
+        slots: usize,
+        lease_table: Arc<LeaseTable>,
+        notifier: Arc<ChangeNotifier>,
+        line: Arc<Line>,
+    ) -> Self {
+        Self(Arc::new(Slots::new(pool, slots, lease_table, notifier, line)))
     }
 
     /// The present term.

@@ -4,8 +4,8 @@ use messaging_core::changes::{AutomationWrite, Condition, JobWrite, Write};
 use rusqlite::Connection;
 
 use super::blob_files::is_large;
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::open_commit::Applying;
 use super::{automations, campaigns, contacts, installation_values, jobs, lists, product_events, segments, waking};
@@ -19,12 +19,12 @@ pub(super) fn apply(
     connection: &Connection,
     index: &mut LaneIndex,
     deltas: &mut CounterDeltas,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     write: &Write,
 ) -> Result<(), Fault> {
     let mut direct = connection;
     let on: &mut dyn Statements = &mut direct;
-    let mut open = Applying { connection, deltas: &mut *deltas, interests: &mut *interests };
+    let mut open = Applying { connection, deltas: &mut *deltas, subscribers: &mut *subscribers };
     match write {
         Write::Put(document, expect) => tables::put(on, document, *expect),
         Write::Delete(key) => tables::delete(on, key),
@@ -47,21 +47,23 @@ pub(super) fn apply(
         Write::DeleteSuppression(workspace, id, at) => {
             at_once(tables::suppressions::delete(&mut open, *workspace, *id, *at))
         }
-        Write::PutContacts(puts) => contacts::put(connection, interests, puts),
+        Write::PutContacts(puts) => contacts::put(connection, subscribers, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
-        Write::AppendProductEvents(events) => product_events::append(connection, deltas, interests, events),
+        Write::AppendProductEvents(events) => product_events::append(connection, deltas, subscribers, events),
         Write::MoveProductEvents(change) => at_once(tables::product_events::relocate(&mut open, change)),
         Write::DeleteProductEvents(workspace, contact, limit) => {
             at_once(tables::product_events::delete(&mut open, *workspace, *contact, *limit))
         }
         Write::JoinList(workspace, list, contact, at) => {
-            lists::join(connection, interests, *workspace, (*list, *contact), *at)
+            lists::join(connection, subscribers, *workspace, (*list, *contact), *at)
         }
         Write::LeaveList(workspace, list, contact, at) => {
-            lists::leave(connection, interests, *workspace, (*list, *contact), *at)
+            lists::leave(connection, subscribers, *workspace, (*list, *contact), *at)
         }
-        Write::PutSegment(segment, expect) => segments::put(connection, &mut interests.read_masks, segment, *expect),
-        Write::DeleteSegment(workspace, id) => segments::delete(connection, &mut interests.read_masks, *workspace, *id),
+        Write::PutSegment(segment, expect) => segments::put(connection, &mut subscribers.read_masks, segment, *expect),
+        Write::DeleteSegment(workspace, id) => {
+            segments::delete(connection, &mut subscribers.read_masks, *workspace, *id)
+        }
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
         Write::InsertMessage(message, content) => tables::messages::insert(on, message, content),
@@ -111,18 +113,18 @@ pub(super) fn apply(
         }
         Write::ForgetLeftOut(workspace, campaign) => tables::audiences::forget_left_out(on, *workspace, *campaign),
         Write::PutAutomation(put, expect) => {
-            interests.listeners.forget(put.automation.workspace_id);
+            subscribers.listeners.forget(put.automation.workspace_id);
             tables::automations::put(on, put, *expect)
         }
         Write::DeleteAutomation(workspace, id) => {
-            interests.listeners.forget(*workspace);
+            subscribers.listeners.forget(*workspace);
             tables::automations::delete(on, *workspace, *id)
         }
         Write::Expect(Condition::Automation(workspace, id, status)) => {
             tables::automations::expect(on, *workspace, *id, *status)
         }
         Write::Automation(AutomationWrite::PutRun(put)) => {
-            automations::put_run(connection, deltas, &mut interests.listeners, put)
+            automations::put_run(connection, deltas, &mut subscribers.listeners, put)
         }
         Write::Automation(AutomationWrite::PutEntry(entry, expect)) => {
             tables::automations::put_entry(on, entry, *expect)
@@ -130,22 +132,22 @@ pub(super) fn apply(
         Write::Expect(Condition::Entries(expected)) => tables::automations::expect_entries(on, expected),
         Write::Automation(AutomationWrite::TakeNotes(take)) => tables::automations::take_notes(on, take),
         Write::Automation(AutomationWrite::CountNodes(workspace, id, counts)) => {
-            automations::count_nodes(connection, deltas, &mut interests.listeners, (*workspace, *id), counts)
+            automations::count_nodes(connection, deltas, &mut subscribers.listeners, (*workspace, *id), counts)
         }
         Write::Automation(AutomationWrite::PutDateFires(put)) => {
-            automations::put_date_fires(connection, &mut interests.listeners, put)
+            automations::put_date_fires(connection, &mut subscribers.listeners, put)
         }
         Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)) => {
             tables::automations::take_date_fire(on, *workspace, *id, fire)
         }
         Write::Automation(AutomationWrite::MoveRuns(change)) => {
-            automations::move_runs(connection, &mut interests.listeners, change)
+            automations::move_runs(connection, &mut subscribers.listeners, change)
         }
         Write::Automation(AutomationWrite::DeleteRuns(workspace, contact, limit)) => {
             automations::delete_runs(connection, deltas, *workspace, *contact, *limit)
         }
         Write::Automation(AutomationWrite::CausedAt(depth)) => {
-            interests.caused_at(*depth);
+            subscribers.caused_at(*depth);
             Ok(())
         }
         Write::Expect(Condition::Webhook(workspace, id, status)) => {

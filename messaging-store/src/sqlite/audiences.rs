@@ -1,12 +1,12 @@
 //! Audiences of campaigns: who is in them, as it is found ([`scan`], [`preview`]), and which addresses are taken
-//! ([`taken`]).
+//! ([`taken_addresses`]).
 //!
 //! What is found is found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
 
 mod preview;
 mod scan;
 mod suppressed;
-mod taken;
+mod taken_addresses;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use rusqlite::Connection;
 
 use self::preview::Count;
 use self::scan::LOOK;
-use self::taken::Taken;
+use self::taken_addresses::TakenAddressScan;
 use super::Sqlite;
 use super::fault::Fault;
 use super::row::sql_limit;
@@ -75,7 +75,7 @@ impl AudienceRows for Sqlite {
                 .await?;
             walk = gone_on;
             if is_all {
-                return Ok(walk.found());
+                return Ok(walk.into_piece());
             }
         }
     }
@@ -86,18 +86,18 @@ impl AudienceRows for Sqlite {
         campaign: CampaignId,
         digests: Vec<u64>,
     ) -> Result<Vec<u64>, StoreError> {
-        let mut taken = Taken::new(workspace, campaign, digests);
+        let mut scan = TakenAddressScan::new(workspace, campaign, digests);
         loop {
             let (gone_on, is_all) = self
                 .scans
                 .read(move |connection| {
-                    let is_all = taken.go_on(connection)?;
-                    Ok((taken, is_all))
+                    let is_all = scan.go_on(connection)?;
+                    Ok((scan, is_all))
                 })
                 .await?;
-            taken = gone_on;
+            scan = gone_on;
             if is_all {
-                return Ok(taken.found());
+                return Ok(scan.into_taken());
             }
         }
     }

@@ -71,7 +71,7 @@ impl WriteBatch {
                 writing.begin()?;
                 Self::apply_with_care(writing, &mut batch)?;
             }
-            let has_woken = writing.interests.settle(&writing.connection, &mut writing.index)?;
+            let has_woken = writing.subscribers.settle(&writing.connection, &mut writing.index)?;
             writing.index.settle(&writing.connection)?;
             counters::settle(&mut &writing.connection, &writing.deltas)?;
             let began = Instant::now();
@@ -162,7 +162,7 @@ impl WriteBatch {
     /// Applies one set of changes.
     fn apply(writing: &mut WriteConnection, changes: &Changes) -> Result<(), ApplyFailure> {
         let (mark, counted) = (writing.index.mark(), writing.deltas.mark());
-        let told = writing.interests.begin(changes);
+        let begun = writing.subscribers.begin(changes);
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
         // The remembered reply is what conflicts most, and no other write reads it: tried first, its
         // conflict leaves nothing to undo.
@@ -170,12 +170,12 @@ impl WriteBatch {
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let applied = writing.overwrite(overwriting_for(write)).and_then(|()| {
                 let (index, deltas) = (&mut writing.index, &mut writing.deltas);
-                apply(&writing.connection, index, deltas, &mut writing.interests, write)
+                apply(&writing.connection, index, deltas, &mut writing.subscribers, write)
             });
             if let Err(fault) = applied {
                 writing.index.undo_to(mark);
                 writing.deltas.undo_to(counted);
-                writing.interests.undo_to(told);
+                writing.subscribers.undo_to(begun);
                 let one_statement = !matches!(
                     write,
                     Write::InsertMessage(..)

@@ -18,25 +18,29 @@ use self::rows::{numbered, text_at};
 use self::tags::Tags;
 use super::Sqlite;
 use super::campaigns;
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::{Fault, expect_one};
-use super::interests::Interests;
 use super::listeners::Happened;
 use super::numbers::{BY_EMAIL, BY_EXTERNAL_ID, BY_PHONE, COUNT_BITS, make_workspace_number, workspace_number};
 use super::query::one;
-use super::segments::{let_go, note};
+use super::segments::{self, note};
 use crate::row::{or_empty, time};
 use crate::tables::contacts::{ContactRows, attributes_text, tags_text};
 use crate::tables::{automations, product_events};
 
 pub(super) use rows::identified;
 
-pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[PutContact]) -> Result<(), Fault> {
+pub(super) fn put(
+    connection: &Connection,
+    subscribers: &mut ChangeSubscribers,
+    puts: &[PutContact],
+) -> Result<(), Fault> {
     let mut rest = puts;
     while let Some(first) = rest.first() {
         let workspace = first.contact.workspace_id;
         let count = rest.iter().take_while(|put| put.contact.workspace_id == workspace).count();
         let (of_workspace, others) = rest.split_at(count);
-        put_of(connection, interests, workspace, of_workspace)?;
+        put_of(connection, subscribers, workspace, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -45,13 +49,13 @@ pub(super) fn put(connection: &Connection, interests: &mut Interests, puts: &[Pu
 /// Puts contacts of one workspace: what they share is looked up once.
 fn put_of(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     puts: &[PutContact],
 ) -> Result<(), Fault> {
     let workspace_number = make_workspace_number(connection, workspace)?;
-    let read_mask = interests.read_masks.of(connection, workspace)?;
-    let listeners = &mut interests.listeners;
+    let read_mask = subscribers.read_masks.of(connection, workspace)?;
+    let listeners = &mut subscribers.listeners;
     let is_heard = listeners.is_any(connection, workspace)?;
     let newest: i64 = connection
         .prepare_cached("SELECT newest FROM workspace_numbers WHERE number = ?1")?
@@ -227,7 +231,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
-    let_go(connection, workspace_number, n)?;
+    segments::remove_contact(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::depart(&mut &*connection, workspace_number, id, n)?;
     automations::depart(&mut &*connection, workspace, id, n)?;

@@ -19,12 +19,12 @@ pub(super) struct Redating {
     /// The latest time that is written down; `None` when that has to be read.
     pub(super) latest: Option<i64>,
     /// The job after which to go on, while jobs are dated anew.
-    pub(super) place: Option<Place>,
+    pub(super) resume_after: Option<JobKey>,
 }
 
 /// The key of a job.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct JobKey {
     pub(super) lane: String,
     pub(super) due_at: i64,
     pub(super) id: Vec<u8>,
@@ -44,8 +44,8 @@ impl Redating {
 
     /// A job was met that is not due yet and was dated at `dated_at`.
     pub(super) fn found(&mut self, dated_at: Timestamp, now: Timestamp) {
-        if self.place.is_none() && is_ahead(dated_at.as_millis(), now) {
-            self.place = Some(Place::default());
+        if self.resume_after.is_none() && is_ahead(dated_at.as_millis(), now) {
+            self.resume_after = Some(JobKey::default());
         }
     }
 
@@ -56,7 +56,7 @@ impl Redating {
 
     /// Whether jobs are still to be dated anew.
     pub(super) fn is_under_way(&self) -> bool {
-        self.place.is_some()
+        self.resume_after.is_some()
     }
 
     /// The latest time that is written down.

@@ -17,7 +17,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::SqliteStore;
 use super::fault::{Fault, expect_one};
-use super::lanes::{Held, LaneIndex, PARKED};
+use super::lanes::{HeldLanes, LaneIndex, PARKED};
 use super::query::many;
 use super::redating;
 use super::row;
@@ -242,12 +242,12 @@ fn claim_jobs(writing: &mut WriteConnection, claim: &Claim) -> Result<Vec<Claime
         .filter(|(_, until)| *until > claim.monotonic)
         .map(|(lane, until)| (lane.as_str(), *until))
         .collect();
-    let held = Held { lanes: held, claim };
+    let held = HeldLanes { lanes: held, claim };
     writing.index().follow_holds(&held);
     let anything = writing.look(|connection, index| {
         let row = next_time(connection)?.map(|next| next.as_millis() <= claim.now.as_millis());
         let wake = index.first_wake(claim.now, claim.monotonic).map(|wait| wait.is_zero());
-        Ok(row == Some(true) || wake == Some(true) || index.has_let_go(&held))
+        Ok(row == Some(true) || wake == Some(true) || index.has_released(&held))
     })?;
     if !anything || claim.max == 0 || claim.per_lane == 0 {
         return Ok(Vec::new());
@@ -282,7 +282,7 @@ fn next_time(connection: &Connection) -> Result<Option<Timestamp>, Fault> {
 }
 
 /// A lane that waits to be looked at.
-struct Waiting {
+struct WaitingLane {
     next_at: Timestamp,
     turn: i64,
     lane: String,
@@ -291,7 +291,7 @@ struct Waiting {
 /// One claim being served.
 struct Round<'a> {
     claim: &'a Claim,
-    held: Held<'a>,
+    held: HeldLanes<'a>,
     claimed: Vec<ClaimedJob>,
     /// How many of each lane, all its senders together.
     given: HashMap<String, usize>,
@@ -330,7 +330,7 @@ impl Round<'_> {
         let before = self.claimed.len();
         let enough = before.saturating_add(most);
         // Lanes that went to the back of the queue come by a second time.
-        let mut last = Waiting { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
+        let mut last = WaitingLane { next_at: Timestamp::from_millis(i64::MIN), turn: 0, lane: String::new() };
         while self.claimed.len() < enough && self.passed < MAX_PASSED {
             let lanes = self.waiting_lanes(connection, &flow, &last, enough - self.claimed.len())?;
             if lanes.is_empty() {
@@ -351,9 +351,9 @@ impl Round<'_> {
         &self,
         connection: &Connection,
         flow: &str,
-        last: &Waiting,
+        last: &WaitingLane,
         room: usize,
-    ) -> Result<Vec<Waiting>, Fault> {
+    ) -> Result<Vec<WaitingLane>, Fault> {
         let mut statement = connection.prepare_cached(
             "SELECT next_at, turn, lane FROM lanes INDEXED BY lanes_by_flow
              WHERE flow = ?1 AND next_at <= ?2 AND (next_at, turn, lane) > (?3, ?4, ?5)
@@ -362,7 +362,7 @@ impl Round<'_> {
         let room = row::sql_limit(room.clamp(16, LANES_AT_A_TIME));
         let key = params![flow, self.claim.now.as_millis(), last.next_at.as_millis(), last.turn, last.lane, room];
         let lanes = statement.query_map(key, |row| {
-            Ok(Waiting { next_at: Timestamp::from_millis(row.get(0)?), turn: row.get(1)?, lane: row.get(2)? })
+            Ok(WaitingLane { next_at: Timestamp::from_millis(row.get(0)?), turn: row.get(1)?, lane: row.get(2)? })
         })?;
         Ok(lanes.collect::<Result<_, _>>()?)
     }
@@ -372,7 +372,7 @@ impl Round<'_> {
         &mut self,
         connection: &Connection,
         index: &mut LaneIndex,
-        waiting: &Waiting,
+        waiting: &WaitingLane,
         enough: usize,
     ) -> Result<(), Fault> {
         let name = waiting.lane.as_str();

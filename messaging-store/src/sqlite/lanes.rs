@@ -119,13 +119,13 @@ impl Withholding {
 }
 
 /// The lanes that a claim leaves alone.
-pub(super) struct Held<'a> {
+pub(super) struct HeldLanes<'a> {
     /// Those that it names, until when.
     pub(super) lanes: HashMap<&'a str, Monotonic>,
     pub(super) claim: &'a Claim,
 }
 
-impl Held<'_> {
+impl HeldLanes<'_> {
     /// Until when a lane is left alone, if it is.
     pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
         let named = || self.lanes.get(Lane::shared_part(lane)).copied();
@@ -309,7 +309,7 @@ impl LaneIndex {
     }
 
     /// A lane has no jobs any more, however it lost them.
-    pub(super) fn let_go(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
+    pub(super) fn remove_emptied(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
         self.rows_changed = true;
         self.remove(connection, lane)
     }
@@ -320,12 +320,12 @@ impl LaneIndex {
     }
 
     /// Whether a lane was held and no longer is.
-    pub(super) fn has_let_go(&self, held: &Held<'_>) -> bool {
+    pub(super) fn has_released(&self, held: &HeldLanes<'_>) -> bool {
         self.held.iter().any(|lane| held.until(lane).is_none())
     }
 
     /// Lanes that stay held may be held for longer, or not as long.
-    pub(super) fn follow_holds(&mut self, held: &Held<'_>) {
+    pub(super) fn follow_holds(&mut self, held: &HeldLanes<'_>) {
         let withholding = Withholding::of(held.claim);
         if withholding != self.withholding {
             self.withholding = withholding;
@@ -353,7 +353,7 @@ impl LaneIndex {
         connection: &Connection,
         now: Timestamp,
         monotonic: Monotonic,
-        held: &Held<'_>,
+        held: &HeldLanes<'_>,
     ) -> Result<(), Fault> {
         self.rows_changed = true;
         let mut awake: Vec<String> =
@@ -433,7 +433,7 @@ impl LaneIndex {
         lane: String,
         since: Timestamp,
         until: Monotonic,
-        held: &Held<'_>,
+        held: &HeldLanes<'_>,
     ) -> Result<(), Fault> {
         set_time(connection, &lane, Timestamp::from_millis(PARKED), 0)?;
         if held.withholds(&lane) {

@@ -251,8 +251,9 @@ fn moves_a_run(
 ) -> Result<bool, Fault> {
     const OPEN: &str = "SELECT version FROM automation_runs INDEXED BY automation_runs_by_contact
         WHERE contact = ?1 AND automation = ?2 AND ended_at IS NULL";
-    let is_moved = |version: u32| listener.runs.iter().any(|(of, interest)| *of == version && happened.moves(interest));
-    if !listener.runs.iter().any(|(_, interest)| happened.moves(interest)) {
+    let is_moved =
+        |version: u32| listener.runs.iter().any(|(of, subscription)| *of == version && happened.moves(subscription));
+    if !listener.runs.iter().any(|(_, subscription)| happened.moves(subscription)) {
         return Ok(false);
     }
     let mut statement = connection.prepare_cached(OPEN)?;

@@ -8,8 +8,8 @@ use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::Sqlite;
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::listeners::Happened;
 use super::numbers::{contact_number, list_number};
 use super::query::{many, one};
@@ -22,7 +22,7 @@ const SLICE: usize = 500;
 
 pub(super) fn join(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     (id, contact): (ListId, ContactId),
     at: Timestamp,
@@ -31,15 +31,15 @@ pub(super) fn join(
     let contact = contact_number(connection, workspace, contact)?.ok_or(Fault::Conflict)?;
     connection.prepare_cached("INSERT INTO list_members (list, contact) VALUES (?1, ?2)")?.execute([list, contact])?;
     connection.prepare_cached("UPDATE lists SET contacts = contacts + 1 WHERE n = ?1")?.execute([list])?;
-    if let Some(read_mask) = interests.read_masks.of(connection, workspace)? {
+    if let Some(read_mask) = subscribers.read_masks.of(connection, workspace)? {
         note(connection, read_mask, contact, ReadMask::LISTS)?;
     }
-    interests.listeners.hear(connection, workspace, contact, at, Happened::ListAdded(id))
+    subscribers.listeners.hear(connection, workspace, contact, at, Happened::ListAdded(id))
 }
 
 pub(super) fn leave(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     (list, contact): (ListId, ContactId),
     at: Timestamp,
@@ -54,10 +54,10 @@ pub(super) fn leave(
         return Ok(());
     }
     connection.prepare_cached("UPDATE lists SET contacts = contacts - 1 WHERE n = ?1")?.execute([list])?;
-    if let Some(read_mask) = interests.read_masks.of(connection, workspace)? {
+    if let Some(read_mask) = subscribers.read_masks.of(connection, workspace)? {
         note(connection, read_mask, contact, ReadMask::LISTS)?;
     }
-    interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
+    subscribers.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
 }
 
 #[async_trait]

@@ -16,14 +16,14 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What the writer knows of commits by others.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(super) struct ForeignCommits {
     news: watch::Sender<News>,
     /// Whether something is still to be told.
     is_pending: bool,
     told_at: Option<Instant>,
 }
 
-impl Others {
+impl ForeignCommits {
     pub(super) const fn new(news: watch::Sender<News>) -> Self {
         Self { news, is_pending: false, told_at: None }
     }

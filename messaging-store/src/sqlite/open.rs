@@ -17,7 +17,7 @@ use super::epoch;
 use super::health::Health;
 use super::installation_values;
 use super::log_repair;
-use super::news::Others;
+use super::news::ForeignCommits;
 use super::readers::Readers;
 use super::schema::{self, State};
 use super::upload_files::UploadFiles;
@@ -119,7 +119,7 @@ impl SqliteStore {
         let observed = Arc::<Observed>::default();
         let mut batch = WriteBatch::new(Arc::clone(&observed));
         let news = watch::Sender::default();
-        let others = Others::new(news.clone());
+        let others = ForeignCommits::new(news.clone());
         let writing =
             WriteConnection::new(connection, owner, Arc::clone(&checkpoints), Arc::clone(&health), others, reopen);
         let commit = move |writing: &mut WriteConnection, requests: &mut _, rest: &mut _| {

@@ -6,8 +6,8 @@ use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params_from_iter};
 
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::query;
 use super::segments;
 use super::verification::recount;
@@ -62,7 +62,7 @@ impl Snapshot for &Connection {
 pub(super) struct Applying<'a> {
     pub(super) connection: &'a Connection,
     pub(super) deltas: &'a mut CounterDeltas,
-    pub(super) interests: &'a mut Interests,
+    pub(super) subscribers: &'a mut ChangeSubscribers,
 }
 
 impl Answers for Applying<'_> {
@@ -89,22 +89,22 @@ impl OpenCommit for Applying<'_> {
     }
 
     async fn is_followed(&mut self, workspace: WorkspaceId, mask: ReadMask) -> Result<bool, Fault> {
-        Ok(self.interests.read_masks.in_mask(self.connection, workspace, mask)?.is_some())
+        Ok(self.subscribers.read_masks.in_mask(self.connection, workspace, mask)?.is_some())
     }
 
     async fn note(&mut self, workspace: WorkspaceId, contact: ContactId, mask: ReadMask) -> Result<(), Fault> {
-        self.interests.read_masks.note(self.connection, workspace, contact, mask)
+        self.subscribers.read_masks.note(self.connection, workspace, contact, mask)
     }
 
     async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault> {
-        match self.interests.read_masks.of(self.connection, workspace)? {
+        match self.subscribers.read_masks.of(self.connection, workspace)? {
             Some(read_mask) => segments::note(self.connection, read_mask, contact, mask),
             None => Ok(()),
         }
     }
 
     async fn is_heard(&mut self, workspace: WorkspaceId) -> Result<bool, Fault> {
-        self.interests.listeners.is_any(self.connection, workspace)
+        self.subscribers.listeners.is_any(self.connection, workspace)
     }
 
     async fn hear(
@@ -114,7 +114,7 @@ impl OpenCommit for Applying<'_> {
         accepted_at: Timestamp,
         happened: Happened<'_>,
     ) -> Result<(), Fault> {
-        self.interests.listeners.hear(self.connection, workspace, contact, accepted_at, happened)
+        self.subscribers.listeners.hear(self.connection, workspace, contact, accepted_at, happened)
     }
 
     async fn tell_of_address(
@@ -123,7 +123,7 @@ impl OpenCommit for Applying<'_> {
         address: (Channel, &str),
         at: Timestamp,
     ) -> Result<(), Fault> {
-        segments::tell_of_address(self.connection, self.interests, workspace, address, at)
+        segments::tell_of_address(self.connection, self.subscribers, workspace, address, at)
     }
 
     fn deltas(&mut self) -> &mut CounterDeltas {
@@ -131,10 +131,10 @@ impl OpenCommit for Applying<'_> {
     }
 
     fn depth(&self) -> u8 {
-        self.interests.depth()
+        self.subscribers.depth()
     }
 
     fn caused_at(&mut self, depth: u8) {
-        self.interests.caused_at(depth);
+        self.subscribers.caused_at(depth);
     }
 }

@@ -20,28 +20,28 @@ use messaging_core::time::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::Sqlite;
+use super::change_subscribers::ChangeSubscribers;
 use super::contacts::identified;
 use super::fault::{Fault, expect_one};
-use super::interests::Interests;
 use super::listeners::{EventHappened, Happened};
 use super::numbers::workspace_number;
 use super::query::one;
 use super::segments::note;
 use crate::counter_deltas::CounterDeltas;
 use crate::row::id;
-use crate::tables::product_events::{EventRows, Found};
+use crate::tables::product_events::{ActivityByName, EventRows};
 
 pub(super) fn append(
     connection: &Connection,
     deltas: &mut CounterDeltas,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
     let mut rest = events;
     while let Some(first) = rest.first() {
         let count = rest.iter().take_while(|event| event.workspace_id == first.workspace_id).count();
         let (of_workspace, others) = rest.split_at(count);
-        append_of(connection, deltas, interests, first.workspace_id, of_workspace)?;
+        append_of(connection, deltas, subscribers, first.workspace_id, of_workspace)?;
         rest = others;
     }
     Ok(())
@@ -51,7 +51,7 @@ pub(super) fn append(
 fn append_of(
     connection: &Connection,
     deltas: &mut CounterDeltas,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
@@ -63,7 +63,7 @@ fn append_of(
     let mut unique_ids = UniqueIds::new(connection, workspace_number)?;
     let mut contacts: HashMap<ContactId, i64> = HashMap::new();
     let mut names: HashMap<&str, i64> = HashMap::new();
-    let is_heard = interests.listeners.is_any(connection, workspace)?;
+    let is_heard = subscribers.listeners.is_any(connection, workspace)?;
     for event in events {
         let contact = match contacts.entry(event.contact_id) {
             Entry::Occupied(known) => *known.get(),
@@ -86,10 +86,10 @@ fn append_of(
         if is_heard {
             let happened = EventHappened::new(event, n);
             let happened = Happened::Event(&happened);
-            interests.listeners.hear(connection, workspace, contact, event.received_at(), happened)?;
+            subscribers.listeners.hear(connection, workspace, contact, event.received_at(), happened)?;
         }
     }
-    if let Some(read_mask) = interests.read_masks.in_mask(connection, workspace, ReadMask::EVENTS)? {
+    if let Some(read_mask) = subscribers.read_masks.in_mask(connection, workspace, ReadMask::EVENTS)? {
         for contact in contacts.into_values() {
             note(connection, read_mask, contact, ReadMask::EVENTS)?;
         }
@@ -205,7 +205,7 @@ impl EventRows for Sqlite {
         &self,
         workspace: WorkspaceId,
         buckets: &Arc<Buckets>,
-        found: Found,
+        found: ActivityByName,
     ) -> Result<Vec<EventActivity>, StoreError> {
         let began = Instant::now();
         let mut contacts = activity::Contacts::of(workspace, buckets, found);

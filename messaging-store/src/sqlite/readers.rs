@@ -76,12 +76,12 @@ pub(super) struct Readers {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     tasks: VecDeque<WriterTask>,
     /// How many threads sleep: waking costs a system call, and under load nobody sleeps.
     sleeping: usize,
@@ -208,7 +208,7 @@ fn serve(reader: &mut Option<Reader>, path: &Path, task: WriterTask) {
 }
 
 impl Queue {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

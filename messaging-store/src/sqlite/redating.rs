@@ -12,7 +12,7 @@ use messaging_core::ids::{Id as _, JobId};
 use messaging_core::time::{Monotonic, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::dating::{Place, is_ahead};
+use super::dating::{JobKey, is_ahead};
 use super::fault::Fault;
 use super::lanes::LaneIndex;
 use super::row;
@@ -28,15 +28,15 @@ pub(super) fn redate(writing: &mut WriteConnection, now: Timestamp, monotonic: M
         Some(latest) => latest,
         None => writing.look_and_note(|connection, index| index.redating().latest(connection))?,
     };
-    if writing.index().redating().place.is_none() && is_ahead(latest, now) {
+    if writing.index().redating().resume_after.is_none() && is_ahead(latest, now) {
         tracing::warn!("the clock has been set back; jobs that were dated in the future are dated anew");
-        writing.index().redating().place = Some(Place::default());
+        writing.index().redating().resume_after = Some(JobKey::default());
     }
-    let Some(place) = writing.index().redating().place.take() else { return Ok(()) };
-    let start = place.clone();
-    let outcome = writing.undurably(|connection, index, _| redate_slice(connection, index, &place, now, monotonic));
+    let Some(after) = writing.index().redating().resume_after.take() else { return Ok(()) };
+    let start = after.clone();
+    let outcome = writing.undurably(|connection, index, _| redate_slice(connection, index, &after, now, monotonic));
     // What failed is done again from the same place.
-    writing.index().redating().place = outcome.as_ref().map_or(Some(start), Clone::clone);
+    writing.index().redating().resume_after = outcome.as_ref().map_or(Some(start), Clone::clone);
     outcome.map(drop)
 }
 
@@ -44,10 +44,10 @@ pub(super) fn redate(writing: &mut WriteConnection, now: Timestamp, monotonic: M
 fn redate_slice(
     connection: &Connection,
     index: &mut LaneIndex,
-    after: &Place,
+    after: &JobKey,
     now: Timestamp,
     monotonic: Monotonic,
-) -> Result<Option<Place>, Fault> {
+) -> Result<Option<JobKey>, Fault> {
     let (mut count, mut last) = (0, after.clone());
     let mut misdated = Vec::new();
     {
@@ -59,7 +59,7 @@ fn redate_slice(
         while let Some(row) = rows.next()? {
             count += 1;
             let (id, dated_at): (JobId, i64) = (row::id(row, 2)?, row.get(3)?);
-            last = Place { lane: row.get(0)?, due_at: row.get(1)?, id: id.to_bytes().to_vec() };
+            last = JobKey { lane: row.get(0)?, due_at: row.get(1)?, id: id.to_bytes().to_vec() };
             if dated_at > now.as_millis() && last.due_at > now.as_millis() && index.lease_end(id, monotonic).is_none() {
                 misdated.push((last.clone(), id, dated_at));
             }

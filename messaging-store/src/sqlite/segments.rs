@@ -31,24 +31,24 @@ use rusqlite::{Connection, params};
 
 use self::preview::Count;
 use super::Sqlite;
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::lists;
 use super::numbers::workspace_number;
 use super::query::{many, one};
 use super::row::sql_limit;
 use crate::database::at_once;
 use crate::database::open_commit::Answers as _;
-use crate::tables::automations::run_interests;
-use crate::tables::segments::follow::Followed;
-use crate::tables::segments::tally::Counted;
+use crate::tables::automations::run_subscriptions;
+use crate::tables::segments::follow::FollowedNote;
+use crate::tables::segments::tally::MatchCount;
 use crate::tables::segments::trace::Traced;
 use crate::tables::segments::{Difference, SegmentRows, put_row, remove_row};
 
 pub(super) use compile::{compile, compile_asks};
-pub(super) use evaluate::{Answering, Evaluation};
+pub(super) use evaluate::{AskEvaluation, Evaluation};
 pub(super) use follow::tell_of_address;
-pub(super) use members::let_go;
+pub(super) use members::remove_contact;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
 /// How many rows a sweep removes in one transaction.
@@ -87,8 +87,9 @@ fn renew_read_mask(
     connection
         .prepare_cached("UPDATE workspace_numbers SET read_mask = ?2 WHERE number = ?1 AND read_mask <> ?2")?
         .execute(params![workspace_number, read_mask.bits()])?;
-    let interests = at_once(connection.many(run_interests(workspace)))?;
-    if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !interests.iter().any(|interest| interest.everything) {
+    let subscriptions = at_once(connection.many(run_subscriptions(workspace)))?;
+    let hears = subscriptions.iter().any(|subscription| subscription.everything);
+    if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !hears {
         // Nobody will look for them; they are about people and shall not stay.
         connection
             .prepare_cached("DELETE FROM changed_addresses WHERE workspace_number = ?1")?
@@ -110,7 +111,7 @@ impl SegmentRows for Sqlite {
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Counted, StoreError> {
+    ) -> Result<MatchCount, StoreError> {
         let began = Instant::now();
         let mut count = Count::new(workspace, query, conditions, sample);
         loop {
@@ -147,8 +148,8 @@ impl SegmentRows for Sqlite {
         job: &JobHandle,
     ) -> Result<(u64, u64), CommitError> {
         let difference = Arc::clone(difference);
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            members::write(connection, &mut interests.listeners, &difference, &difference.moves[moves], notes)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            members::write(connection, &mut subscribers.listeners, &difference, &difference.moves[moves], notes)
         };
         self.writer.undurably_for(job, write).await
     }
@@ -158,14 +159,14 @@ impl SegmentRows for Sqlite {
     }
 
     async fn write_traced(&self, workspace: WorkspaceId, traced: Traced, job: &JobHandle) -> Result<(), CommitError> {
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            follow::write_traced(connection, interests, workspace, &traced)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            follow::write_traced(connection, subscribers, workspace, &traced)
         };
         self.writer.undurably_for(job, write).await
     }
 
     async fn forget_list(&self, _: WorkspaceId, list: i64, job: &JobHandle) -> Result<u64, CommitError> {
-        let forget = move |connection: &Connection, _: &mut Interests| lists::forget(connection, list, SLICE);
+        let forget = move |connection: &Connection, _: &mut ChangeSubscribers| lists::forget(connection, list, SLICE);
         self.writer.undurably_for(job, forget).await
     }
 
@@ -174,7 +175,7 @@ impl SegmentRows for Sqlite {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Followed>, bool), StoreError> {
+    ) -> Result<(Vec<FollowedNote>, bool), StoreError> {
         let segments = segments.to_vec();
         self.scans.read(move |connection| follow::look(connection, workspace, &segments, limit)).await
     }
@@ -182,11 +183,11 @@ impl SegmentRows for Sqlite {
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
-        followed: Vec<Followed>,
+        followed: Vec<FollowedNote>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError> {
-        let write = move |connection: &Connection, interests: &mut Interests| {
-            follow::write(connection, interests, workspace, &followed)
+        let write = move |connection: &Connection, subscribers: &mut ChangeSubscribers| {
+            follow::write(connection, subscribers, workspace, &followed)
         };
         self.writer.undurably_for(job, write).await
     }

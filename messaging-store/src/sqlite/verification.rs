@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::message::milestones::{Seen, Skip};
+use messaging_core::domain::message::milestones::{EngagementFlags, Skip};
 use messaging_core::domain::message::{EventKind, MessageContent, MessageStatus};
 use messaging_core::domain::tally::{Counts, Row, of_event, tally};
 use messaging_core::ids::{AutomationId, CampaignId, Id as _, WorkspaceId};
@@ -68,12 +68,13 @@ pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result
     let mut statement = connection.prepare_cached(MESSAGES)?;
     let mut rows = statement.query([workspace.to_bytes()])?;
     while let Some(row) = rows.next()? {
-        let seen = Seen::from_bits(row.get(6)?);
+        let seen = EngagementFlags::from_bits(row.get(6)?);
         let skip: Option<i64> = row.get(7)?;
         let status = numbered(&MessageStatus::ALL, row.get(1)?)?;
         let skip = skip.map(|skip| numbered(&Skip::ALL, skip)).transpose()?;
         let mut found = tally(&Row { status, seen, skip, sent_at: None, delivered_at: None });
-        if [Seen::OPENED, Seen::CLICKED, Seen::MACHINE].into_iter().any(|one| seen.has(one)) {
+        let visits_show = [EngagementFlags::OPENED, EngagementFlags::CLICKED, EngagementFlags::MACHINE];
+        if visits_show.into_iter().any(|one| seen.has(one)) {
             found += visited(&mut visits, workspace, row.get(0)?)?;
         }
         let campaign: Option<CampaignId> = maybe_id(row, 3)?;

@@ -78,7 +78,7 @@ fn remove_jobs(
     let lanes: Vec<String> =
         many(connection, EMPTY_LANES, params![workspace, sql_limit(limit)], |row| Ok(row.get(0)?))?;
     for lane in &lanes {
-        index.let_go(connection, lane)?;
+        index.remove_emptied(connection, lane)?;
     }
     Ok((free.len() + lanes.len()) as u64)
 }

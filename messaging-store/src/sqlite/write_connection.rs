@@ -11,15 +11,15 @@ use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 
+use super::change_subscribers::ChangeSubscribers;
 use super::checkpoint::{self, Checkpoints};
 use super::connection::{self, Overwriting, Reopen};
 use super::fault::Fault;
 use super::health::Health;
 use super::installation_values;
-use super::interests::Interests;
 use super::lanes::LaneIndex;
 use super::log_repair::{self, Unrepaired};
-use super::news::Others;
+use super::news::ForeignCommits;
 use crate::counter_deltas::CounterDeltas;
 
 /// How often a store that is not healthy tries whether it is again.
@@ -37,7 +37,7 @@ pub(super) struct WriteConnection {
     pub(super) connection: Connection,
     pub(super) index: LaneIndex,
     pub(super) deltas: CounterDeltas,
-    pub(super) interests: Interests,
+    pub(super) subscribers: ChangeSubscribers,
     /// The token of this process if it does the jobs.
     owner: Option<String>,
     /// Tells whether another program has written since.
@@ -48,7 +48,7 @@ pub(super) struct WriteConnection {
     overwriting: Overwriting,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) health: Arc<Health>,
-    others: Others,
+    others: ForeignCommits,
     reopen: Reopen,
     /// When the store last tried whether it is healthy again.
     last_probe: Option<Instant>,
@@ -60,14 +60,14 @@ impl WriteConnection {
         owner: Option<String>,
         checkpoints: Arc<Checkpoints>,
         health: Arc<Health>,
-        others: Others,
+        others: ForeignCommits,
         reopen: Reopen,
     ) -> Self {
         Self {
             connection,
             index: LaneIndex::default(),
             deltas: CounterDeltas::default(),
-            interests: Interests::default(),
+            subscribers: ChangeSubscribers::default(),
             owner,
             data_version: 0,
             news_version: 0,
@@ -93,7 +93,7 @@ impl WriteConnection {
     /// thereby, only done again.
     pub(super) fn undurably<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &mut LaneIndex, &mut Interests) -> Result<T, Fault>,
+        work: impl FnOnce(&Connection, &mut LaneIndex, &mut ChangeSubscribers) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.health.fault().is_some() {
             return Err(Fault::Unhealthy);
@@ -101,8 +101,8 @@ impl WriteConnection {
         // The pragma acts when it is compiled, so it cannot be kept prepared.
         self.connection.execute_batch(self.reopen.undurable())?;
         let outcome = self.begin().and_then(|()| {
-            let answer = work(&self.connection, &mut self.index, &mut self.interests)?;
-            let has_woken = self.interests.settle(&self.connection, &mut self.index)?;
+            let answer = work(&self.connection, &mut self.index, &mut self.subscribers)?;
+            let has_woken = self.subscribers.settle(&self.connection, &mut self.index)?;
             self.index.settle(&self.connection)?;
             self.statement("COMMIT")?;
             Ok((answer, has_woken))
@@ -215,7 +215,7 @@ impl WriteConnection {
         self.checkpoints.watch(&mut self.connection, &self.reopen)?;
         self.index.undo_all();
         self.deltas.clear();
-        self.interests.forget_all();
+        self.subscribers.forget_all();
         log_repair::rewrite(&self.connection, self.reopen.log())?;
         checkpoint::empty(&self.connection)?;
         Ok(())
@@ -271,7 +271,7 @@ impl WriteConnection {
             self.check_owner()?;
             self.data_version = version;
             self.index.distrust_rows();
-            self.interests.forget_all();
+            self.subscribers.forget_all();
         }
         Ok(())
     }
@@ -313,7 +313,7 @@ impl WriteConnection {
         }
         self.index.undo_all();
         self.deltas.clear();
-        self.interests.forget_all();
+        self.subscribers.forget_all();
     }
 
     /// Runs a statement that is kept prepared.

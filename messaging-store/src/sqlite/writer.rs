@@ -16,8 +16,8 @@ use messaging_core::ports::store::{CommitError, Priority, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::change_subscribers::ChangeSubscribers;
 use super::fault::Fault;
-use super::interests::Interests;
 use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
@@ -70,12 +70,12 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct WriterQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     foreground: VecDeque<Commit>,
     background: VecDeque<Commit>,
     tasks: VecDeque<WriterTask>,
@@ -96,7 +96,7 @@ enum Sleep {
     ForCompany,
 }
 
-impl Waiting {
+impl QueueState {
     /// Whether the thread is to be woken for what was just put.
     fn wakes(&self) -> bool {
         match self.sleep {
@@ -138,7 +138,7 @@ impl Writer {
     /// Hands over changes and waits until they are durable.
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
-        let queue: fn(&mut Waiting) -> &mut VecDeque<Commit> = match priority {
+        let queue: fn(&mut QueueState) -> &mut VecDeque<Commit> = match priority {
             Priority::Foreground | Priority::Attempt => |waiting| &mut waiting.foreground,
             Priority::Background => |waiting| &mut waiting.background,
         };
@@ -174,14 +174,14 @@ impl Writer {
     pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, &mut Interests) -> Result<T, Fault> + Send + 'static,
+        F: FnOnce(&Connection, &mut ChangeSubscribers) -> Result<T, Fault> + Send + 'static,
     {
         let job = job.clone();
         self.claimed_task(move |writing| {
-            writing.undurably(|connection, index, interests| {
+            writing.undurably(|connection, index, subscribers| {
                 index.require_lease(&job)?;
-                interests.caused_at(0);
-                write(connection, interests)
+                subscribers.caused_at(0);
+                write(connection, subscribers)
             })
         })
         .await
@@ -212,7 +212,7 @@ impl Writer {
 }
 
 impl WriterQueue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -220,7 +220,7 @@ impl WriterQueue {
     fn put<T>(
         &self,
         item: T,
-        queue: impl FnOnce(&mut Waiting) -> &mut VecDeque<T>,
+        queue: impl FnOnce(&mut QueueState) -> &mut VecDeque<T>,
         capacity: usize,
     ) -> Result<(), StoreError> {
         let mut waiting = self.lock();
@@ -241,7 +241,7 @@ impl WriterQueue {
 
 /// What the thread took from the queue.
 #[derive(Default)]
-struct Taken {
+struct PendingWork {
     tasks: VecDeque<WriterTask>,
     foreground: VecDeque<Commit>,
     /// What did not fit into the time of one batch stays here for the next.
@@ -258,7 +258,7 @@ struct Taken {
     alone: bool,
 }
 
-impl Taken {
+impl PendingWork {
     /// Waits for work, or until it is time to look after the health of the store; `false` when there is no
     /// work and will be none.
     fn fill(&mut self, queue: &WriterQueue) -> bool {
@@ -331,18 +331,18 @@ fn run(
     commit: &mut impl FnMut(&mut WriteConnection, &mut VecDeque<Commit>, &mut VecDeque<Commit>),
     alone: bool,
 ) {
-    let mut taken = Taken { alone, ..Taken::default() };
-    while taken.fill(queue) {
-        let is_idle = taken.tasks.is_empty() && taken.foreground.is_empty() && taken.background.is_empty();
+    let mut pending = PendingWork { alone, ..PendingWork::default() };
+    while pending.fill(queue) {
+        let is_idle = pending.tasks.is_empty() && pending.foreground.is_empty() && pending.background.is_empty();
         survive(writing, WriteConnection::look_after_health);
         survive(writing, |writing| writing.look_for_news(is_idle));
         // Tasks first: a claim that runs before the batch sees only what is durable.
-        for task in taken.tasks.drain(..) {
+        for task in pending.tasks.drain(..) {
             survive(writing, |writing| task(writing));
         }
         let mut none = VecDeque::new();
-        let background = if taken.background_waits { &mut none } else { &mut taken.background };
-        survive(writing, |writing| commit(writing, &mut taken.foreground, background));
+        let background = if pending.background_waits { &mut none } else { &mut pending.background };
+        survive(writing, |writing| commit(writing, &mut pending.foreground, background));
         writing.keep_log_short();
     }
 }

@@ -1,12 +1,13 @@
 //! Audiences of campaigns, as they were frozen.
 //!
 //! Beside this: which addresses are left out ([`left_out`]), contacts as messages are made for them ([`recipients`]), and
-//! what is found of contacts before that ([`found`], [`walk`], [`tally`]), which each database finds in its own way.
+//! what is found of contacts before that ([`scanned_piece`], [`walk`], [`tally`]), which each database finds in its own
+//! way.
 
-pub(crate) mod found;
 mod keys;
 mod left_out;
 mod recipients;
+pub(crate) mod scanned_piece;
 pub(crate) mod tally;
 pub(crate) mod walk;
 

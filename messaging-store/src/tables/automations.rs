@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use messaging_core::changes::{DateFire, Expect, PutAutomation, RunKey};
 use messaging_core::domain::automation::history::RunStep;
-use messaging_core::domain::automation::note::{Happened, Note, RunInterest};
+use messaging_core::domain::automation::note::{Happened, Note, RunSubscription};
 use messaging_core::domain::automation::run::{Entry, Run};
 use messaging_core::domain::automation::{Automation, AutomationStatus, AutomationVersion};
 use messaging_core::domain::campaign::Reference;
@@ -47,7 +47,7 @@ pub(crate) use entries::{expect_fewer as expect_entries, put as put_entry};
 pub(crate) use forget::SLICE;
 pub(crate) use notes::take as take_notes;
 pub(crate) use rows::AutomationRows;
-pub(crate) use runs::{Before, NumberedRun, write as write_run};
+pub(crate) use runs::{NumberedRun, PriorRun, write as write_run};
 
 pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     const INSERT: Sql = sql!(
@@ -67,7 +67,7 @@ pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) 
     let automation = &put.automation;
     let of = (automation.workspace_id, automation.id);
     let is_active = automation.status == AutomationStatus::Active;
-    let entry = put.interest.entry.as_ref().filter(|_| is_active);
+    let entry = put.subscription.entry.as_ref().filter(|_| is_active);
     let mut row = key_of(of);
     row.extend(params![
         status_number(automation.status),
@@ -83,10 +83,10 @@ pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) 
             on.run_one(UPDATE, row)?;
         }
     }
-    let runs = &put.interest.runs;
-    let interest = if *runs == RunInterest::default() { String::new() } else { document(runs)? };
+    let runs = &put.subscription.runs;
+    let subscription = if *runs == RunSubscription::default() { String::new() } else { document(runs)? };
     let mut version = key_of(of);
-    version.extend(params![automation.version, interest, document(&automation.design)?]);
+    version.extend(params![automation.version, subscription, document(&automation.design)?]);
     on.run(VERSION, version)?;
     let wanted: BTreeSet<Reference> = if is_active { put.holds.iter().copied().collect() } else { BTreeSet::new() };
     holds::follow(on, of.0, Holder::Automation(of.1), &wanted)
@@ -97,7 +97,7 @@ pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: Automa
         "UPDATE automations SET removed = true, entry = NULL, lanes = '[]', doc = ''
          WHERE workspace = $1 AND id = $2 AND NOT removed"
     );
-    holds::let_go(on, workspace, Holder::Automation(id))?;
+    holds::release_all(on, workspace, Holder::Automation(id))?;
     on.run(SQL, key_of((workspace, id)))
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn expect(
 }
 
 /// What the runs of a workspace wait for, of those versions that wait for anything.
-pub(crate) fn run_interests(workspace: WorkspaceId) -> Query<RunInterest> {
+pub(crate) fn run_subscriptions(workspace: WorkspaceId) -> Query<RunSubscription> {
     const SQL: Sql = sql!(
         "SELECT v.interest FROM automations a {CROSS} JOIN automation_versions v ON v.automation = a.n
          WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' AND v.interest <> ''"

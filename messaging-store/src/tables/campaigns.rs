@@ -9,7 +9,7 @@ use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::Message;
 use messaging_core::ids::{CampaignId, ContactId, Id as _, MessageId, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::{Campaigns, PageRequest, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
@@ -65,7 +65,7 @@ pub(crate) fn put(on: &mut dyn Statements, campaign: &Campaign, expect: Expect) 
 
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: CampaignId) -> Result<(), Fault> {
     on.run(LOCK, params![key(id)])?;
-    holds::let_go(on, workspace, Holder::Campaign(id))?;
+    holds::release_all(on, workspace, Holder::Campaign(id))?;
     on.run(
         sql!("UPDATE campaigns SET removed = true, doc = '' WHERE workspace = $1 AND id = $2 AND NOT removed"),
         params![key(workspace), key(id)],
@@ -240,7 +240,7 @@ impl<D: Database + CampaignRows> Campaigns for SqlStore<D> {
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
-        wanted: Wanted,
+        wanted: CampaignMessageFilter,
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError> {
         messages::list(&self.0, workspace, campaign, wanted, &page).await

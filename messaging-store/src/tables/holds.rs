@@ -64,8 +64,8 @@ macro_rules! wanted {
     };
 }
 
-/// Lets go what is needed no more.
-macro_rules! let_go {
+/// Releases what is needed no more.
+macro_rules! release_unneeded {
     ($database:ident) => {
         concat!(
             "DELETE FROM holds WHERE workspace = $1 AND holder_kind = $2 AND holder = $3 AND NOT EXISTS (SELECT 1 FROM ",
@@ -97,7 +97,7 @@ macro_rules! gone {
     };
 }
 
-/// Holds what somebody needs from now on, and lets go what is needed no more. A conflict when something is to be held
+/// Holds what somebody needs from now on, and releases what is needed no more. A conflict when something is to be held
 /// that is gone; what is held already cannot be.
 pub(crate) fn follow(
     on: &mut dyn Statements,
@@ -112,7 +112,7 @@ pub(crate) fn follow(
             wanted!(postgres "$1", "$2")
         ),
     );
-    const LET_GO: Sql = sql!(sqlite: let_go!(sqlite), postgres: let_go!(postgres));
+    const RELEASE: Sql = sql!(sqlite: release_unneeded!(sqlite), postgres: release_unneeded!(postgres));
     const GONE: Sql = sql!(sqlite: gone!(sqlite), postgres: gone!(postgres));
     const HOLD: Sql = sql!(
         sqlite: concat!(
@@ -130,16 +130,16 @@ pub(crate) fn follow(
     let (kinds, ids) = (Value::from(kinds), Value::List(ids));
     let all = || -> Params { vec![key(workspace), holder_kind.into(), holder.clone(), kinds.clone(), ids.clone()] };
     if wanted.is_empty() {
-        return on.run(LET_GO, all());
+        return on.run(RELEASE, all());
     }
     on.run(LOCK, vec![kinds.clone(), ids.clone()])?;
-    on.run(LET_GO, all())?;
+    on.run(RELEASE, all())?;
     on.expect(0, GONE, all())?;
     on.run(HOLD, all())
 }
 
-/// Lets go everything that somebody holds.
-pub(crate) fn let_go(on: &mut dyn Statements, workspace: WorkspaceId, holder: Holder) -> Result<(), Fault> {
+/// Releases everything that somebody holds.
+pub(crate) fn release_all(on: &mut dyn Statements, workspace: WorkspaceId, holder: Holder) -> Result<(), Fault> {
     let (kind, holder) = holder.key();
     on.run(
         sql!("DELETE FROM holds WHERE workspace = $1 AND holder_kind = $2 AND holder = $3"),

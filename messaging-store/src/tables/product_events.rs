@@ -21,7 +21,7 @@ use crate::pages::{numbered_place, one_more, place_number};
 use crate::row::{get, id, time};
 use crate::sql::{Sql, key, params, sql};
 
-pub(crate) use self::activity::{Found, estimated};
+pub(crate) use self::activity::{ActivityByName, estimated};
 pub(crate) use self::gone::{delete, depart, relocate};
 
 /// Unique ids that callers gave to their events, removed at an age.
@@ -49,7 +49,7 @@ pub(crate) trait EventRows {
         &self,
         workspace: WorkspaceId,
         buckets: &Arc<Buckets>,
-        found: Found,
+        found: ActivityByName,
     ) -> Result<Vec<EventActivity>, StoreError>;
 }
 

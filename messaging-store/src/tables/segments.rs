@@ -24,9 +24,9 @@ use messaging_core::ports::store::{
 };
 use messaging_core::time::Timestamp;
 
-use self::follow::Followed;
+use self::follow::FollowedNote;
 use self::keys::{read_mask, workspace_number};
-use self::tally::Counted;
+use self::tally::MatchCount;
 use self::trace::Traced;
 use super::{automations, lists};
 use crate::database::{Database, Query, SqlStore, Statements};
@@ -70,7 +70,7 @@ pub(crate) trait SegmentRows {
         query: &MemberQuery,
         conditions: &[Filter],
         sample: usize,
-    ) -> Result<Counted, StoreError>;
+    ) -> Result<MatchCount, StoreError>;
 
     /// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
     async fn difference(
@@ -105,13 +105,13 @@ pub(crate) trait SegmentRows {
         workspace: WorkspaceId,
         segments: &[(SegmentId, MemberQuery)],
         limit: usize,
-    ) -> Result<(Vec<Followed>, bool), StoreError>;
+    ) -> Result<(Vec<FollowedNote>, bool), StoreError>;
 
     /// Takes entries of the outbox away and writes what they lead to; answers who moved.
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
-        followed: Vec<Followed>,
+        followed: Vec<FollowedNote>,
         job: &JobHandle,
     ) -> Result<Vec<Moved>, CommitError>;
 
@@ -235,8 +235,8 @@ where
         const SQL: Sql = sql!("SELECT read_mask FROM workspace_numbers WHERE workspace = $1");
         let query = Query::new(SQL, params![key(workspace)], |row| read_mask(row, 0));
         let Some(read_mask) = self.one(query.point().shared()).await? else { return Ok(ReadMask::NONE) };
-        let interests = self.many(automations::run_interests(workspace)).await?;
-        let hears = interests.iter().any(|interest| interest.everything);
+        let subscriptions = self.many(automations::run_subscriptions(workspace)).await?;
+        let hears = subscriptions.iter().any(|subscription| subscription.everything);
         Ok(if hears { read_mask | ReadMask::TRACED_SUPPRESSIONS } else { read_mask })
     }
 

@@ -20,16 +20,16 @@ use messaging_store::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
 /// A directory with an installation.
-struct Place {
+struct InstallationFixture {
     root: TempDir,
 }
 
-impl Place {
+impl InstallationFixture {
     fn new() -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
-        fs::create_dir(place.data()).unwrap();
-        fs::write(place.data().join("secret.key"), [7; 32]).unwrap();
-        place
+        let fixture = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir(fixture.data()).unwrap();
+        fs::write(fixture.data().join("secret.key"), [7; 32]).unwrap();
+        fixture
     }
 
     fn data(&self) -> PathBuf {
@@ -94,7 +94,7 @@ async fn attach(store: &SqliteStore, bytes: &'static [u8]) -> (WorkspaceId, Blob
 }
 
 /// Stores an attachment that its message names in its content, as an accepted one does. Answers where its file is.
-async fn accept(place: &Place, store: &SqliteStore, bytes: &'static [u8]) -> PathBuf {
+async fn accept(fixture: &InstallationFixture, store: &SqliteStore, bytes: &'static [u8]) -> PathBuf {
     let message = bare_message(id());
     let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id() };
     let file = StoredFile {
@@ -105,11 +105,11 @@ async fn accept(place: &Place, store: &SqliteStore, bytes: &'static [u8]) -> Pat
         content_id: None,
     };
     let content = content::encode(None, MessageInput::new(Channel::Email, "ann@example.com"), vec![file], None, None);
-    let before = files_below(&place.data().join("attachments"));
+    let before = files_below(&fixture.data().join("attachments"));
     store.blobs().put_blob(blob, bytes.into()).await.unwrap();
     put(store, [Write::InsertMessage(Box::new(message), content), Write::KeepBlob(blob)]).await;
     store.blobs().keep_blobs(&[blob]).await.unwrap();
-    let after = files_below(&place.data().join("attachments"));
+    let after = files_below(&fixture.data().join("attachments"));
     after.into_iter().find(|path| !before.contains(path)).unwrap()
 }
 
@@ -121,41 +121,41 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_was_lost_is_named_and_keeps_nothing_else_from_the_backup() {
-    let place = Place::new();
-    let store = open(&place.data());
-    accept(&place, &store, b"one").await;
-    let lost = accept(&place, &store, b"two").await;
-    assert_eq!(place.back_up(false).unwrap().missing, [] as [PathBuf; 0]);
+    let fixture = InstallationFixture::new();
+    let store = open(&fixture.data());
+    accept(&fixture, &store, b"one").await;
+    let lost = accept(&fixture, &store, b"two").await;
+    assert_eq!(fixture.back_up(false).unwrap().missing, [] as [PathBuf; 0]);
     fs::remove_file(&lost).unwrap();
-    let report = place.back_up(true).unwrap();
+    let report = fixture.back_up(true).unwrap();
     assert_eq!(report.files, 1);
-    assert_eq!(report.missing, [lost.strip_prefix(place.data()).unwrap()]);
+    assert_eq!(report.missing, [lost.strip_prefix(fixture.data()).unwrap()]);
     store.close().await;
-    place.restore("restored").unwrap();
+    fixture.restore("restored").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_comes_back_and_is_fenced() {
-    let place = Place::new();
-    let store = open(&place.data());
+    let fixture = InstallationFixture::new();
+    let store = open(&fixture.data());
     let somebody = user();
     put(&store, [Write::put(somebody.clone(), Expect::Absent)]).await;
     let attached = attach(&store, b"one").await;
     let pending = MessageBlob { workspace_id: id(), message_id: id::<MessageId>(), id: id() };
     store.blobs().put_blob(pending, b"two".as_slice().into()).await.unwrap();
-    let report = place.back_up(false).unwrap();
-    assert_eq!((report.files, mode(&place.file())), (2, 0o600));
-    assert_eq!(report.bytes, fs::metadata(place.file()).unwrap().len());
-    assert_eq!(place.others(), [] as [&str; 0]);
-    let beside: Vec<_> = names(&place.data()).into_iter().filter(|name| name.starts_with('.')).collect();
+    let report = fixture.back_up(false).unwrap();
+    assert_eq!((report.files, mode(&fixture.file())), (2, 0o600));
+    assert_eq!(report.bytes, fs::metadata(fixture.file()).unwrap().len());
+    assert_eq!(fixture.others(), [] as [&str; 0]);
+    let beside: Vec<_> = names(&fixture.data()).into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(beside, [] as [&str; 0], "no link is left");
     // What comes later is not in it, and what it is a copy of goes on.
     let later = user();
     put(&store, [Write::put(later.clone(), Expect::Absent)]).await;
     store.close().await;
-    assert!(!is_fenced(&place.data()).await);
+    assert!(!is_fenced(&fixture.data()).await);
 
-    let data = place.restore("restored").unwrap();
+    let data = fixture.restore("restored").unwrap();
     assert_eq!(names(&data), ["attachments", "epoch", "messaging.db", "secret.key"]);
     for (name, expected) in [("", 0o700), ("attachments", 0o700), ("messaging.db", 0o600), ("secret.key", 0o600)] {
         assert_eq!(mode(&data.join(name)), expected, "{name}");
@@ -177,17 +177,17 @@ async fn everything_comes_back_and_is_fenced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_file_is_refused_and_leaves_nothing() {
-    let place = Place::new();
-    let store = open(&place.data());
+    let fixture = InstallationFixture::new();
+    let store = open(&fixture.data());
     attach(&store, b"attached").await;
     store.close().await;
-    place.back_up(false).unwrap();
-    let whole = fs::read(place.file()).unwrap();
+    fixture.back_up(false).unwrap();
+    let whole = fs::read(fixture.file()).unwrap();
     let refuse = |bytes: &[u8], what: &str| {
-        fs::write(place.file(), bytes).unwrap();
-        let refused = place.restore("restored");
+        fs::write(fixture.file(), bytes).unwrap();
+        let refused = fixture.restore("restored");
         assert!(matches!(refused, Err(RestoreError::Damaged { .. })), "{what}: {refused:?}");
-        assert_eq!(place.others(), [] as [&str; 0], "{what}");
+        assert_eq!(fixture.others(), [] as [&str; 0], "{what}");
     };
     let last = whole.len() - 1;
     for part in 0..40 {
@@ -202,65 +202,65 @@ async fn a_damaged_file_is_refused_and_leaves_nothing() {
     refuse(&[&whole[..], &[0]].concat(), "one more byte");
     refuse(b"not a backup at all", "something else");
     // Also in a directory that was there, which stays.
-    fs::create_dir(place.root.path().join("empty")).unwrap();
-    assert!(place.restore("empty").is_err());
-    assert_eq!(names(&place.root.path().join("empty")), [] as [&str; 0]);
-    fs::write(place.file(), &whole).unwrap();
-    place.restore("empty").unwrap();
+    fs::create_dir(fixture.root.path().join("empty")).unwrap();
+    assert!(fixture.restore("empty").is_err());
+    assert_eq!(names(&fixture.root.path().join("empty")), [] as [&str; 0]);
+    fs::write(fixture.file(), &whole).unwrap();
+    fixture.restore("empty").unwrap();
 }
 
 #[tokio::test]
 async fn what_is_there_is_not_overwritten() {
-    let place = Place::new();
-    open(&place.data()).close().await;
-    place.back_up(false).unwrap();
-    let before = fs::read(place.file()).unwrap();
-    assert!(matches!(place.back_up(false), Err(BackupError::Exists(_))));
-    assert_eq!(fs::read(place.file()).unwrap(), before);
-    place.back_up(true).unwrap();
-    assert!(matches!(place.restore("data"), Err(RestoreError::Occupied { .. })));
+    let fixture = InstallationFixture::new();
+    open(&fixture.data()).close().await;
+    fixture.back_up(false).unwrap();
+    let before = fs::read(fixture.file()).unwrap();
+    assert!(matches!(fixture.back_up(false), Err(BackupError::Exists(_))));
+    assert_eq!(fs::read(fixture.file()).unwrap(), before);
+    fixture.back_up(true).unwrap();
+    assert!(matches!(fixture.restore("data"), Err(RestoreError::Occupied { .. })));
     for name in ["secret.key", "messaging.db-wal", "epoch", "attachments/x"] {
-        let data = place.root.path().join("half");
+        let data = fixture.root.path().join("half");
         let path = data.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "").unwrap();
-        assert!(matches!(place.restore("half"), Err(RestoreError::Occupied { .. })), "{name}");
+        assert!(matches!(fixture.restore("half"), Err(RestoreError::Occupied { .. })), "{name}");
         assert!(path.exists());
         fs::remove_dir_all(data).unwrap();
     }
     let nowhere = BackupOptions {
-        database: place.root.path().join("nowhere.db"),
-        secret_key: place.data().join("secret.key"),
-        file: place.root.path().join("other.tar"),
+        database: fixture.root.path().join("nowhere.db"),
+        secret_key: fixture.data().join("secret.key"),
+        file: fixture.root.path().join("other.tar"),
         overwrite: false,
     };
     assert!(matches!(back_up(&nowhere, &mut |_| {}), Err(BackupError::NoDatabase(_))));
-    assert_eq!(place.others(), [] as [&str; 0]);
+    assert_eq!(fixture.others(), [] as [&str; 0]);
 }
 
 #[tokio::test]
 async fn what_a_kill_left_is_removed_and_the_restore_goes_through() {
-    let place = Place::new();
-    open(&place.data()).close().await;
-    place.back_up(false).unwrap();
+    let fixture = InstallationFixture::new();
+    open(&fixture.data()).close().await;
+    fixture.back_up(false).unwrap();
     // Killed while it unpacked, and while it moved what was checked to its place.
-    let data = place.root.path().join("restored");
+    let data = fixture.root.path().join("restored");
     for (directory, moved) in [(".restoring-00", &[][..]), (".restored", &["secret.key", "epoch"][..])] {
         fs::create_dir_all(data.join(directory).join("attachments")).unwrap();
         fs::write(data.join(directory).join("messaging.db"), "").unwrap();
         for name in moved {
             fs::write(data.join(name), "").unwrap();
         }
-        place.restore("restored").unwrap();
+        fixture.restore("restored").unwrap();
         assert_eq!(names(&data), ["epoch", "messaging.db", "secret.key"]);
         fs::remove_dir_all(&data).unwrap();
     }
     // Killed while it copied.
-    fs::create_dir(place.data().join(".backup-00")).unwrap();
-    fs::write(place.root.path().join(".backup.tar.00.db.part"), "").unwrap();
-    place.back_up(true).unwrap();
-    assert_eq!(place.others(), [] as [&str; 0]);
-    assert!(!place.data().join(".backup-00").exists());
+    fs::create_dir(fixture.data().join(".backup-00")).unwrap();
+    fs::write(fixture.root.path().join(".backup.tar.00.db.part"), "").unwrap();
+    fixture.back_up(true).unwrap();
+    assert_eq!(fixture.others(), [] as [&str; 0]);
+    assert!(!fixture.data().join(".backup-00").exists());
 }
 
 /// Copies a database that no server works on.
@@ -273,29 +273,29 @@ fn copy(from: &Path, to: &Path, names: &[&str]) {
 
 #[tokio::test]
 async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
-    let place = Place::new();
-    let at = |name: &str| place.root.path().join(name);
-    assert!(!is_fenced(&place.data()).await);
-    assert!(!is_fenced(&place.data()).await, "another start");
-    copy(&place.data(), &at("moved"), &["messaging.db", "epoch"]);
+    let fixture = InstallationFixture::new();
+    let at = |name: &str| fixture.root.path().join(name);
+    assert!(!is_fenced(&fixture.data()).await);
+    assert!(!is_fenced(&fixture.data()).await, "another start");
+    copy(&fixture.data(), &at("moved"), &["messaging.db", "epoch"]);
     assert!(!is_fenced(&at("moved")).await);
-    copy(&place.data(), &at("copied"), &["messaging.db"]);
+    copy(&fixture.data(), &at("copied"), &["messaging.db"]);
     assert!(is_fenced(&at("copied")).await);
     assert!(is_fenced(&at("copied")).await, "until somebody ends it");
 
     // Put back in the place of the later one, after one restart and after several.
-    copy(&place.data(), &at("old"), &["messaging.db"]);
+    copy(&fixture.data(), &at("old"), &["messaging.db"]);
     for restarts in [1, 3] {
         for _ in 0..restarts {
-            assert!(!is_fenced(&place.data()).await);
+            assert!(!is_fenced(&fixture.data()).await);
         }
-        copy(&place.data(), &at("back"), &["epoch"]);
+        copy(&fixture.data(), &at("back"), &["epoch"]);
         copy(&at("old"), &at("back"), &["messaging.db"]);
         assert!(is_fenced(&at("back")).await, "{restarts}");
         fs::remove_dir_all(at("back")).unwrap();
     }
     // Beside a file of before.
-    copy(&place.data(), &at("late"), &["messaging.db"]);
+    copy(&fixture.data(), &at("late"), &["messaging.db"]);
     fs::write(at("late").join("epoch"), "1\n").unwrap();
     assert!(is_fenced(&at("late")).await);
     fs::write(at("moved").join("epoch"), "nonsense").unwrap();
@@ -304,8 +304,8 @@ async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
 
 #[tokio::test]
 async fn several_databases_in_one_directory_do_not_fence_one_another() {
-    let place = Place::new();
-    let data = place.data();
+    let fixture = InstallationFixture::new();
+    let data = fixture.data();
     let is_fenced = async |name: &str| {
         let options = SqliteOptions { epoch: Some(data.join("epoch")), ..SqliteOptions::new(data.join(name)) };
         let store = SqliteStore::open(options).unwrap();
@@ -325,54 +325,54 @@ async fn several_databases_in_one_directory_do_not_fence_one_another() {
 
 #[tokio::test]
 async fn a_database_that_is_put_back_after_its_server_stopped_is_fenced() {
-    let place = Place::new();
-    let store = open(&place.data());
+    let fixture = InstallationFixture::new();
+    let store = open(&fixture.data());
     // As it is while the server works.
-    let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
-    let aside = place.root.path().join("aside.db");
+    let connection = rusqlite::Connection::open(fixture.data().join("messaging.db")).unwrap();
+    let aside = fixture.root.path().join("aside.db");
     connection.execute("VACUUM INTO ?1", [aside.to_str().unwrap()]).unwrap();
     drop(connection);
     store.close().await;
-    fs::remove_file(place.data().join("messaging.db")).unwrap();
-    fs::rename(&aside, place.data().join("messaging.db")).unwrap();
-    assert!(is_fenced(&place.data()).await);
+    fs::remove_file(fixture.data().join("messaging.db")).unwrap();
+    fs::rename(&aside, fixture.data().join("messaging.db")).unwrap();
+    assert!(is_fenced(&fixture.data()).await);
 }
 
 #[tokio::test]
 async fn a_version_without_numbers_and_a_new_database_are_not_fenced() {
-    let place = Place::new();
+    let fixture = InstallationFixture::new();
     // As versions before wrote it.
-    SqliteStore::open(SqliteOptions::new(place.data().join("messaging.db"))).unwrap().close().await;
-    assert!(!is_fenced(&place.data()).await);
-    assert!(!is_fenced(&place.data()).await);
+    SqliteStore::open(SqliteOptions::new(fixture.data().join("messaging.db"))).unwrap().close().await;
+    assert!(!is_fenced(&fixture.data()).await);
+    assert!(!is_fenced(&fixture.data()).await);
     // Whoever begins anew in the same directory has nothing to send twice.
-    for entry in names(&place.data()).iter().filter(|name| name.starts_with("messaging.db")) {
-        fs::remove_file(place.data().join(entry)).unwrap();
+    for entry in names(&fixture.data()).iter().filter(|name| name.starts_with("messaging.db")) {
+        fs::remove_file(fixture.data().join(entry)).unwrap();
     }
-    assert!(!is_fenced(&place.data()).await);
+    assert!(!is_fenced(&fixture.data()).await);
 }
 
 #[tokio::test]
 async fn a_start_that_ends_between_its_writes_fences_nothing() {
-    let place = Place::new();
+    let fixture = InstallationFixture::new();
     let stored = |name: &str| {
-        let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
+        let connection = rusqlite::Connection::open(fixture.data().join("messaging.db")).unwrap();
         let sql = "SELECT value FROM installation WHERE name = ?1";
         connection.query_row(sql, [name], |row| row.get::<_, String>(0)).unwrap().parse::<u64>().unwrap()
     };
     for file_is_written in [false, true] {
-        assert!(!is_fenced(&place.data()).await);
+        assert!(!is_fenced(&fixture.data()).await);
         let next = stored("epoch") + 1;
-        let connection = rusqlite::Connection::open(place.data().join("messaging.db")).unwrap();
+        let connection = rusqlite::Connection::open(fixture.data().join("messaging.db")).unwrap();
         connection.execute("INSERT INTO installation VALUES ('epoch_raised', ?1)", [next.to_string()]).unwrap();
         drop(connection);
         if file_is_written {
-            let file = fs::read_to_string(place.data().join("epoch")).unwrap();
+            let file = fs::read_to_string(fixture.data().join("epoch")).unwrap();
             let (_, name) = file.trim_end().split_once(' ').unwrap();
-            fs::write(place.data().join("epoch"), format!("{next} {name}\n")).unwrap();
+            fs::write(fixture.data().join("epoch"), format!("{next} {name}\n")).unwrap();
         }
-        assert!(!is_fenced(&place.data()).await, "{file_is_written}");
-        let file = fs::read_to_string(place.data().join("epoch")).unwrap();
+        assert!(!is_fenced(&fixture.data()).await, "{file_is_written}");
+        let file = fs::read_to_string(fixture.data().join("epoch")).unwrap();
         assert_eq!(file.split(' ').next().unwrap().parse::<u64>().unwrap(), stored("epoch"));
     }
 }

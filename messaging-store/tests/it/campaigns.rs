@@ -4,11 +4,11 @@ use messaging_conformance::sample::{at, bare_message, campaign, id};
 use messaging_conformance::{first, put};
 use messaging_core::changes::{Expect, NewWaiting, Write};
 use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::{Campaigns as _, Messages as _, PageRequest};
 use messaging_store::{SqliteOptions, SqliteStore};
 
-/// The place of a status in [`Wanted::Statuses`].
+/// The place of a status in [`CampaignMessageFilter::Statuses`].
 fn bit(status: MessageStatus) -> u16 {
     1 << MessageStatus::ALL.iter().position(|one| *one == status).unwrap()
 }
@@ -32,7 +32,7 @@ async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
         put(&store, [Write::InsertWaiting(workspace, of, page)]).await;
     }
 
-    let ends = Wanted::Statuses(bit(MessageStatus::Bounced) | bit(MessageStatus::Failed));
+    let ends = CampaignMessageFilter::Statuses(bit(MessageStatus::Bounced) | bit(MessageStatus::Failed));
     let found = store.campaign_messages(workspace, of, ends, first(10)).await.unwrap();
     assert_eq!((found.items.as_slice(), found.next), (&[bounced.message.clone()][..], None));
     let filter =
@@ -41,7 +41,7 @@ async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
     assert_eq!((found.items.as_slice(), found.next), (&[bounced.message][..], None));
 
     // Others are looked for among all, so many at a time.
-    let deferred = Wanted::Statuses(bit(MessageStatus::Deferred));
+    let deferred = CampaignMessageFilter::Statuses(bit(MessageStatus::Deferred));
     let begun = store.campaign_messages(workspace, of, deferred, first(10)).await.unwrap();
     assert!(begun.items.is_empty() && begun.next.is_some());
     let rest = PageRequest { after: begun.next, limit: 10 };

@@ -15,7 +15,7 @@ use messaging_core::changes::{
     AccountWrite, AutomationWrite, CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves,
 };
 use messaging_core::domain::attachment::MessageBlob;
-use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::soft_bounce::Streak;
@@ -146,7 +146,7 @@ impl Filled {
         let automation = automation(workspace);
         let put_automation = PutAutomation {
             automation: automation.clone(),
-            interest: Interest::default(),
+            subscription: EventSubscription::default(),
             lanes: Vec::new(),
             holds: vec![messaging_core::domain::campaign::Reference::List(list.id)],
         };

@@ -10,7 +10,7 @@ use messaging_conformance::sample::{
 use messaging_core::changes::{
     AutomationWrite, CountLink, CountMessages, Expect, JobWrite, NewWaiting, PutAutomation, PutRun, Write, moves,
 };
-use messaging_core::domain::automation::note::Interest;
+use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::ids::{AutomationId, MessageId, WorkspaceId};
@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// A database in which something of everything is counted.
-struct Counted {
+struct VerificationFixture {
     directory: TempDir,
     store: SqliteStore,
     workspace: WorkspaceId,
@@ -30,7 +30,7 @@ struct Counted {
     seen: Message,
 }
 
-impl Counted {
+impl VerificationFixture {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteOptions::new(path(directory.path()))).unwrap();
@@ -58,7 +58,7 @@ impl Counted {
         let automation = automation(workspace);
         let put_automation = PutAutomation {
             automation: automation.clone(),
-            interest: Interest::default(),
+            subscription: EventSubscription::default(),
             lanes: Vec::new(),
             holds: Vec::new(),
         };
@@ -123,7 +123,7 @@ fn path(directory: &Path) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn what_is_counted_right_has_no_difference() {
-    let counted = Counted::new().await;
+    let counted = VerificationFixture::new().await;
     let verified = counted.verified().await;
     assert_eq!(verified.differences, []);
     assert!(verified.checked > 50, "{}", verified.checked);
@@ -132,7 +132,7 @@ async fn what_is_counted_right_has_no_difference() {
 
 #[tokio::test]
 async fn every_counter_that_is_wrong_is_found() {
-    let counted = Counted::new().await;
+    let counted = VerificationFixture::new().await;
     let (workspace, campaign, automation) = (counted.workspace, counted.campaign.id, counted.automation);
     for (sql, expected) in [
         ("UPDATE workspace_numbers SET contacts = 2", format!("{workspace}: contacts: 2 1")),
@@ -151,7 +151,7 @@ async fn every_counter_that_is_wrong_is_found() {
             format!("{campaign}: messages that wait to be released: 1 0"),
         ),
     ] {
-        let counted = Counted::new().await;
+        let counted = VerificationFixture::new().await;
         counted.spoil(sql);
         let expected = expected
             .replace(&workspace.to_string(), &counted.workspace.to_string())
@@ -185,7 +185,7 @@ fn message_of(payload: &[u8]) -> Option<(WorkspaceId, MessageId)> {
 
 #[tokio::test]
 async fn messages_without_a_job_and_jobs_without_a_message_are_found() {
-    let counted = Counted::new().await;
+    let counted = VerificationFixture::new().await;
     let text = async || {
         let found = counted.store.verify_message_jobs("test", message_of).await.unwrap();
         found.differences.into_iter().map(|one| format!("{}: {} {}", one.what, one.stored, one.counted)).collect()

@@ -25,7 +25,7 @@ struct Connection {
 }
 
 /// How the peer goes on at a stage of the conversation, by its script.
-enum Turn {
+enum StageOutcome {
     /// The usual is to happen, with this answer if not the usual one.
     Usual(Option<String>),
     /// The usual is to happen, then the connection ends.
@@ -181,7 +181,7 @@ impl Connection {
             if self.stream.read_until(b'\n', &mut content).await? == 0 {
                 return hang_up();
             }
-            if is_first && !matches!(self.turn(Stage::Content).await?, Turn::Usual(None)) {
+            if is_first && !matches!(self.outcome(Stage::Content).await?, StageOutcome::Usual(None)) {
                 return hang_up();
             }
             is_first = false;
@@ -209,59 +209,59 @@ impl Connection {
             username: self.username.clone(),
             connection: self.number,
         };
-        let turn = self.turn(Stage::Dot).await?;
-        let is_taken = match &turn {
-            Turn::Usual(answer) => answer.as_ref().is_none_or(|answer| answer.starts_with('2')),
-            Turn::Mute => true,
-            Turn::Done => false,
+        let outcome = self.outcome(Stage::Dot).await?;
+        let is_taken = match &outcome {
+            StageOutcome::Usual(answer) => answer.as_ref().is_none_or(|answer| answer.starts_with('2')),
+            StageOutcome::Mute => true,
+            StageOutcome::Done => false,
         };
         if is_taken {
             lock(&self.shared.log).messages.push(message);
             self.shared.taken.send_modify(|taken| *taken += 1);
         }
-        self.finish(turn, "250 2.0.0 taken").await.map(drop)
+        self.finish(outcome, "250 2.0.0 taken").await.map(drop)
     }
 
     /// Does a stage; answers whether the usual is to happen.
     async fn stage(&mut self, stage: Stage, usual: &str) -> io::Result<bool> {
-        let turn = self.turn(stage).await?;
-        self.finish(turn, usual).await
+        let outcome = self.outcome(stage).await?;
+        self.finish(outcome, usual).await
     }
 
-    async fn turn(&mut self, stage: Stage) -> io::Result<Turn> {
+    async fn outcome(&mut self, stage: Stage) -> io::Result<StageOutcome> {
         match self.shared.action(stage) {
-            None => Ok(Turn::Usual(None)),
-            Some(Action::Reply(lines)) => Ok(Turn::Usual(Some(lines))),
+            None => Ok(StageOutcome::Usual(None)),
+            Some(Action::Reply(lines)) => Ok(StageOutcome::Usual(Some(lines))),
             Some(Action::ReplyAndClose(lines)) => {
                 self.say(&lines).await?;
                 hang_up()
             }
             Some(Action::Close) => hang_up(),
-            Some(Action::LoseReply) => Ok(Turn::Mute),
+            Some(Action::LoseReply) => Ok(StageOutcome::Mute),
             Some(Action::Raw(octets)) => {
                 self.stream.write_all(&octets).await?;
                 self.stream.flush().await?;
-                Ok(Turn::Done)
+                Ok(StageOutcome::Done)
             }
             Some(Action::Flood(line)) => loop {
                 self.say(&line).await?;
             },
             Some(Action::Wait(gate)) => {
                 gate.pass().await;
-                Ok(Turn::Usual(None))
+                Ok(StageOutcome::Usual(None))
             }
         }
     }
 
-    async fn finish(&mut self, turn: Turn, usual: &str) -> io::Result<bool> {
-        match turn {
-            Turn::Usual(answer) => {
+    async fn finish(&mut self, outcome: StageOutcome, usual: &str) -> io::Result<bool> {
+        match outcome {
+            StageOutcome::Usual(answer) => {
                 let answer = answer.as_deref().unwrap_or(usual);
                 self.say(answer).await?;
                 Ok(answer.starts_with(['2', '3']))
             }
-            Turn::Mute => hang_up(),
-            Turn::Done => Ok(false),
+            StageOutcome::Mute => hang_up(),
+            StageOutcome::Done => Ok(false),
         }
     }
 

@@ -13,7 +13,7 @@ use messaging_core::ports::transport::{Response, RouteState};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::waiting::Waiting;
+use super::waiting::WaitQueue;
 
 /// The shortest and the longest time between two transactions to a receiver that wants it slower.
 const SPACING: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
@@ -30,7 +30,7 @@ pub(super) struct Pace {
 }
 
 /// What becomes of a wish to send.
-pub(super) enum Turn {
+pub(super) enum LaneAdmission {
     /// Send now, and say how it went.
     Go(Permit),
     /// The domain could not be reached, so long ago, for this reason.
@@ -71,7 +71,7 @@ struct State {
     /// Last answer that it is too much, until the spacing that followed from it is over.
     last_refusal: Option<Response>,
     is_probed: bool,
-    waiting: Waiting<Turn>,
+    waiting: WaitQueue<LaneAdmission>,
     last_used: Instant,
 }
 
@@ -81,8 +81,8 @@ struct Unreachable {
 }
 
 enum Entry {
-    Now(Turn),
-    Later(oneshot::Receiver<Turn>),
+    Now(LaneAdmission),
+    Later(oneshot::Receiver<LaneAdmission>),
 }
 
 impl Lane {
@@ -98,33 +98,33 @@ impl Lane {
             unreachable: None,
             last_refusal: None,
             is_probed: false,
-            waiting: Waiting::default(),
+            waiting: WaitQueue::default(),
             last_used: now,
         };
         Self { pace, state: Mutex::new(state) }
     }
 
     /// Waits for a turn, at most until `deadline`; flows take turns.
-    pub(super) async fn turn(self: &Arc<Self>, deadline: Instant, flow: Flow) -> Turn {
-        let turn = match self.enter(flow) {
-            Entry::Now(turn) => turn,
-            Entry::Later(turn) => match timeout_at(deadline, turn).await {
-                Ok(turn) => turn.unwrap_or(Turn::TooMany),
-                Err(_) => Turn::TooMany,
+    pub(super) async fn admit(self: &Arc<Self>, deadline: Instant, flow: Flow) -> LaneAdmission {
+        let admission = match self.enter(flow) {
+            Entry::Now(admission) => admission,
+            Entry::Later(waiting) => match timeout_at(deadline, waiting).await {
+                Ok(admission) => admission.unwrap_or(LaneAdmission::TooMany),
+                Err(_) => LaneAdmission::TooMany,
             },
         };
-        let Turn::Go(mut permit) = turn else { return turn };
-        let Some(begin) = self.lock().begin(deadline) else { return Turn::TooMany };
+        let LaneAdmission::Go(mut permit) = admission else { return admission };
+        let Some(begin) = self.lock().begin(deadline) else { return LaneAdmission::TooMany };
         if begin > Instant::now() {
             sleep_until(begin).await;
             if !permit.is_probe
-                && let Some(turn) = self.lock().refuse()
+                && let Some(admission) = self.lock().refuse()
             {
-                return turn;
+                return admission;
             }
         }
         permit.began = Instant::now();
-        Turn::Go(permit)
+        LaneAdmission::Go(permit)
     }
 
     /// State of the lane, for whoever asks why a message waits.
@@ -151,17 +151,17 @@ impl Lane {
         state.last_used = now;
         if let Some(unreachable) = &state.unreachable {
             if state.is_probed || now < unreachable.since + self.pace.rest {
-                return Entry::Now(state.refuse().unwrap_or(Turn::TooMany));
+                return Entry::Now(state.refuse().unwrap_or(LaneAdmission::TooMany));
             }
             state.is_probed = true;
             state.running += 1;
-            return Entry::Now(Turn::Go(self.permit(now, true)));
+            return Entry::Now(LaneAdmission::Go(self.permit(now, true)));
         }
         if state.running < state.limit {
             state.running += 1;
-            return Entry::Now(Turn::Go(self.permit(now, false)));
+            return Entry::Now(LaneAdmission::Go(self.permit(now, false)));
         }
-        state.waiting.push(flow).map_or(Entry::Now(Turn::TooMany), Entry::Later)
+        state.waiting.push(flow).map_or(Entry::Now(LaneAdmission::TooMany), Entry::Later)
     }
 
     fn permit(self: &Arc<Self>, began: Instant, is_probe: bool) -> Permit {
@@ -170,7 +170,7 @@ impl Lane {
 
     /// An attempt has ended: the lane learns from it, and whoever is next goes.
     fn leave(self: &Arc<Self>, report: Option<Report>, began: Instant, is_probe: bool) {
-        let mut turns = Vec::new();
+        let mut admissions = Vec::new();
         {
             let mut state = self.lock();
             let now = Instant::now();
@@ -188,7 +188,7 @@ impl Lane {
                     state.spacing = Duration::ZERO;
                     state.unreachable = Some(Unreachable { since: now, response });
                     while let Some(waiting) = state.waiting.pop() {
-                        turns.extend(state.refuse().map(|turn| (waiting, turn)));
+                        admissions.extend(state.refuse().map(|admission| (waiting, admission)));
                     }
                 }
                 // Dropped half-way: nothing was learned.
@@ -200,14 +200,14 @@ impl Lane {
                 {
                     if !waiting.is_closed() {
                         state.running += 1;
-                        turns.push((waiting, Turn::Go(self.permit(now, false))));
+                        admissions.push((waiting, LaneAdmission::Go(self.permit(now, false))));
                     }
                 }
             }
         }
-        for (waiting, turn) in turns {
+        for (waiting, admission) in admissions {
             // Who went away in this moment gives the permit back by dropping it.
-            drop(waiting.send(turn));
+            drop(waiting.send(admission));
         }
     }
 
@@ -219,9 +219,9 @@ impl Lane {
 
 impl State {
     /// The answer to everyone but the probe, while the domain is unreachable.
-    fn refuse(&self) -> Option<Turn> {
+    fn refuse(&self) -> Option<LaneAdmission> {
         let unreachable = self.unreachable.as_ref()?;
-        Some(Turn::Unreachable(unreachable.response.clone(), unreachable.since.elapsed()))
+        Some(LaneAdmission::Unreachable(unreachable.response.clone(), unreachable.since.elapsed()))
     }
 
     /// When this transaction may begin, if that is before the deadline.

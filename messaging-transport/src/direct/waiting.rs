@@ -14,20 +14,20 @@ pub(super) const MAX_WAITING: usize = 1024;
 pub(super) const MAX_OF_FLOW: usize = MAX_WAITING / 4 * 3;
 
 /// A bounded queue for each flow.
-pub(super) struct Waiting<T> {
+pub(super) struct WaitQueue<T> {
     /// Queues that are empty are not in it.
     queues: BTreeMap<Flow, VecDeque<oneshot::Sender<T>>>,
     count: usize,
     turns: FairTurns,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for WaitQueue<T> {
     fn default() -> Self {
         Self { queues: BTreeMap::new(), count: 0, turns: FairTurns::default() }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> WaitQueue<T> {
     /// Lets somebody wait; `None` when too many do.
     pub(super) fn push(&mut self, flow: Flow) -> Option<oneshot::Receiver<T>> {
         if self.is_full(flow) {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_mailing_keeps_no_other_mail_waiting() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitQueue::default();
         let (mailing, own, other) =
             (flow(JobClass::Bulk, 1), flow(JobClass::Transactional, 1), flow(JobClass::Transactional, 2));
         let mut receivers = Vec::new();
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_bounded_and_one_flow_does_not_fill_it() {
-        let mut waiting = Waiting::<()>::default();
+        let mut waiting = WaitQueue::<()>::default();
         let (mailing, other) = (flow(JobClass::Bulk, 1), flow(JobClass::Transactional, 1));
         let first: Vec<_> = (0..MAX_OF_FLOW).map(|_| waiting.push(mailing).unwrap()).collect();
         assert!(waiting.push(mailing).is_none());

@@ -12,7 +12,7 @@ use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress, R
 use messaging_core::ports::store::StoreError;
 
 use super::{report, role_mail};
-use crate::smtp_server::handler::{Handler, Reply, Service, Wanted};
+use crate::smtp_server::handler::{ContentLimits, Handler, Reply, Service};
 
 /// The service of a server for returned mail.
 pub(super) struct ReturnedMail(Arc<dyn InboundSink>);
@@ -25,18 +25,18 @@ impl ReturnedMail {
 
 impl Service for ReturnedMail {
     fn begin(&self, _: IpAddr) -> Box<dyn Handler> {
-        Box::new(Letter { sink: Arc::clone(&self.0), sender: None, recipients: Vec::new() })
+        Box::new(ReturnedMailHandler { sink: Arc::clone(&self.0), sender: None, recipients: Vec::new() })
     }
 }
 
-/// A letter on its way.
-struct Letter {
+/// The handler of one mail on its way.
+struct ReturnedMailHandler {
     sink: Arc<dyn InboundSink>,
     sender: Option<String>,
     recipients: Vec<Recipient>,
 }
 
-/// Whom a letter is for.
+/// Whom a mail is for.
 #[derive(Debug, PartialEq, Eq)]
 enum Recipient {
     /// A message of ours.
@@ -45,7 +45,7 @@ enum Recipient {
     Role(RoleAddress),
 }
 
-impl Letter {
+impl ReturnedMailHandler {
     async fn find(&self, address: &str) -> Result<Option<Recipient>, StoreError> {
         if let Some(known) = self.sink.return_address(address).await? {
             return Ok(Some(Recipient::Message(known)));
@@ -71,7 +71,7 @@ impl Letter {
 }
 
 #[async_trait]
-impl Handler for Letter {
+impl Handler for ReturnedMailHandler {
     fn greeting(&self) -> &'static str {
         "ESMTP for returned mail"
     }
@@ -106,11 +106,11 @@ impl Handler for Letter {
         !self.recipients.is_empty()
     }
 
-    async fn data(&mut self) -> Result<Wanted, Reply> {
+    async fn data(&mut self) -> Result<ContentLimits, Reply> {
         if self.recipients.iter().any(|to| matches!(to, Recipient::Role(_))) {
-            return Ok(Wanted { keep: role_mail::MAX_SIZE, limit: role_mail::MAX_SIZE });
+            return Ok(ContentLimits { keep: role_mail::MAX_SIZE, limit: role_mail::MAX_SIZE });
         }
-        Ok(Wanted { keep: report::MAX_READ, limit: usize::MAX })
+        Ok(ContentLimits { keep: report::MAX_READ, limit: usize::MAX })
     }
 
     async fn content(&mut self, source: Vec<u8>) -> Reply {

@@ -18,14 +18,14 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Where an encoded word stands decides which characters it may show as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordContext {
     /// In unstructured text (RFC 2047 section 5, rule 1).
     Text,
     /// In a display name (rule 3).
     Phrase,
 }
 
-impl Place {
+impl WordContext {
     fn shows(self, byte: u8) -> bool {
         match self {
             Self::Text => byte.is_ascii_graphic() && !b"=?_".contains(&byte),
@@ -39,8 +39,8 @@ impl Place {
 }
 
 /// Writes `text` as encoded words, folding between them; answers the column after the last.
-pub(super) fn write_words(out: &mut Vec<u8>, column: usize, text: &str, place: Place) -> usize {
-    let quoted: usize = text.chars().map(|c| place.width(c)).sum();
+pub(super) fn write_words(out: &mut Vec<u8>, column: usize, text: &str, context: WordContext) -> usize {
+    let quoted: usize = text.chars().map(|c| context.width(c)).sum();
     // Base64 is shorter from a quarter of foreign letters on, but mostly Latin text stays readable.
     let is_quoted = quoted <= text.len() * 2;
     let mut column = column;
@@ -52,14 +52,14 @@ pub(super) fn write_words(out: &mut Vec<u8>, column: usize, text: &str, place: P
         }
         let room = MAX_ENCODED_WORD.min(MAX_WORD_LINE - column) - OVERHEAD;
         let (word, after) = rest.split_at(if is_quoted {
-            fitting(rest, room, |c| place.width(c))
+            fitting(rest, room, |c| context.width(c))
         } else {
             fitting(rest, room / 4 * 3, char::len_utf8)
         });
         let start = out.len();
         if is_quoted {
             out.extend_from_slice(b"=?utf-8?Q?");
-            word.bytes().for_each(|byte| write_quoted(out, byte, place));
+            word.bytes().for_each(|byte| write_quoted(out, byte, context));
         } else {
             out.extend_from_slice(b"=?utf-8?B?");
             Base64Encoder::new().encode_into(word.as_bytes(), out);
@@ -113,10 +113,10 @@ fn fitting(text: &str, room: usize, width: impl Fn(char) -> usize) -> usize {
     text.len()
 }
 
-fn write_quoted(out: &mut Vec<u8>, byte: u8, place: Place) {
+fn write_quoted(out: &mut Vec<u8>, byte: u8, context: WordContext) {
     if byte == b' ' {
         out.push(b'_');
-    } else if place.shows(byte) {
+    } else if context.shows(byte) {
         out.push(byte);
     } else {
         write_hex(out, b'=', byte);
@@ -137,9 +137,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_words(column: usize, text: &str, place: Place, expected: &str) {
+    fn check_words(column: usize, text: &str, context: WordContext, expected: &str) {
         let mut out = Vec::new();
-        let end = write_words(&mut out, column, text, place);
+        let end = write_words(&mut out, column, text, context);
         let written = String::from_utf8(out).unwrap();
         assert_eq!(written, expected);
         let last = written.rsplit("\r\n").next().unwrap();
@@ -148,17 +148,18 @@ mod tests {
 
     #[test]
     fn mostly_latin_text_stays_readable() {
-        check_words(9, "Grüße, alle", Place::Text, "=?utf-8?Q?Gr=C3=BC=C3=9Fe,_alle?=");
-        check_words(9, "Grüße, alle miteinander", Place::Phrase, "=?utf-8?Q?Gr=C3=BC=C3=9Fe=2C_alle_miteinander?=");
-        check_words(9, "Привет", Place::Text, "=?utf-8?B?0J/RgNC40LLQtdGC?=");
-        check_words(9, "=?utf-8?Q?no?=", Place::Text, "=?utf-8?Q?=3D=3Futf-8=3FQ=3Fno=3F=3D?=");
+        check_words(9, "Grüße, alle", WordContext::Text, "=?utf-8?Q?Gr=C3=BC=C3=9Fe,_alle?=");
+        let phrase = "=?utf-8?Q?Gr=C3=BC=C3=9Fe=2C_alle_miteinander?=";
+        check_words(9, "Grüße, alle miteinander", WordContext::Phrase, phrase);
+        check_words(9, "Привет", WordContext::Text, "=?utf-8?B?0J/RgNC40LLQtdGC?=");
+        check_words(9, "=?utf-8?Q?no?=", WordContext::Text, "=?utf-8?Q?=3D=3Futf-8=3FQ=3Fno=3F=3D?=");
     }
 
     #[test]
     fn words_are_folded_between_characters() {
-        check_words(60, "Ünder", Place::Text, "\r\n =?utf-8?Q?=C3=9Cnder?=");
+        check_words(60, "Ünder", WordContext::Text, "\r\n =?utf-8?Q?=C3=9Cnder?=");
         let mut out = Vec::new();
-        write_words(&mut out, 9, &"é".repeat(100), Place::Text);
+        write_words(&mut out, 9, &"é".repeat(100), WordContext::Text);
         for line in String::from_utf8(out).unwrap().split("\r\n ") {
             assert!(line.len() <= 75 && line.ends_with("?="), "{line}");
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::encoded::{self, Place};
+use super::encoded::{self, WordContext};
 
 /// Where lines are folded if they can be (RFC 5322 section 2.1.1 says 78).
 const FOLD_AT: usize = 76;
@@ -43,7 +43,7 @@ impl Headers<'_> {
         if is_plain(value) {
             self.fold(column, value);
         } else {
-            encoded::write_words(self.0, column, value, Place::Text);
+            encoded::write_words(self.0, column, value, WordContext::Text);
         }
         self.end();
     }
@@ -65,7 +65,7 @@ impl Headers<'_> {
             }
             column += self.0.len() - before;
         } else {
-            column = encoded::write_words(self.0, column, display, Place::Phrase);
+            column = encoded::write_words(self.0, column, display, WordContext::Phrase);
         }
         self.text(if column + address.len() + 3 > FOLD_AT { "\r\n <" } else { " <" });
         self.text(address);

@@ -20,7 +20,7 @@ fn claim(recipient: &str, rate: Rate) -> Claim<'_> {
 impl Pace {
     /// When a message may leave, or after how long it is asked for again.
     fn ask(&self, claim: Claim<'_>) -> Result<Duration, Duration> {
-        self.take(claim, self.clock.monotonic()).map(|turn| turn.0.since(BEGINNING))
+        self.take(claim, self.clock.monotonic()).map(|permit| permit.0.since(BEGINNING))
     }
 }
 

@@ -29,14 +29,14 @@ pub(super) struct Bench {
 }
 
 /// The settings, content and options of a notification that a test sends.
-pub(super) struct Given {
+pub(super) struct TestNotification {
     pub(super) settings: Map<String, Value>,
     pub(super) content: PushContent,
     pub(super) options: DeliveryOptions,
     pub(super) last_look: LastLook,
 }
 
-impl Given {
+impl TestNotification {
     pub(super) fn new(settings: Map<String, Value>) -> Self {
         let content =
             PushContent { title: Some("Hello".to_owned()), text: "World".to_owned(), ..PushContent::default() };
@@ -61,7 +61,12 @@ impl Bench {
     }
 
     /// Sends to addresses through the provider of a channel.
-    pub(super) async fn send(&self, provider: PushProvider, given: &Given, addresses: &[&str]) -> Vec<Outcome> {
+    pub(super) async fn send(
+        &self,
+        provider: PushProvider,
+        given: &TestNotification,
+        addresses: &[&str],
+    ) -> Vec<Outcome> {
         let (ids, entropy, now) =
             (IdSource::default(), SeededEntropy::new(1), Timestamp::from_millis(1_700_000_000_000));
         let outgoing = Outgoing {
@@ -78,7 +83,7 @@ impl Bench {
         self.transport(provider).send(&outgoing).await.unwrap().outcomes
     }
 
-    pub(super) async fn answer(&self, provider: PushProvider, given: &Given, address: &str) -> Answer {
+    pub(super) async fn answer(&self, provider: PushProvider, given: &TestNotification, address: &str) -> Answer {
         self.send(provider, given, &[address]).await[0].answer().expect("an answer").clone()
     }
 }
@@ -131,7 +136,7 @@ async fn each_token_goes_to_the_provider_that_made_it() {
             .map(|(one, settings)| (one.name().to_owned(), settings.clone().into()))
             .collect();
         settings.insert(ROUTES.to_owned(), routes.into());
-        let outcomes = bench.send(own, &Given::new(settings), &addresses).await;
+        let outcomes = bench.send(own, &TestNotification::new(settings), &addresses).await;
         assert_eq!(classes(&outcomes), [DELIVERED, DELIVERED, DELIVERED, DEAD, DEAD, DEAD], "{own:?}: {outcomes:?}");
         let names: Vec<_> =
             outcomes.iter().map(|one| one.answer().unwrap().of_provider().unwrap().provider.clone().unwrap()).collect();
@@ -145,7 +150,7 @@ async fn an_address_without_settings_is_shown_to_nobody_and_stays_good() {
     let fetch = Arc::new(MemoryFetch::default());
     let bench = Bench::of(Arc::clone(&fetch) as _);
     let (device, browser) = (FakeApns::device(1), FakeWebpush::subscription("https://push.example.com", 1));
-    let given = Given::new(FakeFcm::settings("https://fcm.example.com"));
+    let given = TestNotification::new(FakeFcm::settings("https://fcm.example.com"));
     let outcomes = bench.send(PushProvider::Fcm, &given, &[&device, &browser]).await;
     assert_eq!(classes(&outcomes), [CONTENT, CONTENT]);
     assert!(outcomes[0].answer().unwrap().response.text.contains("no settings for apns"));
@@ -160,7 +165,7 @@ async fn an_answer_about_the_account_ends_the_attempt_for_its_other_tokens_alone
     let browser = FakeWebpush::subscription(&webpush.url(), 1);
     let mut settings = FakeFcm::settings(&fcm.url());
     settings.insert(ROUTES.to_owned(), json!({"webpush": FakeWebpush::settings()}));
-    let given = Given::new(settings);
+    let given = TestNotification::new(settings);
     let throttled = OutcomeClass::Throttled(Scope::Account);
     let outcomes = bench.send(PushProvider::Fcm, &given, &["token-01", "token-20", "token-03", &browser]).await;
     assert_eq!(classes(&outcomes), [DELIVERED, throttled, throttled, DELIVERED]);
@@ -206,7 +211,7 @@ async fn nothing_leaves_for_who_is_not_granted() {
     let bench = Bench::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let admission = Arc::new(Refusing { suppressed: Some("token-11"), ..Refusing::default() });
-    let mut given = Given::new(FakeFcm::settings(&fcm.url()));
+    let mut given = TestNotification::new(FakeFcm::settings(&fcm.url()));
     given.last_look = LastLook::at(Arc::clone(&admission) as _);
     let outcomes = bench.send(PushProvider::Fcm, &given, &["token-11", "token-01"]).await;
     assert_eq!(outcomes[0], Outcome::Suppressed(SuppressionReason::Manual));
@@ -254,7 +259,7 @@ fn a_tag_that_no_header_can_hold_becomes_its_digest() {
 async fn a_lost_answer_is_ambiguous_and_none_before_the_request_is_not() {
     let bench = Bench::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let given = Given::new(FakeFcm::settings(&fcm.url()));
+    let given = TestNotification::new(FakeFcm::settings(&fcm.url()));
     let class = async |address: &str| bench.answer(PushProvider::Fcm, &given, address).await.class;
     for (address, expected) in [
         ("token-32", OutcomeClass::Ambiguous),

@@ -291,14 +291,14 @@ impl Worker {
                     let Some(Ok(received)) = received else { return End::Broken("the connection broke") };
                     read_at = Instant::now();
                     asked_at = None;
-                    match self.heard(&received, &mut pending) {
-                        Heard::Nothing => continue,
-                        Heard::Answer(answer) => answer,
-                        Heard::Deliver(pdu) => {
+                    match self.react(&received, &mut pending) {
+                        Reaction::Nothing => continue,
+                        Reaction::Answer(answer) => answer,
+                        Reaction::Deliver(pdu) => {
                             storing.push(self.store(received.header().sequence, &pdu));
                             continue;
                         }
-                        Heard::End => {
+                        Reaction::End => {
                             let bye = Command::new(CommandStatus::EsmeRok, received.header().sequence, Pdu::UnbindResp);
                             let _ = write(&mut link, bye).await;
                             return End::Broken("the message center has unbound us");
@@ -347,7 +347,7 @@ impl Worker {
     }
 
     /// Judges a received PDU, and answers what is to be done about it.
-    fn heard(&mut self, received: &Received, pending: &mut HashMap<u32, Pending>) -> Heard {
+    fn react(&mut self, received: &Received, pending: &mut HashMap<u32, Pending>) -> Reaction {
         let header = received.header();
         let number = header.sequence;
         let pdu = match received {
@@ -362,22 +362,22 @@ impl Worker {
                     _ => "",
                 };
                 self.answered(header, id, pending);
-                Heard::Nothing
+                Reaction::Nothing
             }
-            (_, Some(Pdu::DeliverSm(pdu))) => Heard::Deliver(pdu.clone()),
-            (CommandId::DeliverSm, None) => Heard::Answer(Command::new(NEVER, number, DeliverSmResp::default())),
+            (_, Some(Pdu::DeliverSm(pdu))) => Reaction::Deliver(pdu.clone()),
+            (CommandId::DeliverSm, None) => Reaction::Answer(Command::new(NEVER, number, DeliverSmResp::default())),
             (CommandId::EnquireLink, _) => {
-                Heard::Answer(Command::new(CommandStatus::EsmeRok, number, Pdu::EnquireLinkResp))
+                Reaction::Answer(Command::new(CommandStatus::EsmeRok, number, Pdu::EnquireLinkResp))
             }
-            (CommandId::Unbind, _) => Heard::End,
+            (CommandId::Unbind, _) => Reaction::End,
             // Answers to nothing of ours, or such as nobody waits for.
-            _ if header.is_answer() => Heard::Nothing,
+            _ if header.is_answer() => Reaction::Nothing,
             _ => {
                 let status = match received {
                     Received::Whole(_) => CommandStatus::EsmeRinvcmdid,
                     Received::Malformed(_) => CommandStatus::EsmeRinvcmdlen,
                 };
-                Heard::Answer(Command::new(status, number, Pdu::GenericNack))
+                Reaction::Answer(Command::new(status, number, Pdu::GenericNack))
             }
         }
     }
@@ -428,7 +428,7 @@ enum News {
 }
 
 /// The reaction to a received PDU.
-enum Heard {
+enum Reaction {
     Nothing,
     Answer(Command),
     Deliver(DeliverSm),

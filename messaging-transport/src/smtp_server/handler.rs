@@ -68,7 +68,7 @@ pub(crate) trait Handler: Send {
     fn has_recipients(&self) -> bool;
 
     /// Content is about to come: how many octets of it are wanted, or why it is not.
-    async fn data(&mut self) -> Result<Wanted, Reply>;
+    async fn data(&mut self) -> Result<ContentLimits, Reply>;
 
     /// Makes room for content that has become long. Whatever holds the room is let go by [`Self::reset`].
     async fn make_room(&mut self) -> Result<(), Reply> {
@@ -84,7 +84,7 @@ pub(crate) trait Handler: Send {
 
 /// How much of a content is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ContentLimits {
     /// Octets that are kept; the rest is read and dropped.
     pub(crate) keep: usize,
     /// Octets above which the content is refused.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::handler::Service;
 use super::options::{Phase, SmtpServerOptions};
-use super::session::{Place, Session};
+use super::session::{Session, SessionContext};
 use super::stream::Stream;
 use crate::listen;
 
@@ -62,7 +62,7 @@ impl SmtpServer {
                     turn_away(socket, &options.hostname, &turned_away);
                     continue;
                 };
-                let place = Place {
+                let context = SessionContext {
                     service: Arc::clone(&service),
                     options: Arc::clone(&options),
                     letters: Arc::clone(&letters),
@@ -70,7 +70,7 @@ impl SmtpServer {
                     client: peer.ip(),
                 };
                 tokio::spawn(async move {
-                    Session::new(Stream::Plain(socket), place).run().await;
+                    Session::new(Stream::Plain(socket), context).run().await;
                     drop((visitor, seat));
                 });
             }

@@ -35,7 +35,7 @@ const MAX_DRAINED: usize = 1 << 20;
 const DRAINING: Duration = Duration::from_secs(2);
 
 /// The surroundings of a session: its service, its options, and the address of the client.
-pub(super) struct Place {
+pub(super) struct SessionContext {
     pub(super) service: Arc<dyn Service>,
     pub(super) options: Arc<SmtpServerOptions>,
     /// Letters that may be in memory.
@@ -84,7 +84,7 @@ pub(super) struct Session {
     incoming: Incoming<Stream>,
     /// Replies that are not sent yet.
     pending: Vec<u8>,
-    place: Place,
+    context: SessionContext,
     handler: Box<dyn Handler>,
     has_tls: bool,
     standing: Standing,
@@ -98,26 +98,26 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(stream: Stream, place: Place) -> Self {
+    pub(super) fn new(stream: Stream, context: SessionContext) -> Self {
         Self {
             incoming: Incoming::new(stream),
             pending: Vec::new(),
-            handler: place.service.begin(place.client),
+            handler: context.service.begin(context.client),
             has_tls: false,
             standing: Standing::Unknown,
             in_transaction: false,
             commands: 0,
             errors: 0,
             failed_sign_ins: 0,
-            strangers_end: Instant::now() + place.options.stranger_timeout,
-            place,
+            strangers_end: Instant::now() + context.options.stranger_timeout,
+            context,
         }
     }
 
     /// Talks with the client to the end.
     pub(super) async fn run(mut self) {
-        let mut phase = self.place.phase.clone();
-        let limit = self.place.options.connection_timeout;
+        let mut phase = self.context.phase.clone();
+        let limit = self.context.options.connection_timeout;
         let talk = timeout(limit, self.talk());
         let ended = tokio::select! {
             ended = talk => ended.unwrap_or(Err(End::TimedOut)),
@@ -151,24 +151,24 @@ impl Session {
     }
 
     async fn talk(&mut self) -> Result<(), End> {
-        let Place { options, .. } = &self.place;
+        let SessionContext { options, .. } = &self.context;
         if let (Some(patience), true) = (options.implicit_tls, options.tls.is_some())
             && self.incoming.stream().begins_with_tls(patience).await
         {
             self.begin_tls().await?;
         }
-        self.reply(&format!("220 {} {}", self.place.options.hostname, self.handler.greeting()));
+        self.reply(&format!("220 {} {}", self.context.options.hostname, self.handler.greeting()));
         loop {
             if !self.incoming.has_line() || self.pending.len() >= MAX_PENDING {
                 self.flush().await?;
             }
             let line = self.line().await?;
             self.commands += 1;
-            if self.commands > self.place.options.max_commands {
+            if self.commands > self.context.options.max_commands {
                 return self.send_away("421 4.7.0 too many commands").await;
             }
             self.obey(line).await?;
-            let most = self.place.options.max_errors;
+            let most = self.context.options.max_errors;
             if self.errors >= if self.is_stranger() { most.min(MAX_STRANGER_ERRORS) } else { most } {
                 return self.send_away("421 4.7.0 too many errors").await;
             }
@@ -189,11 +189,11 @@ impl Session {
 
     /// The next line, unless the server is to stop first.
     async fn next_line(&mut self) -> Result<Result<Vec<u8>, LineError>, End> {
-        let mut limit = self.place.options.command_timeout;
+        let mut limit = self.context.options.command_timeout;
         if self.is_stranger() {
             limit = limit.min(self.strangers_end.saturating_duration_since(Instant::now()));
         }
-        let mut phase = self.place.phase.clone();
+        let mut phase = self.context.phase.clone();
         let line = tokio::select! {
             biased;
             _ = phase.wait_for(|phase| *phase != Phase::Running) => None,
@@ -202,7 +202,7 @@ impl Session {
         if let Some(line) = line {
             return Ok(line);
         }
-        let farewell = format!("421 4.3.2 {} is stopping", self.place.options.hostname);
+        let farewell = format!("421 4.3.2 {} is stopping", self.context.options.hostname);
         self.send_away(&farewell).await?;
         Err(End::Done)
     }
@@ -214,7 +214,7 @@ impl Session {
 
     /// Whether the client has to begin TLS first: where it can, its password is not to be read by others.
     fn lacks_tls(&self) -> bool {
-        self.place.options.tls.is_some() && !self.has_tls
+        self.context.options.tls.is_some() && !self.has_tls
     }
 
     async fn obey(&mut self, mut line: Vec<u8>) -> Result<(), End> {
@@ -246,7 +246,7 @@ impl Session {
             }
             Request::Helo { .. } => {
                 self.introduce();
-                self.reply(&format!("250 {}", self.place.options.hostname));
+                self.reply(&format!("250 {}", self.context.options.hostname));
             }
             Request::StartTls => self.start_tls().await?,
             Request::Mail { from } => {
@@ -260,17 +260,17 @@ impl Session {
                     self.refuse("503 5.5.1 a transaction has begun");
                 } else if from.flags & (MAIL_BODY_BINARYMIME | MAIL_REQUIRETLS) != 0 {
                     self.refuse("555 5.5.4 this parameter is not supported");
-                } else if from.size > self.place.options.max_letter {
+                } else if from.size > self.context.options.max_letter {
                     self.refuse("552 5.3.4 the message is too large");
                 } else {
-                    let reply = in_time(&self.place.options, self.handler.mail(&from.address, from.size)).await;
+                    let reply = in_time(&self.context.options, self.handler.mail(&from.address, from.size)).await;
                     self.in_transaction = reply.is_done();
                     self.say(reply);
                 }
             }
             Request::Rcpt { to } => {
                 if self.in_transaction {
-                    let options = &self.place.options;
+                    let options = &self.context.options;
                     let address = recipient(&line, &to.address);
                     let reply = in_time(options, self.handler.recipient(address, options.max_recipients)).await;
                     self.say(reply);
@@ -308,7 +308,7 @@ impl Session {
 
     /// The reply to EHLO.
     fn extensions(&self) -> String {
-        let options = &self.place.options;
+        let options = &self.context.options;
         let mut lines = vec![options.hostname.clone(), "PIPELINING".to_owned(), format!("SIZE {}", options.max_letter)];
         lines.extend(["8BITMIME", "SMTPUTF8"].map(str::to_owned));
         if self.lacks_tls() {
@@ -321,7 +321,7 @@ impl Session {
     }
 
     async fn start_tls(&mut self) -> Result<(), End> {
-        if self.place.options.tls.is_none() {
+        if self.context.options.tls.is_none() {
             self.refuse("502 5.5.1 not implemented");
         } else if self.has_tls {
             self.refuse("503 5.5.1 TLS has begun");
@@ -335,10 +335,10 @@ impl Session {
 
     /// Goes on within TLS as with a client that has said nothing yet (RFC 3207 section 4.2).
     async fn begin_tls(&mut self) -> Result<(), End> {
-        let Some(tls) = self.place.options.tls.clone() else { return Ok(()) };
+        let Some(tls) = self.context.options.tls.clone() else { return Ok(()) };
         self.incoming.discard();
         self.incoming.stream().upgrade(tls.config(), HANDSHAKE).await?;
-        self.handler = self.place.service.begin(self.place.client);
+        self.handler = self.context.service.begin(self.context.client);
         self.has_tls = true;
         (self.standing, self.in_transaction) = (Standing::Unknown, false);
         Ok(())
@@ -357,7 +357,7 @@ impl Session {
             match self.password(arguments).await? {
                 Err(malformed) => self.refuse(malformed),
                 Ok(password) => {
-                    let reply = in_time(&self.place.options, self.handler.sign_in(&password)).await;
+                    let reply = in_time(&self.context.options, self.handler.sign_in(&password)).await;
                     if reply.is_done() {
                         self.standing = Standing::SignedIn;
                     }
@@ -374,7 +374,7 @@ impl Session {
     /// Replies to a failed sign-in, later with every one.
     async fn hold_back(&mut self, reply: Reply) -> Result<(), End> {
         self.failed_sign_ins += 1;
-        let Place { options, .. } = &self.place;
+        let SessionContext { options, .. } = &self.context;
         let is_last = self.failed_sign_ins >= options.max_failed_sign_ins;
         sleep(options.sign_in_delay * self.failed_sign_ins).await;
         self.say(reply);
@@ -417,15 +417,15 @@ impl Session {
             self.refuse("554 5.5.1 no valid recipients");
             return Ok(());
         }
-        let options = Arc::clone(&self.place.options);
-        let waiting = timeout(options.command_timeout, Arc::clone(&self.place.letters).acquire_owned());
+        let options = Arc::clone(&self.context.options);
+        let waiting = timeout(options.command_timeout, Arc::clone(&self.context.letters).acquire_owned());
         let Ok(Ok(_in_memory)) = waiting.await else {
             self.end_transaction();
             self.reply("452 4.3.1 too many letters at once, try again later");
             return Ok(());
         };
-        let wanted = match timeout(options.command_timeout, self.handler.data()).await {
-            Ok(Ok(wanted)) => wanted,
+        let limits = match timeout(options.command_timeout, self.handler.data()).await {
+            Ok(Ok(limits)) => limits,
             Ok(Err(reply)) => {
                 self.end_transaction();
                 self.say(reply);
@@ -435,7 +435,7 @@ impl Session {
         };
         self.reply("354 go on, end with a dot");
         self.flush().await?;
-        let mut collector = Collector::new(wanted.keep, wanted.limit.min(options.max_letter));
+        let mut collector = Collector::new(limits.keep, limits.limit.min(options.max_letter));
         let arrived = timeout(options.content_timeout, self.receive(&mut collector)).await;
         let arrived = arrived.map_err(|_| End::TimedOut)?;
         self.in_transaction = false;
@@ -467,7 +467,7 @@ impl Session {
 
     /// Reads content to its end.
     async fn receive(&mut self, collector: &mut Collector) -> Result<Result<(), Unreceived>, End> {
-        let stall = self.place.options.stall_timeout;
+        let stall = self.context.options.stall_timeout;
         let mut has_room = false;
         loop {
             let outcome = match timeout(stall, self.incoming.content(collector)).await {
@@ -510,7 +510,7 @@ impl Session {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let limit = self.place.options.command_timeout;
+        let limit = self.context.options.command_timeout;
         let written = timeout(limit, async {
             let stream = self.incoming.stream();
             stream.write_all(&self.pending).await?;

@@ -36,7 +36,7 @@ pub struct ServerTls {
 struct State {
     material: Material,
     /// The files as they were when they were read last, whether or not they could be used.
-    seen: Seen,
+    seen: FileStamps,
 }
 
 /// The TLS configuration of handshakes, and the end of its certificate.
@@ -48,7 +48,7 @@ struct Material {
 }
 
 /// By what two states of the files are told apart; `None` for a file that is not there.
-type Seen = [Option<Stamp>; 2];
+type FileStamps = [Option<Stamp>; 2];
 
 /// Device, inode, length, and the time of the last change in seconds and nanoseconds.
 type Stamp = (u64, u64, u64, i64, i64);

@@ -9,7 +9,7 @@ use messaging_core::domain::address::EmailAddress;
 use super::mail::{self, Envelope};
 use super::refusal::Refusal;
 use super::sink::{Room, SubmissionSink, Submitter};
-use crate::smtp_server::handler::{Handler, Reply, Service, Wanted};
+use crate::smtp_server::handler::{ContentLimits, Handler, Reply, Service};
 
 /// The service of a server for submission.
 pub(super) struct Submitting(Arc<dyn SubmissionSink>);
@@ -127,13 +127,13 @@ impl Handler for Client {
         !self.envelope.recipients.is_empty()
     }
 
-    async fn data(&mut self) -> Result<Wanted, Reply> {
+    async fn data(&mut self) -> Result<ContentLimits, Reply> {
         let counted = match self.submitter() {
             Ok(submitter) => submitter.count().await,
             Err(refusal) => Err(refusal),
         };
         counted.map_err(Refusal::into_reply)?;
-        Ok(Wanted { keep: usize::MAX, limit: self.most() })
+        Ok(ContentLimits { keep: usize::MAX, limit: self.most() })
     }
 
     async fn make_room(&mut self) -> Result<(), Reply> {

@@ -45,7 +45,7 @@ pub(super) struct File {
 /// Reads a body by the header before it.
 pub(super) fn read(header: &Fields<'_>, body: &[u8]) -> Result<Content, Refusal> {
     let mut reader = Reader::default();
-    reader.read(header, body, Place::Body, 0)?;
+    reader.read(header, body, PartRole::Body, 0)?;
     let mut content = reader.content;
     let mut known = HashSet::new();
     for file in &mut content.files {
@@ -65,7 +65,7 @@ pub(super) fn read(header: &Fields<'_>, body: &[u8]) -> Result<Content, Refusal>
 
 /// What a part is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PartRole {
     /// It may be what the mail says.
     Body,
     /// The root of `multipart/related` was before it: it belongs to that.
@@ -79,10 +79,10 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, header: &Fields<'_>, body: &[u8], place: Place, depth: usize) -> Result<(), Refusal> {
+    fn read(&mut self, header: &Fields<'_>, body: &[u8], role: PartRole, depth: usize) -> Result<(), Refusal> {
         let media_type = typed(header, "content-type");
         if let Some(media_type) = media_type.filter(|media_type| media_type.ctype().eq_ignore_ascii_case("multipart")) {
-            return self.read_parts(media_type, body, place, depth);
+            return self.read_parts(media_type, body, role, depth);
         }
         self.leaves += 1;
         if self.leaves > MAX_LEAVES {
@@ -102,7 +102,7 @@ impl Reader {
             return Err(Refusal::new(550, "5.6.0", "validation_failed: a part does not decode"));
         };
         let charset = media_type.and_then(|media_type| media_type.attribute("charset"));
-        let says = place == Place::Body && !is_attachment && name.is_none();
+        let says = role == PartRole::Body && !is_attachment && name.is_none();
         match essence.as_str() {
             "text/html" if says && self.content.html.is_none() => {
                 self.content.html = Some(decode::text(&bytes, charset)).filter(|html| !html.is_empty());
@@ -139,7 +139,7 @@ impl Reader {
         &mut self,
         media_type: &ContentType<'_>,
         body: &[u8],
-        place: Place,
+        role: PartRole,
         depth: usize,
     ) -> Result<(), Refusal> {
         let kind = media_type.subtype().unwrap_or_default().to_ascii_lowercase();
@@ -159,8 +159,8 @@ impl Reader {
         }
         for (number, part) in parts.into_iter().enumerate() {
             let (header, body) = split(part)?;
-            let place = if kind == "related" && number > 0 { Place::Resource } else { place };
-            self.read(&header, body, place, depth + 1)?;
+            let role = if kind == "related" && number > 0 { PartRole::Resource } else { role };
+            self.read(&header, body, role, depth + 1)?;
         }
         Ok(())
     }

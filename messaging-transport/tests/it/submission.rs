@@ -29,7 +29,7 @@ const ID: &str = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
 /// A sink with the key `key`.
 #[derive(Default)]
-struct Desk {
+struct SinkState {
     submitted: Mutex<Vec<(MessageInput, Option<String>)>>,
     /// The refusal that `may_send` answers with, if any.
     forbidden: Mutex<Option<Refusal>>,
@@ -43,9 +43,9 @@ struct Desk {
     go: Notify,
 }
 
-struct SignedIn(Arc<Desk>);
+struct SignedIn(Arc<SinkState>);
 
-struct Sink(Arc<Desk>);
+struct Sink(Arc<SinkState>);
 
 #[async_trait]
 impl SubmissionSink for Sink {
@@ -94,7 +94,7 @@ impl Submitter for SignedIn {
 /// A running server.
 struct Running {
     address: SocketAddr,
-    desk: Arc<Desk>,
+    state: Arc<SinkState>,
     stop: Option<oneshot::Sender<()>>,
     server: JoinHandle<()>,
 }
@@ -110,11 +110,11 @@ impl Running {
         change(&mut options);
         let server = Submission::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
         let address = server.local_addr();
-        let desk = Arc::new(Desk::default());
+        let state = Arc::new(SinkState::default());
         let (stop, stopped) = oneshot::channel::<()>();
-        let sink = Arc::new(Sink(Arc::clone(&desk)));
+        let sink = Arc::new(Sink(Arc::clone(&state)));
         let server = tokio::spawn(server.run(sink, async move { drop(stopped.await) }));
-        Self { address, desk, stop: Some(stop), server }
+        Self { address, state, stop: Some(stop), server }
     }
 
     async fn connect(&self) -> Client<TcpStream> {

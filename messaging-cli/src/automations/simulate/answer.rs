@@ -1,7 +1,7 @@
 //! What is told of a simulation: what the API answers.
 
 use messaging_engine::ops::automations::simulate::SimulationReport;
-use messaging_http::standalone::rehearsal::RehearsedContact;
+use messaging_http::standalone::rehearsal::ContactReport;
 use serde::Serialize;
 
 /// What is told: of one contact what the API answers, of several that of each.
@@ -21,12 +21,12 @@ pub(super) struct ContactAnswer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn of(told: &'a [RehearsedContact]) -> Self {
+    pub(super) fn of(told: &'a [ContactReport]) -> Self {
         if let [one] = told {
             return Self::One(&one.report);
         }
         let contact =
-            |one: &'a RehearsedContact| ContactAnswer { external_id: one.external_id.as_deref(), report: &one.report };
+            |one: &'a ContactReport| ContactAnswer { external_id: one.external_id.as_deref(), report: &one.report };
         Self::Several { contacts: told.iter().map(contact).collect() }
     }
 }

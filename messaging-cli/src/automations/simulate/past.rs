@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use messaging_core::time::Timestamp;
-use messaging_http::standalone::rehearsal::{MAX_CONTACTS, PastContact, PastReport, Rehearsal, replay};
+use messaging_http::standalone::rehearsal::{DryRunFiles, MAX_CONTACTS, PastContact, PastReport, replay};
 use serde_json::{Map, Value};
 
 use super::refusal::{refused, source_of};
@@ -39,17 +39,17 @@ pub(super) fn read_span(text: &str) -> Result<Duration, String> {
 /// Goes through the past and prints what would have come of it.
 pub(super) async fn run(
     matches: &ArgMatches,
-    mut rehearsal: Rehearsal,
+    mut files: DryRunFiles,
     span: Duration,
     output: Output,
 ) -> Result<(), Failure> {
-    rehearsal.at = rehearsal.until - span;
+    files.at = files.until - span;
     let target = Target::choose(matches, resources::endpoint("contact", "export")?.access).await?;
     let mut api = Resources { noun: "contact", target };
-    let contacts = contacts(&api, rehearsal.until).await?;
-    rehearsal.segments = segments(&mut api, &rehearsal.automation).await?;
-    templates(&mut api, &mut rehearsal).await?;
-    let report = replay(rehearsal, contacts).await.map_err(|fault| refused(source_of(fault)))?;
+    let contacts = contacts(&api, files.until).await?;
+    files.segments = segments(&mut api, &files.automation).await?;
+    templates(&mut api, &mut files).await?;
+    let report = replay(files, contacts).await.map_err(|fault| refused(source_of(fault)))?;
     if output.is_json() {
         return output.resource(&report);
     }
@@ -123,14 +123,14 @@ async fn segments(api: &mut Resources, automation: &Value) -> Result<Vec<(String
 }
 
 /// The templates that the automation names and no folder has; one that may not be read is a stub.
-async fn templates(api: &mut Resources, rehearsal: &mut Rehearsal) -> Result<(), Failure> {
+async fn templates(api: &mut Resources, files: &mut DryRunFiles) -> Result<(), Failure> {
     api.noun = "template";
     let mut wanted = Vec::new();
-    named(&rehearsal.automation, "tpl_", &mut wanted);
+    named(&files.automation, "tpl_", &mut wanted);
     wanted.sort();
     wanted.dedup();
     for id in wanted {
-        if rehearsal.templates.iter().any(|(names, _)| names.contains(&id)) {
+        if files.templates.iter().any(|(names, _)| names.contains(&id)) {
             continue;
         }
         match call(api, "get", Some(&id), &[]).await {
@@ -138,7 +138,7 @@ async fn templates(api: &mut Resources, rehearsal: &mut Rehearsal) -> Result<(),
                 if !template["mjml"].is_null() {
                     template["html"] = Value::Null;
                 }
-                rehearsal.templates.push((vec![id], template));
+                files.templates.push((vec![id], template));
             }
             Err(Failure::Refused(_)) => output::note(&format!("the template {id} is taken as a stub")),
             Err(error) => return Err(error),

@@ -15,7 +15,7 @@ pub(super) fn source_of(fault: FilesFault) -> Error {
         | FilesFault::Template(_, error)
         | FilesFault::Contact(_, error)
         | FilesFault::Event(_, error)
-        | FilesFault::Simulation(error) => error,
+        | FilesFault::DryRun(error) => error,
         other => Error::Internal(Box::new(other)),
     }
 }

@@ -32,12 +32,12 @@ struct Tenant {
 }
 
 /// Flags that name a database.
-struct Place {
+struct DatabaseFlags {
     data: TempDir,
     more: Vec<String>,
 }
 
-impl Place {
+impl DatabaseFlags {
     fn flags(&self) -> Vec<&str> {
         let data = ["--data", self.data.path().to_str().unwrap()];
         data.into_iter().chain(self.more.iter().map(String::as_str)).collect()
@@ -134,11 +134,11 @@ fn rows(file: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
-    let place = Place { data: directory(), more: Vec::new() };
-    let server = place.start("dev", &[]);
-    let kept = place.tenant(&server, "Kept", "kept.example");
+    let target = DatabaseFlags { data: directory(), more: Vec::new() };
+    let server = target.start("dev", &[]);
+    let kept = target.tenant(&server, "Kept", "kept.example");
     wait_for(|| (kept.shown(&server)[1][0]["status"] == "delivered").then_some(()));
-    let mut doomed = place.tenant(&server, "Gone", GONE);
+    let mut doomed = target.tenant(&server, "Gone", GONE);
     let all_done = || kept.shown(&server)[1].as_array().unwrap().iter().all(|message| message["status"] == "delivered");
     wait_for(|| all_done().then_some(()));
     let before = kept.shown(&server);
@@ -146,7 +146,7 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
 
     let (mut killed, mut removed) = (0, Vec::new());
     for round in 0..rounds() {
-        let flags = place.flags();
+        let flags = target.flags();
         let mut child =
             program().args(["admin", "delete-workspace", "--id", &doomed.id, "--now"]).args(&flags).spawn().unwrap();
         let_a_moment_pass();
@@ -157,30 +157,30 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
         let ended = child.wait().unwrap();
         if round % 3 == 2 {
             // A server goes on with it, and is killed as well.
-            let server = place.start("serve", &[]);
+            let server = target.start("serve", &[]);
             let_a_moment_pass();
             server.kill();
         }
         // One that was killed right after its last commit leaves nothing to be found by the next.
         if ended.code().is_some() {
             removed.push(doomed.id.clone());
-            let server = place.start("dev", &[]);
-            doomed = place.tenant(&server, "Gone again", GONE);
+            let server = target.start("dev", &[]);
+            doomed = target.tenant(&server, "Gone again", GONE);
             server.kill();
         }
     }
-    let ended = run(["admin", "delete-workspace", "--id", &doomed.id, "--now"].into_iter().chain(place.flags()));
+    let ended = run(["admin", "delete-workspace", "--id", &doomed.id, "--now"].into_iter().chain(target.flags()));
     assert!(ended.code == Some(0) || ended.stderr.contains("not_found"), "{ended:?}");
     removed.push(doomed.id.clone());
     eprintln!("removal: {killed} programs killed, {} workspaces removed", removed.len());
     assert!(killed > 0);
 
-    let server = place.start("dev", &[]);
+    let server = target.start("dev", &[]);
     assert_eq!(kept.shown(&server), before);
     assert_eq!(server.stop(), Some(0));
-    let verified = run(["admin", "verify"].into_iter().chain(place.flags())).expect(0);
+    let verified = run(["admin", "verify"].into_iter().chain(target.flags())).expect(0);
     assert!(verified.stdout.contains("as they should be"), "{verified:?}");
-    for (table, row) in rows(&place.data.path().join("messaging.db")) {
+    for (table, row) in rows(&target.data.path().join("messaging.db")) {
         assert!(!row.contains(GONE), "{table}: {row}");
         for id in &removed {
             assert!(!row.contains(id.as_str()), "{table}: {row}");
@@ -197,12 +197,12 @@ fn a_removal_on_postgres_is_finished_whatever_node_is_killed() {
     let key = shared.path().join("secret.key").to_str().unwrap().to_owned();
     let more = ["--database", &database.url, "--secret-key-file", &key, "--public-url", "http://links.nodes.test"];
     let more: Vec<String> = more.map(ToOwned::to_owned).to_vec();
-    let place = Place { data: directory(), more: more[..4].to_vec() };
+    let target = DatabaseFlags { data: directory(), more: more[..4].to_vec() };
     let nodes = [directory(), directory()];
     let start =
         |node: usize| Server::start("serve", nodes[node].path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
-    let server = Server::start("dev", place.data.path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
-    let (kept, doomed) = (place.tenant(&server, "Kept", "kept.example"), place.tenant(&server, "Gone", GONE));
+    let server = Server::start("dev", target.data.path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
+    let (kept, doomed) = (target.tenant(&server, "Kept", "kept.example"), target.tenant(&server, "Gone", GONE));
     let all_done = || kept.shown(&server)[1].as_array().unwrap().iter().all(|message| message["status"] == "delivered");
     wait_for(|| all_done().then_some(()));
     let before = kept.shown(&server);
@@ -210,7 +210,7 @@ fn a_removal_on_postgres_is_finished_whatever_node_is_killed() {
 
     let mut running = [Some(start(0)), Some(start(1))];
     let words = ["admin", "delete-workspace", "--id", &doomed.id, "--now"];
-    let mut waiting = program().args(words).args(place.flags()).spawn().unwrap();
+    let mut waiting = program().args(words).args(target.flags()).spawn().unwrap();
     for round in 0..rounds() {
         let_a_moment_pass();
         running[round % 2].take().unwrap().kill();

@@ -3,8 +3,8 @@
 //! The caller looks up what the design names and what its sends need, and tells what was found.
 
 use super::graph::{NodeKind, Send};
-use super::parse::{Plan, Reading};
-use crate::domain::campaign::check::{FoundAs, NOT_FOUND};
+use super::parse::{AutomationPlan, Reading};
+use crate::domain::campaign::check::{NOT_FOUND, ReferenceTarget};
 use crate::domain::campaign::schedule::SenderState;
 use crate::domain::channel::Channel;
 use crate::domain::segment::filter::Filter;
@@ -14,13 +14,13 @@ use crate::violation::{FieldCode, Violations};
 
 /// What was looked up of a thing that a design names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedDesignReference {
     /// The member that names it.
     pub pointer: String,
     /// Object that the member refers to, by its id.
     pub reference: Reference,
     /// Result of the look-up: what is stored under that id.
-    pub what: FoundAs,
+    pub what: ReferenceTarget,
 }
 
 /// What was looked up of a send, whose template is there.
@@ -42,7 +42,7 @@ pub struct SendFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// What was found under each id.
-    pub found: Vec<Found>,
+    pub found: Vec<ResolvedDesignReference>,
     /// What is known of each send.
     pub sends: Vec<SendFacts>,
     /// The members that hold web addresses which may not be called.
@@ -53,8 +53,8 @@ impl Reading {
     /// Everything that keeps the design from being active.
     pub fn faults_with(&self, facts: &Facts) -> Violations {
         let mut faults = self.gaps.clone();
-        for Found { pointer, what, .. } in &facts.found {
-            if *what == FoundAs::Nothing {
+        for ResolvedDesignReference { pointer, what, .. } in &facts.found {
+            if *what == ReferenceTarget::Nothing {
                 faults.add(pointer, FieldCode::NotFound, NOT_FOUND);
             }
         }
@@ -101,7 +101,7 @@ impl Reading {
     }
 }
 
-impl Plan {
+impl AutomationPlan {
     /// Its filters, each with its place: who may enter, goal, exits and conditions.
     pub fn filters(&self) -> Vec<(String, &Filter)> {
         let graph = &self.graph;
@@ -214,8 +214,10 @@ mod tests {
     #[test]
     fn what_is_named_is_there() {
         let reference = Reference::Template(TEMPLATE.parse().unwrap());
-        let gone = Found { pointer: "/graph/nodes/0/config/template_id".into(), reference, what: FoundAs::Nothing };
-        let other = Found { pointer: "/trigger/config/list_id".into(), what: FoundAs::Other, ..gone.clone() };
+        let what = ReferenceTarget::Nothing;
+        let gone = ResolvedDesignReference { pointer: "/graph/nodes/0/config/template_id".into(), reference, what };
+        let what = ReferenceTarget::Other;
+        let other = ResolvedDesignReference { pointer: "/trigger/config/list_id".into(), what, ..gone.clone() };
         let refused_urls = vec!["/graph/nodes/3/config/url".to_owned()];
         let faults =
             sending(json!({})).faults_with(&Facts { found: vec![gone, other], refused_urls, ..Facts::default() });

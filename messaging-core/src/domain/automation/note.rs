@@ -67,17 +67,17 @@ pub enum Happened {
 
 /// What an automation listens for, so that a store knows which notes to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interest {
+pub struct EventSubscription {
     /// Events and changes by which contacts may enter; `None` where nobody can enter, as in a draft.
-    pub entry: Option<EntryInterest>,
+    pub entry: Option<EntrySubscription>,
     /// What the runs of a version wait for or may end by.
-    pub runs: RunInterest,
+    pub runs: RunSubscription,
 }
 
 /// What enters contacts; what is not `None` must be the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EntryInterest {
+pub enum EntrySubscription {
     /// Product events of a name.
     Event(String),
     /// Product events of a name whose properties meet conditions, as a trigger has them.
@@ -105,7 +105,7 @@ pub enum EntryInterest {
 
 /// What the runs of a version may go on or end by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunInterest {
+pub struct RunSubscription {
     /// It has a goal or conditions to exit: every product event, event of a message and change of the contact.
     pub everything: bool,
     /// Product events of these names.

@@ -28,7 +28,7 @@ pub const MAX_DESIGN_BYTES: usize = 1 << 20;
 
 /// Meaning of a complete design: its trigger and its graph as typed trees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct AutomationPlan {
     /// Trigger: the event, change, date or call by which a contact enters.
     pub trigger: Trigger,
     /// Graph of the nodes that a contact goes through after it has entered.
@@ -47,7 +47,7 @@ pub struct Reading {
     /// What else keeps it from being active.
     pub gaps: Violations,
     /// What it means; `None` when anything is wrong.
-    pub plan: Option<Plan>,
+    pub plan: Option<AutomationPlan>,
     /// What it names, and where; also when something is wrong.
     pub references: Vec<(String, Reference)>,
     /// The templates that stand in it, and where.
@@ -62,7 +62,7 @@ pub struct Reading {
 
 impl Design {
     /// What the design means. A complete one does that was activated once; else everything that is wrong with it.
-    pub fn parse(&self) -> Result<Plan, Violations> {
+    pub fn parse(&self) -> Result<AutomationPlan, Violations> {
         let Reading { mut shape, gaps, plan, .. } = self.read();
         plan.ok_or_else(|| {
             shape.merge(gaps);
@@ -86,7 +86,7 @@ impl Design {
         let Reader { shape, gaps, references, sources, urls, needs_pii, sends } = reader;
         let plan = match (trigger, graph) {
             (Some(trigger), Some(graph)) if shape.is_empty() && gaps.is_empty() => {
-                Some(Plan { trigger, graph, re_entry: self.re_entry, masked: self.masked })
+                Some(AutomationPlan { trigger, graph, re_entry: self.re_entry, masked: self.masked })
             }
             _ => None,
         };

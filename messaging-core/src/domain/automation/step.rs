@@ -169,7 +169,7 @@ enum Stage<'a> {
     /// The run stands at a node and has to be tested before the node does its work.
     Arrived(NodeIndex),
     /// Verdicts are awaited.
-    Asked(Box<Asked>, Then<'a>),
+    Asked(Box<PendingFilters>, Then<'a>),
     /// The work of a node is awaited.
     Acting(NodeIndex),
     Over,
@@ -186,13 +186,13 @@ enum Then<'a> {
 
 /// Filters that were asked about.
 #[derive(Debug, Default)]
-struct Asked {
+struct PendingFilters {
     goal: Option<Filter>,
     exits: Vec<Filter>,
     condition: Option<Filter>,
 }
 
-impl Asked {
+impl PendingFilters {
     fn filters(&self) -> impl Iterator<Item = &Filter> {
         self.goal.iter().chain(&self.exits).chain(&self.condition)
     }
@@ -463,21 +463,21 @@ impl<'a> Walk<'a> {
     }
 
     /// The filters to be asked about: goal and exits, and the condition of the node that the run stands at.
-    fn tests(&self, node: Option<NodeIndex>) -> Asked {
+    fn tests(&self, node: Option<NodeIndex>) -> PendingFilters {
         let event = &self.walked.run.event;
         let condition = match node.map(|node| &self.graph.nodes[node].kind) {
             Some(NodeKind::Condition(filter)) => Some(filter.bind(event)),
             _ => None,
         };
         let test = |filter: &Filter| since_entry(filter.bind(event));
-        Asked {
+        PendingFilters {
             goal: self.graph.goal.as_ref().map(test),
             exits: self.graph.exit_conditions.iter().map(test).collect(),
             condition,
         }
     }
 
-    fn questions(&self, asked: &Asked) -> Vec<Question> {
+    fn questions(&self, asked: &PendingFilters) -> Vec<Question> {
         let leaves = asked.filters().flat_map(|filter| filter.leaves_at(""));
         let question = |(_, leaf): (String, &Leaf)| Question {
             filter: Filter::Where(Condition::Leaf(leaf.clone())),
@@ -488,7 +488,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks, if there is anything to ask about; stops where the answers would not see what this walk has changed.
-    fn ask(&mut self, asked: Asked, then: Then<'a>) -> Option<Need> {
+    fn ask(&mut self, asked: PendingFilters, then: Then<'a>) -> Option<Need> {
         asked.filters().next()?;
         if self.is_dirty {
             self.pause_here();

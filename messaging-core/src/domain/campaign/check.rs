@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::{CampaignKind, MIN_VARIANTS, Plan, Reference, Variant};
+use super::{CampaignKind, CampaignPlan, MIN_VARIANTS, Reference, Variant};
 use crate::domain::address;
 use crate::domain::channel::Channel;
 use crate::domain::template::Parts;
@@ -15,7 +15,7 @@ use crate::violation::{FieldCode, Violations};
 /// What is wrong with an id of nothing.
 pub(crate) const NOT_FOUND: &str = "there is nothing with this id";
 
-impl Plan {
+impl CampaignPlan {
     /// Adds what is wrong by itself, whatever the workspace has.
     pub(super) fn check(&self, violations: &mut Violations) {
         self.check_members_of_channel(violations);
@@ -90,7 +90,7 @@ impl Plan {
         own.chain(self.variants.iter().enumerate().filter_map(of_variant)).collect()
     }
 
-    /// What is wrong with [`Plan::sources`] at first sight; whether they compile is found by [`check_syntax`].
+    /// What is wrong with [`CampaignPlan::sources`] at first sight; whether they compile is found by [`check_syntax`].
     fn check_sources(&self, violations: &mut Violations) {
         for (pointer, source) in &self.sources() {
             if source.chars().any(char::is_control) {
@@ -100,21 +100,21 @@ impl Plan {
         }
     }
 
-    /// Adds what is wrong with what was found under the ids that it names ([`Plan::references`]).
-    pub fn judge(&self, found: &[Found], violations: &mut Violations) {
+    /// Adds what is wrong with what was found under the ids that it names ([`CampaignPlan::references`]).
+    pub fn judge(&self, found: &[ResolvedReference], violations: &mut Violations) {
         judge_found(self.channel, found, violations);
     }
 }
 
 /// Adds what is wrong with what was found under ids that a campaign of a channel names.
-pub fn judge_found(channel: Channel, found: &[Found], violations: &mut Violations) {
-    for Found { pointer, what, .. } in found {
+pub fn judge_found(channel: Channel, found: &[ResolvedReference], violations: &mut Violations) {
+    for ResolvedReference { pointer, what, .. } in found {
         match what {
-            FoundAs::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
-            FoundAs::Template { channel: own, .. } if *own != channel => {
+            ReferenceTarget::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
+            ReferenceTarget::Template { channel: own, .. } if *own != channel => {
                 violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
             }
-            FoundAs::Template { .. } | FoundAs::Other => {}
+            ReferenceTarget::Template { .. } | ReferenceTarget::Other => {}
         }
     }
 }
@@ -145,18 +145,18 @@ pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
 
 /// What was looked up of the things that a campaign names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedReference {
     /// The member that names it.
     pub pointer: String,
     /// Object that the member refers to, by its id.
     pub reference: Reference,
     /// Result of the look-up: what is stored under that id.
-    pub what: FoundAs,
+    pub what: ReferenceTarget,
 }
 
 /// What is stored under an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoundAs {
+pub enum ReferenceTarget {
     /// Nothing in this workspace.
     Nothing,
     /// A template.

@@ -2,14 +2,14 @@
 //!
 //! Contract sections 12.1 and 12.5. A change replaces the top-level members that are given; what it makes of the
 //! campaign is judged as a whole, by the same rules as a new one. What a campaign names is looked up by the caller,
-//! who tells [`Plan::judge`] what was found.
+//! who tells [`CampaignPlan::judge`] what was found.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::NOT_FOUND;
 use super::settings::{Settings, Weight};
-use super::{Audience, CampaignKind, MAX_AUDIENCE_IDS, MAX_VARIANTS, Plan, Variant};
+use super::{Audience, CampaignKind, CampaignPlan, MAX_AUDIENCE_IDS, MAX_VARIANTS, Variant};
 use crate::domain::channel::Channel;
 use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
 use crate::ids::Id;
@@ -191,8 +191,8 @@ impl Input for CampaignPatch {
 
 impl CampaignInput {
     /// The campaign that was sent. Adds what is wrong with it; the plan then is none to store.
-    pub fn into_plan(self, violations: &mut Violations) -> Plan {
-        let blank = Plan {
+    pub fn into_plan(self, violations: &mut Violations) -> CampaignPlan {
+        let blank = CampaignPlan {
             name: self.name,
             channel: self.channel,
             kind: CampaignKind::default(),
@@ -221,7 +221,7 @@ impl CampaignInput {
 
 impl CampaignPatch {
     /// The campaign after the change. Adds what is wrong with it as a whole; the plan then is none to store.
-    pub fn apply(self, mut plan: Plan, violations: &mut Violations) -> Plan {
+    pub fn apply(self, mut plan: CampaignPlan, violations: &mut Violations) -> CampaignPlan {
         if let Some(name) = self.name.value() {
             plan.name = name;
         }

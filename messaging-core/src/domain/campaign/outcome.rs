@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::audience::AudienceVerdict;
 use crate::domain::message::MessageStatus;
-use crate::domain::message::milestones::Seen;
+use crate::domain::message::milestones::EngagementFlags;
 
 /// How a campaign ended for a contact, or stands. In the order in which they apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -47,17 +47,17 @@ pub enum RecipientOutcome {
 
 impl RecipientOutcome {
     /// The outcome of a message.
-    pub const fn of_message(status: MessageStatus, seen: Seen) -> Self {
-        if seen.has(Seen::COMPLAINED) {
+    pub const fn of_message(status: MessageStatus, seen: EngagementFlags) -> Self {
+        if seen.has(EngagementFlags::COMPLAINED) {
             return Self::Complained;
         }
-        if seen.has(Seen::UNSUBSCRIBED) {
+        if seen.has(EngagementFlags::UNSUBSCRIBED) {
             return Self::Unsubscribed;
         }
-        if seen.has(Seen::CLICKED) {
+        if seen.has(EngagementFlags::CLICKED) {
             return Self::Clicked;
         }
-        if seen.has(Seen::OPENED) {
+        if seen.has(EngagementFlags::OPENED) {
             return Self::Opened;
         }
         match status {
@@ -88,12 +88,12 @@ impl RecipientOutcome {
 
     /// Of whom a listing by this outcome tells although their own is another: everybody of whom it was seen. `None`
     /// where the outcome itself counts.
-    pub const fn seen(self) -> Option<Seen> {
+    pub const fn seen(self) -> Option<EngagementFlags> {
         match self {
-            Self::Complained => Some(Seen::COMPLAINED),
-            Self::Unsubscribed => Some(Seen::UNSUBSCRIBED),
-            Self::Clicked => Some(Seen::CLICKED),
-            Self::Opened => Some(Seen::OPENED),
+            Self::Complained => Some(EngagementFlags::COMPLAINED),
+            Self::Unsubscribed => Some(EngagementFlags::UNSUBSCRIBED),
+            Self::Clicked => Some(EngagementFlags::CLICKED),
+            Self::Opened => Some(EngagementFlags::OPENED),
             _ => None,
         }
     }
@@ -106,8 +106,13 @@ mod tests {
     #[test]
     fn the_first_that_applies_counts() {
         // What was seen outweighs what the status says, the worse the more.
-        let seen = [Seen::OPENED, Seen::CLICKED, Seen::UNSUBSCRIBED, Seen::COMPLAINED];
-        let mut all = Seen::MACHINE;
+        let seen = [
+            EngagementFlags::OPENED,
+            EngagementFlags::CLICKED,
+            EngagementFlags::UNSUBSCRIBED,
+            EngagementFlags::COMPLAINED,
+        ];
+        let mut all = EngagementFlags::MACHINE;
         assert_eq!(RecipientOutcome::of_message(MessageStatus::Sent, all), RecipientOutcome::Sent);
         for (one, expected) in seen.into_iter().zip([
             RecipientOutcome::Opened,
@@ -121,7 +126,7 @@ mod tests {
             }
             assert_eq!(expected.seen(), Some(one));
         }
-        let bare = MessageStatus::ALL.map(|status| RecipientOutcome::of_message(status, Seen::default()));
+        let bare = MessageStatus::ALL.map(|status| RecipientOutcome::of_message(status, EngagementFlags::default()));
         let told: Vec<_> = bare.iter().map(|one| serde_json::to_value(one).unwrap()).collect();
         assert_eq!(
             told,

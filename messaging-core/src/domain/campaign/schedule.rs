@@ -12,9 +12,9 @@ use jiff::tz::{Offset, TimeZone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::check::{Found, FoundAs};
+use super::check::{ReferenceTarget, ResolvedReference};
 use super::refusal::Refusal;
-use super::{Campaign, CampaignStatus, Plan, Reference};
+use super::{Campaign, CampaignPlan, CampaignStatus, Reference};
 use crate::domain::template::Parts;
 use crate::input::{BodyKind, Input};
 use crate::time::Timestamp;
@@ -114,8 +114,8 @@ impl JsonSchema for WrittenTime {
 /// What the workspace has of all that a campaign needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
-    /// Results of the look-up of the objects that [`Plan::references`] lists.
-    pub found: &'a [Found],
+    /// Results of the look-up of the objects that [`CampaignPlan::references`] lists.
+    pub found: &'a [ResolvedReference],
     /// The sender, on email.
     pub sender: SenderState,
     /// Whether the channel has settings; email needs none.
@@ -208,13 +208,13 @@ pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
     now.since(last_progress) > STALE
 }
 
-impl Plan {
+impl CampaignPlan {
     /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
-    fn check_parts(&self, found: &[Found], violations: &mut Violations) {
+    fn check_parts(&self, found: &[ResolvedReference], violations: &mut Violations) {
         for place in self.places() {
             let template = Reference::Template(self.template_of(place));
             let parts = found.iter().find_map(|found| match found.what {
-                FoundAs::Template { parts, .. } if found.reference == template => Some(parts),
+                ReferenceTarget::Template { parts, .. } if found.reference == template => Some(parts),
                 _ => None,
             });
             let Some(parts) = parts else { continue };

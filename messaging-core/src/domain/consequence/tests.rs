@@ -43,13 +43,13 @@ fn word(value: impl serde::Serialize) -> String {
     serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
 }
 
-fn shown(fate: Fate) -> String {
-    match fate {
-        Fate::Sent(_) => fate.status().as_str().to_owned(),
-        Fate::Bounced(class) => format!("bounce {}", word(class)),
-        Fate::Suppressed(reason) => format!("suppressed {}", reason.as_str()),
-        Fate::Failed(reason) => format!("failed {reason}"),
-        Fate::Deferred(wait) => format!("deferred {}", wait.as_secs()),
+fn shown(disposition: Disposition) -> String {
+    match disposition {
+        Disposition::Sent(_) => disposition.status().as_str().to_owned(),
+        Disposition::Bounced(class) => format!("bounce {}", word(class)),
+        Disposition::Suppressed(reason) => format!("suppressed {}", reason.as_str()),
+        Disposition::Failed(reason) => format!("failed {reason}"),
+        Disposition::Deferred(wait) => format!("deferred {}", wait.as_secs()),
     }
 }
 
@@ -60,14 +60,14 @@ fn answer(class: OutcomeClass) -> Answer {
 #[test]
 fn the_table_of_classes() {
     let circumstances = [(true, false, false), (true, true, false), (true, true, true), (false, true, false)];
-    for (class, fates, address, lane) in TABLE {
-        for ((is_email, is_last, was_deferred), expected) in circumstances.into_iter().zip(fates) {
-            let found = fate(&answer(*class), Circumstances { is_email, is_last, was_deferred });
+    for (class, dispositions, address, lane) in TABLE {
+        for ((is_email, is_last, was_deferred), expected) in circumstances.into_iter().zip(dispositions) {
+            let found = disposition(&answer(*class), Circumstances { is_email, is_last, was_deferred });
             assert_eq!(shown(found), *expected, "{class:?} email {is_email} last {is_last} {was_deferred}");
         }
         let elsewhere = Circumstances { is_email: false, is_last: false, was_deferred: false };
-        let found = fate(&answer(*class), elsewhere);
-        assert_eq!(shown(found), fates[0], "{class:?} off email");
+        let found = disposition(&answer(*class), elsewhere);
+        assert_eq!(shown(found), dispositions[0], "{class:?} off email");
         let effect = match found.address() {
             AddressEffect::None => "-".to_owned(),
             AddressEffect::Reached => "reached".to_owned(),
@@ -91,9 +91,9 @@ fn an_account_rests_only_for_as_long_as_it_asks() {
     let throttled = Answer::new(OutcomeClass::Throttled(Scope::Account), Response::default());
     assert_eq!(lane_effect(&throttled), LaneEffect::Rest(Duration::ZERO));
     let circumstances = Circumstances { is_email: false, is_last: false, was_deferred: false };
-    assert_eq!(fate(&throttled, circumstances), Fate::Deferred(Duration::ZERO));
+    assert_eq!(disposition(&throttled, circumstances), Disposition::Deferred(Duration::ZERO));
     let lost = answer(OutcomeClass::Ambiguous).wait(Duration::from_mins(3));
-    assert_eq!(fate(&lost, circumstances), Fate::Deferred(Duration::from_mins(3)));
+    assert_eq!(disposition(&lost, circumstances), Disposition::Deferred(Duration::from_mins(3)));
 }
 
 #[test]

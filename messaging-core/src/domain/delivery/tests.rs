@@ -19,7 +19,7 @@ fn attempt() -> Attempt {
 
 /// Status, kinds of events, open recipients, suppressed addresses.
 #[track_caller]
-fn check(attempt: Attempt, results: &[(RecipientKind, &str, Result)], expected: &str) {
+fn check(attempt: Attempt, results: &[(RecipientKind, &str, AttemptResult)], expected: &str) {
     let results: Vec<_> = results
         .iter()
         .map(|(kind, address, result)| RecipientResult {
@@ -40,11 +40,11 @@ fn check(attempt: Attempt, results: &[(RecipientKind, &str, Result)], expected: 
 #[test]
 fn the_message_follows_its_to_recipient() {
     use RecipientKind::{Cc, To};
-    let accepted = Result::Tried(Outcome::accepted(Acceptance::Delivered, reply(250, "2.0.0")));
-    let deferred = Result::Tried(Outcome::deferred(reply(450, "4.2.1")));
-    let unknown = Result::Tried(Outcome::refused(reply(550, "5.1.1")));
-    let policy = Result::Tried(Outcome::refused(reply(550, "5.7.1")));
-    let relayed = Result::Tried(Outcome::accepted(Acceptance::Relayed, reply(250, "2.0.0")));
+    let accepted = AttemptResult::Tried(Outcome::accepted(Acceptance::Delivered, reply(250, "2.0.0")));
+    let deferred = AttemptResult::Tried(Outcome::deferred(reply(450, "4.2.1")));
+    let unknown = AttemptResult::Tried(Outcome::refused(reply(550, "5.1.1")));
+    let policy = AttemptResult::Tried(Outcome::refused(reply(550, "5.7.1")));
+    let relayed = AttemptResult::Tried(Outcome::accepted(Acceptance::Relayed, reply(250, "2.0.0")));
     let expired = Attempt { next_attempt_at: None, ..attempt() };
 
     check(attempt(), &[(To, TO, accepted.clone())], "delivered; Sent Delivered; open 0; suppress []");
@@ -52,7 +52,7 @@ fn the_message_follows_its_to_recipient() {
     check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
     check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
     // What was held says nothing about the recipient, not even at the end of the message's time.
-    let held = Result::Tried(Outcome::Held);
+    let held = AttemptResult::Tried(Outcome::Held);
     check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
     check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");
     check(attempt(), &[(To, TO, policy)], "bounced; Bounce; open 0; suppress []");
@@ -69,16 +69,16 @@ fn the_message_follows_its_to_recipient() {
     check(attempt(), &[(Cc, "c@b.co", deferred)], "-; Deferred; open 1; suppress []");
     check(
         attempt(),
-        &[(To, TO, accepted), (Cc, "c@b.co", Result::Suppressed(SuppressionReason::Manual))],
+        &[(To, TO, accepted), (Cc, "c@b.co", AttemptResult::Suppressed(SuppressionReason::Manual))],
         "delivered; Sent Delivered Suppressed; open 0; suppress []",
     );
     check(
         attempt(),
-        &[(To, TO, Result::Complained(reply(250, "2.0.0")))],
+        &[(To, TO, AttemptResult::Complained(reply(250, "2.0.0")))],
         r#"complained; Sent Delivered Complaint; open 0; suppress [("ann@example.com", Complaint)]"#,
     );
-    check(attempt(), &[(To, TO, Result::GivenUp)], "failed; Failed; open 0; suppress []");
-    let withheld = Result::Tried(Outcome::Withheld("the disk is full".to_owned()));
+    check(attempt(), &[(To, TO, AttemptResult::GivenUp)], "failed; Failed; open 0; suppress []");
+    let withheld = AttemptResult::Tried(Outcome::Withheld("the disk is full".to_owned()));
     check(attempt(), &[(To, TO, withheld)], "-; ; open 1; suppress []");
 }
 
@@ -86,7 +86,7 @@ fn the_message_follows_its_to_recipient() {
 fn what_was_withheld_is_no_attempt_and_what_was_put_off_beside_it_is() {
     let of = |address: &str, outcome| RecipientResult {
         recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
-        result: Result::Tried(outcome),
+        result: AttemptResult::Tried(outcome),
         ambiguous: false,
         lost: 0,
     };
@@ -104,7 +104,7 @@ fn who_was_erased_during_an_attempt_is_not_tried_again_and_the_message_ends() {
     for (status, expected) in
         [(MessageStatus::Sending, "cancelled; Deferred Cancelled"), (MessageStatus::Cancelled, "deferred; Deferred")]
     {
-        let result = Result::Tried(Outcome::deferred(reply(450, "4.2.1")));
+        let result = AttemptResult::Tried(Outcome::deferred(reply(450, "4.2.1")));
         let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
         let mut judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous: false, lost: 0 }]);
         judgment.forget_recipients(status);
@@ -118,7 +118,8 @@ fn who_was_erased_during_an_attempt_is_not_tried_again_and_the_message_ends() {
 fn an_end_without_a_copy_says_when_an_earlier_attempt_may_have_made_one() {
     for (ambiguous, expected) in [(false, None), (true, Some(&Value::Bool(true)))] {
         let suppressed = || SuppressionReason::Manual;
-        for result in [Result::Suppressed(suppressed()), Result::Tried(Outcome::Suppressed(suppressed()))] {
+        for result in [AttemptResult::Suppressed(suppressed()), AttemptResult::Tried(Outcome::Suppressed(suppressed()))]
+        {
             let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
             let judgment = judge(attempt(), &[RecipientResult { recipient, result, ambiguous, lost: 0 }]);
             assert_eq!(judgment.events[0].1.get("ambiguous"), expected);
@@ -130,7 +131,7 @@ fn an_end_without_a_copy_says_when_an_earlier_attempt_may_have_made_one() {
 fn the_third_copy_without_an_answer_is_the_last_one_off_email() {
     let lost = |channel, before| {
         let recipient = Recipient::new(RecipientKind::To, TO.to_owned());
-        let result = Result::Tried(Outcome::ambiguous(Response::of_text("lost")));
+        let result = AttemptResult::Tried(Outcome::ambiguous(Response::of_text("lost")));
         let result = RecipientResult { recipient, result, ambiguous: before > 0, lost: before };
         judge(Attempt { channel, ..attempt() }, &[result]).status
     };
@@ -143,7 +144,7 @@ fn the_third_copy_without_an_answer_is_the_last_one_off_email() {
 fn what_was_held_is_no_attempt_either() {
     let of = |address: &str, outcome| RecipientResult {
         recipient: Recipient::new(RecipientKind::Cc, address.to_owned()),
-        result: Result::Tried(outcome),
+        result: AttemptResult::Tried(outcome),
         ambiguous: false,
         lost: 0,
     };
@@ -159,7 +160,7 @@ fn what_was_held_is_no_attempt_either() {
 fn what_cannot_be_sent_names_copies_and_says_whether_one_may_have_arrived() {
     let failed = |kind, address: &str, ambiguous| RecipientResult {
         recipient: Recipient::new(kind, address.to_owned()),
-        result: Result::Failed { reason: "render_error", message: "no".to_owned() },
+        result: AttemptResult::Failed { reason: "render_error", message: "no".to_owned() },
         ambiguous,
         lost: 0,
     };
@@ -176,8 +177,8 @@ fn what_cannot_be_sent_names_copies_and_says_whether_one_may_have_arrived() {
 #[test]
 fn a_provider_that_fails_is_no_bounce_unless_something_else_stood_in_the_way_too() {
     use RecipientKind::{Cc, To};
-    let failed = || Result::Tried(Outcome::provider_failed(reply(535, "5.7.8")));
-    let deferred = Result::Tried(Outcome::deferred(reply(450, "4.2.1")));
+    let failed = || AttemptResult::Tried(Outcome::provider_failed(reply(535, "5.7.8")));
+    let deferred = AttemptResult::Tried(Outcome::deferred(reply(450, "4.2.1")));
     let expired = Attempt { next_attempt_at: None, ..attempt() };
     check(attempt(), &[(To, TO, failed())], "deferred; Deferred; open 1; suppress []");
     check(expired, &[(To, TO, failed())], "failed; Failed; open 0; suppress []");

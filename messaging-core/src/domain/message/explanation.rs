@@ -99,7 +99,7 @@ pub fn scheduled_for(message: &Message) -> Option<Timestamp> {
 
 /// Explains where a message is.
 pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
-    let told = Told(facts.event.map(|event| &event.meta));
+    let details = EventDetails(facts.event.map(|event| &event.meta));
     // Whoever waits for its turn behind a channel that does not send waits for that.
     let hold = hold_of(message, facts.paused_since);
     let hold = hold.filter(|hold| hold.reason != HoldReason::DomainPace || facts.obstacle.is_none());
@@ -120,7 +120,7 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         cure: None,
     };
     if let Some(obstacle) = facts.obstacle.filter(|_| may_be_attempted(message.status)) {
-        return obstructed(message, told, obstacle);
+        return obstructed(message, details, obstacle);
     }
     match message.status {
         MessageStatus::Sent | MessageStatus::Delivered if facts.is_captured => Explanation {
@@ -138,25 +138,25 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
             ..plain("The message was delivered, and the recipient reported it as unwanted.")
         },
         MessageStatus::Cancelled => plain("The message was withdrawn before it was sent."),
-        MessageStatus::Deferred => deferred(message, told, since),
+        MessageStatus::Deferred => deferred(message, details, since),
         MessageStatus::Bounced => {
-            let (code, text, cure) = bounced(told.text("bounce_class"));
-            let last = (code == "unreachable").then(|| told.last_reply()).flatten();
+            let (code, text, cure) = bounced(details.text("bounce_class"));
+            let last = (code == "unreachable").then(|| details.last_reply()).flatten();
             let (text, cure) = last.as_ref().map_or((text, cure), expired);
-            let text = format!("{text}{}.", told.reply());
+            let text = format!("{text}{}.", details.reply());
             Explanation { code: code.to_owned(), text, cure: Some(advice(cure)), ..plain("") }
         }
         MessageStatus::Failed => {
-            let (code, text, cure) = failed(message, told.text("reason"));
+            let (code, text, cure) = failed(message, details.text("reason"));
             // What the provider said last is known where the message was tried, or its account was.
             let text = match code {
-                "provider_error" => format!("{text}{}.", quoted(told.text("message"))),
+                "provider_error" => format!("{text}{}.", quoted(details.text("message"))),
                 _ => text.to_owned(),
             };
             Explanation { code: code.to_owned(), text, cure, ..plain("") }
         }
         MessageStatus::Suppressed => {
-            let (code, text, cure) = suppressed(message, told.text("reason"), facts.suppression);
+            let (code, text, cure) = suppressed(message, details.text("reason"), facts.suppression);
             Explanation { code: code.to_owned(), text: text.to_owned(), cure, ..plain("") }
         }
     }
@@ -168,8 +168,8 @@ const fn may_be_attempted(status: MessageStatus) -> bool {
 }
 
 /// Explains a message that is not attempted because of the state of its channel or recipient.
-fn obstructed(message: &Message, told: Told<'_>, obstacle: &Obstacle) -> Explanation {
-    let planned: Option<Timestamp> = told.text("next_attempt_at").parse().ok();
+fn obstructed(message: &Message, details: EventDetails<'_>, obstacle: &Obstacle) -> Explanation {
+    let planned: Option<Timestamp> = details.text("next_attempt_at").parse().ok();
     Explanation {
         code: obstacle.kind.code().to_owned(),
         text: format!("{}.", obstacle.sentence()),
@@ -181,9 +181,9 @@ fn obstructed(message: &Message, told: Told<'_>, obstacle: &Obstacle) -> Explana
 
 /// The members of the event that tells.
 #[derive(Clone, Copy)]
-struct Told<'a>(Option<&'a Map<String, Value>>);
+struct EventDetails<'a>(Option<&'a Map<String, Value>>);
 
-impl<'a> Told<'a> {
+impl<'a> EventDetails<'a> {
     fn get(self, name: &str) -> Option<&'a Value> {
         self.0?.get(name)
     }
@@ -262,9 +262,9 @@ fn suspended(hold: Hold, suspension: &Suspension) -> Explanation {
     }
 }
 
-fn deferred(message: &Message, told: Told<'_>, since: Timestamp) -> Explanation {
-    let next_attempt_at = told.text("next_attempt_at").parse().ok();
-    let reply = told.reply();
+fn deferred(message: &Message, details: EventDetails<'_>, since: Timestamp) -> Explanation {
+    let next_attempt_at = details.text("next_attempt_at").parse().ok();
+    let reply = details.reply();
     let text = match (reply.is_empty(), message.channel) {
         (false, Channel::Email) => format!("The receiving server put the message off{reply}, and it is tried again."),
         (false, _) => format!("The provider put the message off{reply}, and it is tried again."),

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
     /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
-    pub seen: Seen,
+    pub seen: EngagementFlags,
     /// Which of the first 64 links of its template people followed, a bit each.
     pub links: u64,
     /// Why the last look suppressed it, if it did.
@@ -38,7 +38,7 @@ impl Milestones {
     /// With what an event shows.
     #[must_use]
     pub fn showing(mut self, kind: EventKind, is_machine: bool) -> Self {
-        self.seen = self.seen.with(Seen::of_event(kind, is_machine));
+        self.seen = self.seen.with(EngagementFlags::of_event(kind, is_machine));
         self
     }
 
@@ -57,9 +57,9 @@ impl Milestones {
 
 /// What was seen of a message, each at least once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Seen(u8);
+pub struct EngagementFlags(u8);
 
-impl Seen {
+impl EngagementFlags {
     /// A person opened it.
     pub const OPENED: Self = Self(1);
     /// A person followed a link.

@@ -89,7 +89,7 @@ fn leaf_holds(leaf: &Leaf, facts: Facts<'_>, present: &Present) -> bool {
     let contact = facts.contact;
     match leaf {
         Leaf::Field(field, test) => test.holds(field_value(*field, contact), present),
-        Leaf::Attribute(path, test) => test.holds(Found::of(at_path(&contact.attributes, path)), present),
+        Leaf::Attribute(path, test) => test.holds(TestedValue::of(at_path(&contact.attributes, path)), present),
         Leaf::Tags { needs, values } => match needs {
             TagsNeeded::Any => values.iter().any(|tag| contact.tags.contains(tag)),
             TagsNeeded::All => values.iter().all(|tag| contact.tags.contains(tag)),
@@ -109,7 +109,7 @@ fn leaf_holds(leaf: &Leaf, facts: Facts<'_>, present: &Present) -> bool {
 
 /// A value that is tested.
 #[derive(Debug, Clone, Copy)]
-enum Found<'a> {
+enum TestedValue<'a> {
     /// Missing, or null.
     Nothing,
     Json(&'a Value),
@@ -119,7 +119,7 @@ enum Found<'a> {
     Moment(Timestamp),
 }
 
-impl<'a> Found<'a> {
+impl<'a> TestedValue<'a> {
     fn of(value: Option<&'a Value>) -> Self {
         value.filter(|value| !value.is_null()).map_or(Self::Nothing, Self::Json)
     }
@@ -155,12 +155,14 @@ impl<'a> Found<'a> {
     }
 }
 
-fn field_value(field: FilterField, contact: &Contact) -> Found<'_> {
+fn field_value(field: FilterField, contact: &Contact) -> TestedValue<'_> {
     match field {
-        FilterField::CreatedAt => Found::Moment(contact.created_at),
-        FilterField::UpdatedAt => Found::Moment(contact.updated_at),
-        FilterField::Text(ContactField::Email) => contact.email.as_deref().map_or(Found::Nothing, Found::Email),
-        FilterField::Text(field) => contact.field(field).as_deref().map_or(Found::Nothing, Found::Text),
+        FilterField::CreatedAt => TestedValue::Moment(contact.created_at),
+        FilterField::UpdatedAt => TestedValue::Moment(contact.updated_at),
+        FilterField::Text(ContactField::Email) => {
+            contact.email.as_deref().map_or(TestedValue::Nothing, TestedValue::Email)
+        }
+        FilterField::Text(field) => contact.field(field).as_deref().map_or(TestedValue::Nothing, TestedValue::Text),
     }
 }
 
@@ -170,22 +172,24 @@ fn at_path<'a>(members: &'a Map<String, Value>, path: &[String]) -> Option<&'a V
 }
 
 impl Test {
-    fn holds(&self, value: Found<'_>, present: &Present) -> bool {
+    fn holds(&self, value: TestedValue<'_>, present: &Present) -> bool {
         self.positive.holds(value, present) != self.negated
     }
 }
 
 impl Positive {
-    fn holds(&self, value: Found<'_>, present: &Present) -> bool {
+    fn holds(&self, value: TestedValue<'_>, present: &Present) -> bool {
         let text = |holds: &dyn Fn(&str) -> bool| value.folded().is_some_and(|text| holds(&text));
         let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
         match self {
-            Self::Exists => !matches!(value, Found::Nothing),
+            Self::Exists => !matches!(value, TestedValue::Nothing),
             // Nobody is asked before it is replaced.
             Self::FromEvent(_) => false,
             Self::OneOf(scalars) => scalars.iter().any(|scalar| scalar.is(value)),
             Self::Contains(scalar) => match (value, scalar) {
-                (Found::Json(Value::Array(items)), scalar) => items.iter().any(|item| scalar.is(Found::Json(item))),
+                (TestedValue::Json(Value::Array(items)), scalar) => {
+                    items.iter().any(|item| scalar.is(TestedValue::Json(item)))
+                }
                 (_, Scalar::Text(part)) => text(&|text| text.contains(part.as_str())),
                 _ => false,
             },
@@ -206,11 +210,11 @@ impl Positive {
 
 impl Scalar {
     /// Whether a value is this one, of the same JSON type.
-    fn is(&self, value: Found<'_>) -> bool {
+    fn is(&self, value: TestedValue<'_>) -> bool {
         match self {
             Self::Text(text) => value.folded().is_some_and(|value| value == *text),
             Self::Number(number) => value.number() == Some(*number),
-            Self::Boolean(boolean) => matches!(value, Found::Json(Value::Bool(value)) if value == boolean),
+            Self::Boolean(boolean) => matches!(value, TestedValue::Json(Value::Bool(value)) if value == boolean),
         }
     }
 }
@@ -230,7 +234,7 @@ impl Count {
 impl PropertyTest {
     /// Whether it holds for the properties of an event.
     pub fn holds(&self, properties: &Map<String, Value>, present: &Present) -> bool {
-        self.test.holds(Found::of(at_path(properties, &self.path)), present)
+        self.test.holds(TestedValue::of(at_path(properties, &self.path)), present)
     }
 
     /// Whether it may hold, whenever and wherever that is asked: tests of dates, which depend on both, always may.

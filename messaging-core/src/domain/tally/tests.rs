@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn row(status: MessageStatus) -> Row {
-    Row { status, seen: Seen::default(), skip: None, sent_at: None, delivered_at: None }
+    Row { status, seen: EngagementFlags::default(), skip: None, sent_at: None, delivered_at: None }
 }
 
 fn text(counts: &Counts) -> String {
@@ -42,7 +42,8 @@ fn what_was_seen_counts_once() {
         (EventKind::Complaint, false),
         (EventKind::Delivered, false),
     ];
-    let seen = events.iter().fold(Seen::default(), |seen, (kind, machine)| seen.with(Seen::of_event(*kind, *machine)));
+    let shown = events.iter().map(|(kind, machine)| EngagementFlags::of_event(*kind, *machine));
+    let seen = shown.fold(EngagementFlags::default(), EngagementFlags::with);
     let opened = Row { seen, ..row(MessageStatus::Delivered) };
     assert_eq!(
         text(&change(&row(MessageStatus::Delivered), &opened)),
@@ -51,9 +52,9 @@ fn what_was_seen_counts_once() {
     let repeated: Counts = events.iter().map(|(kind, machine)| of_event(*kind, *machine)).sum();
     assert_eq!(text(&repeated), "opens 2, clicks 1, machine_opens 1");
     // Once by status and by what was seen.
-    let complained = Row { seen: Seen::COMPLAINED, ..row(MessageStatus::Complained) };
+    let complained = Row { seen: EngagementFlags::COMPLAINED, ..row(MessageStatus::Complained) };
     assert_eq!(tally(&complained).get(Counter::Complaints), 1);
-    assert_eq!(Seen::from_bits(0xff).bits(), 0b1_1111);
+    assert_eq!(EngagementFlags::from_bits(0xff).bits(), 0b1_1111);
 }
 
 #[test]
@@ -103,7 +104,7 @@ proptest! {
             let at = Timestamp::from_millis(minutes * 60_000);
             let before = rows[place];
             let next = MessageStatus::ALL[status];
-            let mut after = Row { seen: before.seen.with(Seen::from_bits(seen)), ..before };
+            let mut after = Row { seen: before.seen.with(EngagementFlags::from_bits(seen)), ..before };
             if before.status.may_become(next) {
                 after.status = next;
                 after.skip = (next == MessageStatus::Suppressed)

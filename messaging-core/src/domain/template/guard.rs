@@ -13,7 +13,7 @@ use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token};
 
 use super::gate::Tokens;
-use super::positions::{self, Danger, Place};
+use super::positions::{self, Danger, OutputContext};
 
 /// Charges what was made, and makes a list of what would be computed again and again.
 pub(super) const MADE: &str = "_guard_made";
@@ -86,7 +86,7 @@ pub(super) fn guarded(
 
 struct Writer<'a> {
     tokens: &'a [(Token<'a>, Span)],
-    dangers: &'a [(usize, Place)],
+    dangers: &'a [(usize, OutputContext)],
     /// What is to be written, and before which byte; inner things first.
     inserts: Vec<(usize, String)>,
     macros: usize,
@@ -306,7 +306,7 @@ impl Writer<'_> {
     /// macros and blocks are not: nobody looked at what they are made of.
     fn place(&mut self, start: usize, end: usize, last_filter: Option<&str>) {
         let Ok(found) = self.dangers.binary_search_by_key(&start, |(at, _)| *at) else { return };
-        let Place { danger, unquoted } = self.dangers[found].1;
+        let OutputContext { danger, unquoted } = self.dangers[found].1;
         let is_trusted = match last_filter {
             Some("safe") => true,
             Some("tojson") => danger == Some(Danger::Script) && !unquoted,

@@ -35,7 +35,7 @@ pub(super) enum Danger {
 
 /// A place that wants more than the usual escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OutputContext {
     /// What is dangerous about it, besides quotes.
     pub(super) danger: Option<Danger>,
     /// Whether it is inside a tag, but not inside quotes.
@@ -72,7 +72,7 @@ const COMPUTED_NAME: &str = "an attribute whose name is computed cannot have a c
 const BLOCK_INSIDE: &str = "call and filter blocks cannot stand inside of a tag, a script or a style sheet";
 
 /// The outputs in dangerous places, by where they begin, in order; or the rule that the source breaks.
-pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Result<Vec<(usize, Place)>, &'static str> {
+pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Result<Vec<(usize, OutputContext)>, &'static str> {
     let mut reader = Reader::default();
     let mut texts = tokens.text.iter().peekable();
     for (index, (token, span)) in tokens.tokens.iter().enumerate() {
@@ -155,7 +155,7 @@ struct Reader {
     blocks: Vec<Block>,
     /// The last characters, for finding what ends a comment or a script.
     tail: String,
-    found: Vec<(usize, Place)>,
+    found: Vec<(usize, OutputContext)>,
 }
 
 impl Reader {
@@ -220,7 +220,7 @@ impl Reader {
             State::Text | State::Comment | State::BeforeValue => None,
         };
         if danger.is_some() || unquoted {
-            self.found.push((at, Place { danger, unquoted }));
+            self.found.push((at, OutputContext { danger, unquoted }));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use html5gum::{Error, naive_next_state};
 use crate::domain::html_events::{self, Event, RawText, Span};
 
 /// Links of an HTML part, and the place of the tracking pixel.
-pub(super) struct Found {
+pub(super) struct TrackableHtml {
     /// The links, in order.
     pub(super) targets: Vec<Target>,
     /// Byte offset at which the tracking pixel is inserted.
@@ -32,7 +32,7 @@ pub(super) struct Target {
 }
 
 /// Reads the markup.
-pub(super) fn read(html: &str) -> Found {
+pub(super) fn read(html: &str) -> TrackableHtml {
     let mut reader = Reader::new(html);
     html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
     reader.finish()
@@ -162,13 +162,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(self) -> Found {
+    fn finish(self) -> TrackableHtml {
         let in_raw_text = self.tag.is_some_and(|tag| tag.is_raw);
         let in_comment = self.after_comment && !self.html.ends_with('>');
         let is_sound = !self.broken_end && !in_raw_text && !in_comment;
         let end = if is_sound { self.html.len() } else { self.sound_end };
         let pixel_at = self.body_end.unwrap_or(end);
-        Found { targets: self.targets, pixel_at: if self.html.is_char_boundary(pixel_at) { pixel_at } else { 0 } }
+        let pixel_at = if self.html.is_char_boundary(pixel_at) { pixel_at } else { 0 };
+        TrackableHtml { targets: self.targets, pixel_at }
     }
 }
 

@@ -8,17 +8,17 @@ use crate::domain::campaign::progress::CampaignProgress;
 use crate::domain::campaign::{Campaign, CampaignStatus, Reference};
 use crate::domain::channel::Channel;
 use crate::domain::message::Message;
-use crate::domain::message::milestones::Seen;
+use crate::domain::message::milestones::EngagementFlags;
 use crate::ids::{CampaignId, ContactId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Which messages of a campaign a listing shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum CampaignMessageFilter {
     /// All.
     All,
     /// Of which this was seen.
-    Seen(Seen),
+    Engaged(EngagementFlags),
     /// Of the statuses in this set, each a bit at its place in [`MessageStatus::ALL`](crate::domain::message::MessageStatus::ALL).
     Statuses(u16),
 }
@@ -72,7 +72,7 @@ pub trait Campaigns {
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
-        wanted: Wanted,
+        wanted: CampaignMessageFilter,
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError>;
     /// The message of a campaign to a contact, if it has one.

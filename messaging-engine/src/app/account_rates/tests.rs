@@ -45,15 +45,15 @@ fn an_account_without_a_limit_is_not_slowed_down() {
 #[test]
 fn a_rate_of_the_settings_is_never_exceeded_and_what_is_far_away_is_put_off() {
     let (rates, given) = (AccountRates::default(), provider(json!({"max_rate": 10})));
-    let mut turns = Vec::new();
+    let mut slots = Vec::new();
     let mut waits = Vec::new();
     for _ in 0..100 {
         match rates.admit(account(), &given, at(0)) {
-            Ok(turn) => turns.push(turn.unwrap().0),
+            Ok(slot) => slots.push(slot.unwrap().0),
             Err(wait) => waits.push(wait),
         }
     }
-    assert_eq!((turns.len(), most_in_a_second(&turns)), (20, 10));
+    assert_eq!((slots.len(), most_in_a_second(&slots)), (20, 10));
     assert!(waits.windows(2).all(|two| two[0] < two[1]), "each comes back at a time of its own");
     let Room::NotBefore(time) = rates.rooms(at(0))[0].2 else { panic!("there is no room") };
     assert_eq!(time.since(at(0)).as_millis(), 1500);
@@ -66,22 +66,22 @@ fn a_rate_of_the_settings_is_never_exceeded_and_what_is_far_away_is_put_off() {
 #[test]
 fn turns_that_came_late_do_not_leave_in_a_burst() {
     let (rates, given) = (AccountRates::default(), provider(json!({"max_rate": 20})));
-    let turns: Vec<_> = (0..20).map(|_| rates.admit(account(), &given, at(0)).unwrap()).collect();
+    let slots: Vec<_> = (0..20).map(|_| rates.admit(account(), &given, at(0)).unwrap()).collect();
     // All are held up for a second and are ready together.
     let mut left = Vec::new();
-    for turn in turns {
-        let mut turn = turn;
+    for slot in slots {
+        let mut slot = slot;
         let mut now = at(1000);
-        while let Some(next) = rates.depart(account(), &given, turn, now).unwrap() {
-            (turn, now) = (Some(next), next.0);
+        while let Some(next) = rates.depart(account(), &given, slot, now).unwrap() {
+            (slot, now) = (Some(next), next.0);
         }
         left.push(now);
     }
     left.sort();
     assert!(left.windows(2).all(|two| two[1].since(two[0]) >= SECOND / 20), "{left:?}");
-    // One that is in its turn leaves in it.
-    let turn = rates.admit(account(), &given, at(5000)).unwrap();
-    assert_eq!(rates.depart(account(), &given, turn, at(5005)), Ok(None));
+    // One that is in its slot leaves in it.
+    let slot = rates.admit(account(), &given, at(5000)).unwrap();
+    assert_eq!(rates.depart(account(), &given, slot, at(5005)), Ok(None));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn other_settings_and_routes_have_rates_of_their_own() {
     let interval = |name| {
         let account = Account { name: Some(name), ..Account::of(WorkspaceId::from_bytes([1; 16]), Channel::Push) };
         let _ = rates.admit(account, &push, at(0));
-        rates.admit(account, &push, at(0)).unwrap().map(|turn| turn.0.since(at(0)).as_millis())
+        rates.admit(account, &push, at(0)).unwrap().map(|slot| slot.0.since(at(0)).as_millis())
     };
     assert_eq!((interval("fcm"), interval("apns"), interval("webpush")), (Some(200), Some(20), None));
     let given = provider(json!({}));
@@ -137,7 +137,7 @@ impl Gateway {
 
     /// Sends what never ends for so long; answers come after `latency`.
     fn flood(&mut self, rates: &AccountRates, given: &Provider, latency: Duration, (from, to): (u64, u64)) {
-        let mut ready: Vec<Option<Turn>> = Vec::new();
+        let mut ready: Vec<Option<SendSlot>> = Vec::new();
         let mut answers: std::collections::VecDeque<(Monotonic, Monotonic, bool)> = std::collections::VecDeque::new();
         let mut millis = from;
         while millis < to {
@@ -150,13 +150,13 @@ impl Gateway {
             // As many at a time as a lane has places.
             while ready.len() + answers.len() < 100 {
                 match rates.admit(account(), given, now) {
-                    Ok(turn) => ready.push(turn),
+                    Ok(slot) => ready.push(slot),
                     Err(_) => break,
                 }
             }
             let mut waiting = Vec::new();
-            for turn in ready.drain(..) {
-                match rates.depart(account(), given, turn, now) {
+            for slot in ready.drain(..) {
+                match rates.depart(account(), given, slot, now) {
                     Ok(None) => answers.push_back((now, now + latency, self.takes(now))),
                     Ok(next) => waiting.push(next),
                     Err(_) => {}
@@ -202,9 +202,9 @@ fn a_throttle_halves_the_rate_once_for_all_that_were_on_the_way() {
         rates.report(account(), &given, &too_much(), (at(0), at(100)));
     }
     let interval = |now| {
-        let turn = || rates.admit(account(), &given, now).unwrap().unwrap().0;
-        let first = turn();
-        turn().since(first).as_millis()
+        let slot = || rates.admit(account(), &given, now).unwrap().unwrap().0;
+        let first = slot();
+        slot().since(first).as_millis()
     };
     assert_eq!(interval(at(200)), 20);
     rates.report(account(), &given, &too_much(), (at(1100), at(1200)));

@@ -1,7 +1,7 @@
 //! Trying an automation out.
 //!
 //! Contract section 13.4, "Simulate". What was sent is judged here like what is saved and activated; how it is done stands
-//! in [`simulation`](crate::simulation).
+//! in [`dry_run`](crate::dry_run).
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
-use crate::services::simulating::{Happening, Participant, Planned, Simulated, Simulation, made_id};
+use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening, Participant, Planned, made_id};
 
 /// What has come of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,8 +94,8 @@ impl SimulationReport {
     }
 }
 
-/// Names of messages and events that only the simulation has: numbers in the order in which they are told, so that a
-/// simulation that is repeated tells the same.
+/// Names of messages and events that only the dry run has: numbers in the order in which they are told, so that a
+/// dry run that is repeated tells the same.
 #[derive(Default)]
 struct Ids {
     known: HashMap<String, usize>,
@@ -160,14 +160,14 @@ impl Operation for SimulateAutomation {
         let contact = participant.contact.id;
         let events = input.events.iter().filter_map(|event| planned(event, contact, at)).collect();
         let people = vec![participant];
-        let simulation =
-            Simulation { workspace, automation: automation.id, design, people, events, at, until, is_replay: false };
-        let Simulated { runs, .. } = cx.app.simulate(simulation).await?;
+        let dry_run =
+            DryRun { workspace, automation: automation.id, design, people, events, at, until, is_replay: false };
+        let DryRunOutcome { runs, .. } = cx.app.dry_run(dry_run).await?;
         Ok(SimulationReport::of(runs.iter(), cx.redactor()))
     }
 }
 
-/// Notes what is wrong with the span of a simulation.
+/// Notes what is wrong with the span of a dry run.
 pub(crate) fn check_span(at: Timestamp, until: Timestamp, violations: &mut Violations) {
     let utc = at.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
     let latest = utc.checked_add(MAX_YEARS.years()).map_or(at, |latest| latest.timestamp().into());
@@ -178,7 +178,7 @@ pub(crate) fn check_span(at: Timestamp, until: Timestamp, violations: &mut Viola
     }
 }
 
-/// Notes what is wrong with events of a simulation: times long before it, and nodes that send nothing.
+/// Notes what is wrong with events of a dry run: times long before it, and nodes that send nothing.
 pub(crate) fn check_events(
     design: &Design,
     events: &[SimulatedEvent],

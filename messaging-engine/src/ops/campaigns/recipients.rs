@@ -13,11 +13,11 @@ use messaging_core::domain::campaign::outcome::RecipientOutcome;
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::explanation;
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{ContactId, MessageId};
 use messaging_core::input::{Empty, Input, PageQuery};
-use messaging_core::ports::store::{PageRequest, StoreCursor, Wanted};
+use messaging_core::ports::store::{CampaignMessageFilter, PageRequest, StoreCursor};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
@@ -112,19 +112,21 @@ impl Operation for ListRecipients {
         let page = cx.page(&PageQuery::of(limit, None))?;
         let start = match cursor {
             Some(text) => match cx.read_cursor_in(AUDIENCE, &text) {
-                Some(place) => Place::Audience(AudiencePlace::read(place)),
-                None => Place::Messages(Some(cx.read_cursor(&text)?)),
+                Some(position) => ListingPosition::Audience(AudiencePosition::read(position)),
+                None => ListingPosition::Messages(Some(cx.read_cursor(&text)?)),
             },
-            None => Place::Messages(None),
+            None => ListingPosition::Messages(None),
         };
         let sets = sets(&campaign, progress.as_ref(), outcome, variant);
         let mut listing = Listing { cx, campaign: &campaign, outcome, variant, limit: page.limit, lines: Vec::new() };
         let next = match (start, progress) {
-            (Place::Messages(after), progress) => match listing.messages(after).await? {
+            (ListingPosition::Messages(after), progress) => match listing.messages(after).await? {
                 Some(next) => Some(cx.cursor(next)),
-                None => listing.audience(&sets, progress.as_ref(), AudiencePlace::default()).await?,
+                None => listing.audience(&sets, progress.as_ref(), AudiencePosition::default()).await?,
             },
-            (Place::Audience(place), progress) => listing.audience(&sets, progress.as_ref(), place).await?,
+            (ListingPosition::Audience(position), progress) => {
+                listing.audience(&sets, progress.as_ref(), position).await?
+            }
         };
         Ok(Page { data: listing.lines, next_cursor: next })
     }
@@ -141,14 +143,14 @@ fn place_of(campaign: &Campaign, name: &str) -> Result<u8, Error> {
 }
 
 /// Position at which a listing goes on: among the messages, or in the frozen audience.
-enum Place {
+enum ListingPosition {
     Messages(Option<StoreCursor>),
-    Audience(AudiencePlace),
+    Audience(AudiencePosition),
 }
 
-/// A place in the sets of a frozen audience.
+/// A position in the sets of a frozen audience.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct AudiencePlace {
+struct AudiencePosition {
     /// Which of the sets.
     set: u16,
     piece: u64,
@@ -156,7 +158,7 @@ struct AudiencePlace {
     place: u16,
 }
 
-impl AudiencePlace {
+impl AudiencePosition {
     fn bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..2].copy_from_slice(&self.set.to_be_bytes());
@@ -269,7 +271,7 @@ impl Listing<'_, '_> {
         &mut self,
         sets: &[AudienceSet],
         progress: Option<&CampaignProgress>,
-        from: AudiencePlace,
+        from: AudiencePosition,
     ) -> Result<Option<String>, Error> {
         let Some(progress) = progress else { return Ok(None) };
         let (mut at, mut passed) = (from, 0);
@@ -285,7 +287,7 @@ impl Listing<'_, '_> {
             let is_last = rows.len() < SETS;
             for row in rows {
                 if row.piece != at.piece {
-                    at = AudiencePlace { piece: row.piece, place: 0, ..at };
+                    at = AudiencePosition { piece: row.piece, place: 0, ..at };
                 }
                 let mut places = row.bits.iter_from(at.place).peekable();
                 while places.peek().is_some() {
@@ -302,10 +304,10 @@ impl Listing<'_, '_> {
                         None => break,
                     }
                 }
-                at = AudiencePlace { piece: row.piece + 1, place: 0, ..at };
+                at = AudiencePosition { piece: row.piece + 1, place: 0, ..at };
             }
             if is_last {
-                at = AudiencePlace { set: at.set + 1, ..AudiencePlace::default() };
+                at = AudiencePosition { set: at.set + 1, ..AudiencePosition::default() };
             }
         }
         Ok(None)
@@ -313,16 +315,16 @@ impl Listing<'_, '_> {
 
     /// Where in a set the first recipient may be who has no message; the next set if there is none in it. While a test
     /// group is given messages, a place says nothing of those who do not belong to it.
-    fn beyond_messages(set: AudienceSet, progress: &CampaignProgress, at: AudiencePlace) -> AudiencePlace {
+    fn beyond_messages(set: AudienceSet, progress: &CampaignProgress, at: AudiencePosition) -> AudiencePosition {
         let reached = &progress.fan_out;
         let AudienceSet::Recipients(wave) = set else { return at };
         if reached.group == Group::Test {
             return at;
         }
         match wave.cmp(&reached.due_at.unwrap_or(progress.as_of)) {
-            Ordering::Less => AudiencePlace { set: at.set + 1, ..AudiencePlace::default() },
+            Ordering::Less => AudiencePosition { set: at.set + 1, ..AudiencePosition::default() },
             Ordering::Equal if (at.piece, at.place) < (reached.piece, reached.place) => {
-                AudiencePlace { set: at.set, piece: reached.piece, place: reached.place }
+                AudiencePosition { set: at.set, piece: reached.piece, place: reached.place }
             }
             Ordering::Equal | Ordering::Greater => at,
         }
@@ -385,18 +387,18 @@ const fn event_of(outcome: RecipientOutcome) -> Option<(EventKind, Option<&'stat
 }
 
 /// The messages among which those with an outcome are; `None` where it is an outcome of contacts without a message.
-fn wanted(outcome: Option<RecipientOutcome>) -> Option<Wanted> {
+fn wanted(outcome: Option<RecipientOutcome>) -> Option<CampaignMessageFilter> {
     use RecipientOutcome as O;
-    let Some(outcome) = outcome else { return Some(Wanted::All) };
+    let Some(outcome) = outcome else { return Some(CampaignMessageFilter::All) };
     if let Some(seen) = outcome.seen() {
-        return Some(Wanted::Seen(seen));
+        return Some(CampaignMessageFilter::Engaged(seen));
     }
     let statuses = MessageStatus::ALL.into_iter().enumerate();
-    let of = |status| RecipientOutcome::of_message(status, Seen::default());
+    let of = |status| RecipientOutcome::of_message(status, EngagementFlags::default());
     let bits = statuses.filter(|(_, status)| of(*status) == outcome).fold(0, |bits, (place, _)| bits | 1 << place);
     match outcome {
         O::Excluded | O::NoAddress | O::NoConsent | O::Duplicate => None,
-        _ => Some(Wanted::Statuses(bits)),
+        _ => Some(CampaignMessageFilter::Statuses(bits)),
     }
 }
 
@@ -406,12 +408,12 @@ mod tests {
 
     #[test]
     fn places_are_read_as_they_were_written() {
-        for place in [
-            AudiencePlace::default(),
-            AudiencePlace { set: 7, piece: 1 << 40 | 3, place: u16::MAX },
-            AudiencePlace { set: u16::MAX, piece: u64::MAX, place: 1 },
+        for position in [
+            AudiencePosition::default(),
+            AudiencePosition { set: 7, piece: 1 << 40 | 3, place: u16::MAX },
+            AudiencePosition { set: u16::MAX, piece: u64::MAX, place: 1 },
         ] {
-            assert_eq!(AudiencePlace::read(place.bytes()), place);
+            assert_eq!(AudiencePosition::read(position.bytes()), position);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{
-    Audience, Campaign, CampaignKind, CampaignPhase, CampaignStatus, FailureReason, PauseReason, Plan, Variant,
+    Audience, Campaign, CampaignKind, CampaignPhase, CampaignPlan, CampaignStatus, FailureReason, PauseReason, Variant,
 };
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::template::warning::WarningCode;
@@ -103,8 +103,8 @@ pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignV
     let warnings = warnings(cx, &campaign).await?;
     let by_timezone = campaign.wall_time.is_some();
     let Campaign { id, workspace_id: _, plan, status, phase, scheduled_at, started_at, completed_at, .. } = campaign;
-    let Plan { name, channel, kind, template_id, subject_override, from_name, from_email, reply_to, .. } = plan;
-    let Plan { audience, variants, settings, .. } = plan;
+    let CampaignPlan { name, channel, kind, template_id, subject_override, from_name, from_email, reply_to, .. } = plan;
+    let CampaignPlan { audience, variants, settings, .. } = plan;
     let winner = campaign.winner.and_then(|place| variants.get(place));
     Ok(CampaignView {
         id,
@@ -157,7 +157,7 @@ async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignW
 }
 
 /// Names of the templates that a plan sends, each once, in the order of its variants.
-fn templates_of(plan: &Plan) -> Vec<TemplateId> {
+fn templates_of(plan: &CampaignPlan) -> Vec<TemplateId> {
     let mut ids = vec![];
     for place in plan.places() {
         let id = plan.template_of(place);

@@ -1,6 +1,6 @@
 //! A sending domain as shown: what is stored, and the records that follow from it.
 
-use messaging_core::domain::dns_record::{Installation, Purpose, RecordType, Wanted};
+use messaging_core::domain::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
 use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
 use messaging_core::ids::DomainId;
 use messaging_core::time::Timestamp;
@@ -124,8 +124,8 @@ impl SendingDomainReport {
 }
 
 impl RecordReport {
-    fn of(wanted: Wanted, check: &Check) -> Self {
-        let Wanted { kind, host, value } = wanted;
+    fn of(record: RequiredRecord, check: &Check) -> Self {
+        let RequiredRecord { kind, host, value } = record;
         Self { record: value, status: check.status, kind, host, detail: check.detail.clone() }
     }
 }
@@ -141,11 +141,11 @@ impl DkimReport {
 impl RecordItem {
     /// All records of a domain.
     pub fn all(domain: &SendingDomain, here: &Installation) -> Vec<Self> {
-        let item = |purpose, wanted: Wanted, check: &Check| Self {
+        let item = |purpose, record: RequiredRecord, check: &Check| Self {
             purpose,
-            kind: wanted.kind,
-            host: wanted.host,
-            value: wanted.value,
+            kind: record.kind,
+            host: record.host,
+            value: record.value,
             required: matches!(purpose, Purpose::Dkim | Purpose::Spf),
             status: check.status,
         };
@@ -155,7 +155,7 @@ impl RecordItem {
             item(Purpose::Dmarc, Installation::dmarc(domain), &domain.dmarc),
             item(Purpose::ReturnPath, here.return_path(domain), &domain.return_path),
         ];
-        let tracking = here.tracking(domain).map(|wanted| item(Purpose::Tracking, wanted, &domain.tracking));
+        let tracking = here.tracking(domain).map(|record| item(Purpose::Tracking, record, &domain.tracking));
         keys.chain(others).chain(tracking).collect()
     }
 }

@@ -18,7 +18,7 @@ use messaging_core::ports::store::{CommitError, PageRequest};
 use messaging_core::time::{self, Timestamp};
 
 use super::runs::enter;
-use super::{SLICE, Turn, turn_or_rest};
+use super::{ActiveAutomation, SLICE, active_or_rest};
 use crate::app::App;
 use crate::jobs::run_automation::{DateLook, FollowDates, RunAutomation};
 use crate::services::entering::Candidate;
@@ -36,36 +36,41 @@ const CONTACTS: usize = 500;
 
 impl RunAutomation {
     /// Works off a page of the moments that are due, one of each contact; answers whether there was any.
-    pub(super) async fn dates(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+    pub(super) async fn dates(
+        &self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        size: usize,
+    ) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.automation_id);
-        let TriggerKind::Date(trigger) = &turn.plan.trigger.kind else {
-            return self.let_go_dates(cx, turn, size).await;
+        let TriggerKind::Date(trigger) = &active.plan.trigger.kind else {
+            return self.discard_dates(cx, active, size).await;
         };
-        let due = cx.app.store().due_dates(workspace, id, self.shard, turn.now, size).await?;
+        let due = cx.app.store().due_dates(workspace, id, self.shard, active.now, size).await?;
         if due.is_empty() {
             return Ok(false);
         }
-        let mut changes = Changes::from_iter([turn.expected()]);
+        let mut changes = Changes::from_iter([active.expected()]);
         let mut candidates = Vec::new();
         let mut contacts = HashSet::new();
         for fire in due.into_iter().filter(|fire| contacts.insert(fire.contact_id)) {
-            if is_in_time(turn, fire.due_at)
+            if is_in_time(active, fire.due_at)
                 && let Some(contact) = cx.app.store().contact(workspace, fire.contact_id).await?
-                && follows(&contact.record, trigger, &turn.zone, fire.due_at)
+                && follows(&contact.record, trigger, &active.zone, fire.due_at)
             {
                 candidates.push(Candidate::new(fire.contact_id, fire.due_at));
             }
             changes.push(Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)));
         }
-        changes.append(enter(&cx.app, turn, candidates).await?);
+        changes.append(enter(&cx.app, active, candidates).await?);
         cx.commit(changes).await?;
         Ok(true)
     }
 
     /// Takes away what is left of moments after a change of what enters contacts.
-    async fn let_go_dates(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+    async fn discard_dates(&self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.automation_id);
-        let due = cx.app.store().due_dates(workspace, id, self.shard, turn.now, size).await?;
+        let due = cx.app.store().due_dates(workspace, id, self.shard, active.now, size).await?;
         let changes: Changes =
             due.into_iter().map(|fire| Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire))).collect();
         let is_any = !changes.is_empty();
@@ -75,8 +80,8 @@ impl RunAutomation {
 }
 
 /// Whether a moment that is due still counts: not one of before the automation was activated, nor one that is over.
-fn is_in_time(turn: &Turn, due_at: Timestamp) -> bool {
-    turn.automation.activated_at.is_none_or(|activated| due_at >= activated) && turn.now.since(due_at) < LATE
+fn is_in_time(active: &ActiveAutomation, due_at: Timestamp) -> bool {
+    active.automation.activated_at.is_none_or(|activated| due_at >= activated) && active.now.since(due_at) < LATE
 }
 
 /// Whether a moment follows from a contact's date, as it is now.
@@ -101,32 +106,33 @@ fn moments(
 /// The writes for the moments of contacts that were noted as created or changed. Those of before the change do not count.
 pub(super) async fn fires_of(
     app: &App,
-    turn: &Turn,
+    active: &ActiveAutomation,
     trigger: &DateTrigger,
     notes: impl Iterator<Item = &Note> + Send,
 ) -> Result<Option<Write>, JobError> {
     let mut fires = Vec::new();
     for note in notes.filter(|note| matches!(note.cause, Cause::Created | Cause::Changed)) {
-        let Some(contact) = app.store().contact(turn.automation.workspace_id, note.contact_id).await? else { continue };
+        let workspace = active.automation.workspace_id;
+        let Some(contact) = app.store().contact(workspace, note.contact_id).await? else { continue };
         // A look that began at this moment goes no further.
-        let until = turn.now + AHEAD;
-        let found = moments(&contact.record, trigger, &turn.zone, note.at, until);
+        let until = active.now + AHEAD;
+        let found = moments(&contact.record, trigger, &active.zone, note.at, until);
         fires.extend(found.into_iter().map(|due_at| DateFire { contact_id: note.contact_id, due_at }));
     }
-    Ok(put(turn, fires))
+    Ok(put(active, fires))
 }
 
 /// The moments of some contacts within a time, of the past only what was so then.
 fn fires_between(
     contacts: &[Contact],
     trigger: &DateTrigger,
-    turn: &Turn,
+    active: &ActiveAutomation,
     (after, until): (Timestamp, Timestamp),
 ) -> Vec<DateFire> {
     let mut fires = Vec::new();
     for contact in contacts {
-        let found = moments(contact, trigger, &turn.zone, after, until);
-        let counts = |at: &Timestamp| *at > turn.now || contact.updated_at <= *at;
+        let found = moments(contact, trigger, &active.zone, after, until);
+        let counts = |at: &Timestamp| *at > active.now || contact.updated_at <= *at;
         let fire = |due_at| DateFire { contact_id: contact.id, due_at };
         fires.extend(found.into_iter().filter(counts).map(fire));
     }
@@ -134,14 +140,20 @@ fn fires_between(
 }
 
 /// The write that records the moments of a contact as put aside.
-fn aside(cx: &JobContext, turn: &Turn, contact: &Contact, fires: &[DateFire], why: &CommitError) -> Write {
+fn aside(
+    cx: &JobContext,
+    active: &ActiveAutomation,
+    contact: &Contact,
+    fires: &[DateFire],
+    why: &CommitError,
+) -> Write {
     let due_at = fires.iter().filter(|fire| fire.contact_id == contact.id).map(|fire| fire.due_at).collect();
-    let again = Again::Moments { automation_id: turn.automation.id, contact_id: contact.id, due_at };
+    let again = Again::Moments { automation_id: active.automation.id, contact_id: contact.id, due_at };
     cx.app.quarantine(Some(contact.workspace_id), ("automation_moments", &contact.id), why, Some(again))
 }
 
-fn put(turn: &Turn, fires: Vec<DateFire>) -> Option<Write> {
-    let (workspace_id, automation_id) = (turn.automation.workspace_id, turn.automation.id);
+fn put(active: &ActiveAutomation, fires: Vec<DateFire>) -> Option<Write> {
+    let (workspace_id, automation_id) = (active.automation.workspace_id, active.automation.id);
     let put = PutDateFires { workspace_id, automation_id, fires };
     (!put.fires.is_empty()).then(|| Write::Automation(AutomationWrite::PutDateFires(Box::new(put))))
 }
@@ -151,15 +163,15 @@ impl Job for FollowDates {
         let until = cx.app.monotonic() + SLICE;
         let mut page = PageSize::new(CONTACTS);
         loop {
-            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+            let Some(active) = active_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
             };
-            let TriggerKind::Date(trigger) = &turn.plan.trigger.kind else {
-                return Ok(cx.finish(Changes::from_iter([turn.expected()])).await?);
+            let TriggerKind::Date(trigger) = &active.plan.trigger.kind else {
+                return Ok(cx.finish(Changes::from_iter([active.expected()])).await?);
             };
-            let (now, since) = (turn.now, (turn.automation.version, turn.automation.activated_at));
+            let (now, since) = (active.now, (active.automation.version, active.automation.activated_at));
             if self.since != since {
-                let changed = turn.automation.updated_at;
+                let changed = active.automation.updated_at;
                 self.known_to = if self.since.1 == since.1 { changed } else { since.1.unwrap_or(changed) };
                 self.since = since;
                 self.look = None;
@@ -174,12 +186,12 @@ impl Job for FollowDates {
             };
             let request = PageRequest { after: look.after, limit: page.size() };
             let contacts = cx.app.store().contacts(self.workspace_id, &ContactFilter::default(), request).await?;
-            let activated = turn.automation.activated_at.unwrap_or(now);
+            let activated = active.automation.activated_at.unwrap_or(now);
             let after = self.known_to.max(activated).max(now - LATE);
-            let fires = fires_between(&contacts.items, trigger, &turn, (after, look.to));
+            let fires = fires_between(&contacts.items, trigger, &active, (after, look.to));
             let changes = match page.refused() {
-                Some(why) => contacts.items.iter().map(|contact| aside(cx, &turn, contact, &fires, why)).collect(),
-                None => put(&turn, fires).into_iter().collect(),
+                Some(why) => contacts.items.iter().map(|contact| aside(cx, &active, contact, &fires, why)).collect(),
+                None => put(&active, fires).into_iter().collect(),
             };
             if let Err(error) = cx.commit(changes).await {
                 // The one contact whose moments the store refuses is passed by, and the others do not wait.

@@ -19,7 +19,7 @@ use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;
 
 use super::runs::enter;
-use super::{Paging, RETRY, SLICE, Turn, turn_or_rest};
+use super::{ActiveAutomation, Paging, RETRY, SLICE, active_or_rest};
 use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
@@ -32,20 +32,20 @@ impl Job for EnterExisting {
         let until = cx.app.monotonic() + SLICE;
         let mut paging = Paging::new();
         loop {
-            let Some(turn) = turn_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
+            let Some(active) = active_or_rest(cx, (self.workspace_id, self.automation_id), &self).await? else {
                 return Ok(());
             };
-            let is_wanted = matches!(&turn.plan.trigger.kind,
+            let is_wanted = matches!(&active.plan.trigger.kind,
                 TriggerKind::SegmentEnter { segment_id, include_existing: true } if *segment_id == self.segment_id);
             if !is_wanted {
                 return Ok(cx.finish(Changes::default()).await?);
             }
-            match self.page(cx, &turn, paging.size()).await {
+            match self.page(cx, &active, paging.size()).await {
                 Ok(true) => paging.succeeded(),
                 Ok(false) => return Ok(()),
                 Err(error) => {
                     let Some(why) = paging.after(&cx.app, error).await? else { continue };
-                    if !self.pass_by(cx, &turn, &why).await? {
+                    if !self.pass_by(cx, &active, &why).await? {
                         return Ok(());
                     }
                 }
@@ -60,7 +60,7 @@ impl Job for EnterExisting {
 impl EnterExisting {
     /// Lets a page of members in; answers whether to go on at once. After the last page the job is finished, and where it
     /// has to wait it is put back.
-    async fn page(&mut self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+    async fn page(&mut self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
         let (store, workspace, id) = (cx.app.store(), self.workspace_id, self.automation_id);
         let page = PageRequest { after: self.after, limit: size };
         let members = store.segment_contacts(workspace, self.segment_id, page).await?;
@@ -68,7 +68,7 @@ impl EnterExisting {
             cx.again_at(cx.app.now() + RETRY, self, Changes::default()).await?;
             return Ok(false);
         };
-        let key = key_of(turn.automation.design.re_entry_key.as_deref(), &Map::new());
+        let key = key_of(active.automation.design.re_entry_key.as_deref(), &Map::new());
         let keys: Vec<_> = members.items.iter().map(|contact| (contact.id, key.clone())).collect();
         let known = store.entries(workspace, id, &keys).await?;
         let has_entered = |at: usize| {
@@ -77,8 +77,8 @@ impl EnterExisting {
         let is_new = |at: usize, id: ContactId| !has_entered(at) && !noted.contains(&id);
         let newcomers = members.items.iter().enumerate().filter(|(at, contact)| is_new(*at, contact.id));
         let candidates = newcomers.map(|(_, contact)| Candidate::new(contact.id, self.activated_at)).collect();
-        let mut changes = Changes::from_iter([turn.expected()]);
-        changes.append(enter(&cx.app, turn, candidates).await?);
+        let mut changes = Changes::from_iter([active.expected()]);
+        changes.append(enter(&cx.app, active, candidates).await?);
         let Some(next) = members.next else {
             cx.finish(changes).await?;
             return Ok(false);
@@ -90,14 +90,19 @@ impl EnterExisting {
     }
 
     /// Passes by the next member, whose entry the store refuses for good; answers whether there are more.
-    async fn pass_by(&mut self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<bool, JobError> {
+    async fn pass_by(
+        &mut self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        why: &CommitError,
+    ) -> Result<bool, JobError> {
         let page = PageRequest { after: self.after, limit: 1 };
         let members = cx.app.store().segment_contacts(self.workspace_id, self.segment_id, page).await?;
         let aside = |contact: &Contact| {
             let again = Again::Entry { automation_id: self.automation_id, contact_id: contact.id };
             cx.app.quarantine(Some(self.workspace_id), ("automation_entry", &contact.id), why, Some(again))
         };
-        let changes = members.items.iter().map(aside).chain([turn.expected()]).collect();
+        let changes = members.items.iter().map(aside).chain([active.expected()]).collect();
         self.after = members.next;
         if self.after.is_none() {
             cx.finish(changes).await?;

@@ -17,10 +17,10 @@ use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Stored;
 use serde_json::Map;
 
-use super::Turn;
+use super::ActiveAutomation;
 use super::dates::fires_of;
 use super::runs::enter;
-use super::walk::{Advanced, Going, Incoming, advance};
+use super::walk::{Advanced, Incoming, PendingRun, advance};
 use crate::jobs::run_automation::RunAutomation;
 use crate::services::entering::Candidate;
 use crate::work::job::{JobContext, JobError};
@@ -37,7 +37,12 @@ type OpenRuns = HashMap<ContactId, Vec<Stored<Run>>>;
 
 impl RunAutomation {
     /// Works off a page of notes; answers whether there was any.
-    pub(super) async fn notes(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+    pub(super) async fn notes(
+        &self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        size: usize,
+    ) -> Result<bool, JobError> {
         let noted = self.read_notes(cx, size).await?;
         if noted.is_empty() {
             return Ok(false);
@@ -49,13 +54,13 @@ impl RunAutomation {
         while done < noted.len() && changes.is_empty() {
             let round = round(&noted[done..]);
             let worked;
-            (worked, changes) = self.round(cx, turn, round, &open).await?;
+            (worked, changes) = self.round(cx, active, round, &open).await?;
             done += worked;
             if worked < round.len() {
                 break;
             }
         }
-        let mut all = Changes::from_iter([turn.expected()]);
+        let mut all = Changes::from_iter([active.expected()]);
         all.append(changes);
         if let Some(last) = done.checked_sub(1).and_then(|last| noted.get(last)) {
             all.push(Write::Automation(AutomationWrite::TakeNotes(TakeNotes {
@@ -94,7 +99,7 @@ impl RunAutomation {
     async fn round(
         &self,
         cx: &JobContext,
-        turn: &Turn,
+        active: &ActiveAutomation,
         noted: &[Noted],
         open: &OpenRuns,
     ) -> Result<(usize, Changes), JobError> {
@@ -106,14 +111,14 @@ impl RunAutomation {
         // Runs whose time had come before go on by themselves first, one of each contact.
         let mut first = Vec::new();
         for noted in noted {
-            let activated = turn.automation.activated_at;
+            let activated = active.automation.activated_at;
             let goes_first = |stored: &&Stored<Run>| goes_before(&stored.record, noted.note.at, activated);
             if let Some(stored) = own(noted).iter().find(goes_first) {
                 unsettled.insert(noted.note.contact_id);
-                first.push(going(stored, Incoming::Due));
+                first.push(pending(stored, Incoming::Due));
             }
         }
-        changes.append(self.brought_on(cx, turn, first).await?.changes);
+        changes.append(self.brought_on(cx, active, first).await?.changes);
 
         // Then the open runs hear of it: one of each contact after another, until one of them has moved.
         let most = noted.iter().map(|noted| own(noted).len()).max().unwrap_or(0);
@@ -121,12 +126,12 @@ impl RunAutomation {
             let listening = noted.iter().filter(|noted| !unsettled.contains(&noted.note.contact_id));
             let heard: Vec<_> = listening.filter_map(|noted| Some((noted, own(noted).get(place)?))).collect();
             let hear = |(noted, stored): &(&Noted, &Stored<Run>)| {
-                going(stored, Incoming::Note(Arc::clone(&noted.note), noted.happened.clone()))
+                pending(stored, Incoming::Note(Arc::clone(&noted.note), noted.happened.clone()))
             };
-            let advanced = self.brought_on(cx, turn, heard.iter().map(hear).collect()).await?;
+            let advanced = self.brought_on(cx, active, heard.iter().map(hear).collect()).await?;
             for ((noted, stored), run) in heard.iter().zip(&advanced.runs) {
                 // Where nothing else follows from the note, this was all of it.
-                let is_last = place + 1 == own(noted).len() && candidate(turn, noted).is_none();
+                let is_last = place + 1 == own(noted).len() && candidate(active, noted).is_none();
                 if *run != stored.record && !is_last {
                     unsettled.insert(noted.note.contact_id);
                 }
@@ -138,20 +143,25 @@ impl RunAutomation {
         // the runs. What comes after them waits for them.
         let is_over = |noted: &Noted| !unsettled.contains(&noted.note.contact_id);
         let worked = noted.iter().position(|noted| !is_over(noted)).unwrap_or(noted.len());
-        let candidates = noted[..worked].iter().filter_map(|noted| candidate(turn, noted)).collect();
-        changes.append(enter(&cx.app, turn, candidates).await?);
-        if let TriggerKind::Date(trigger) = &turn.plan.trigger.kind {
+        let candidates = noted[..worked].iter().filter_map(|noted| candidate(active, noted)).collect();
+        changes.append(enter(&cx.app, active, candidates).await?);
+        if let TriggerKind::Date(trigger) = &active.plan.trigger.kind {
             let changed = noted[..worked].iter().filter(|noted| noted.note.may_enter).map(|noted| &*noted.note);
-            changes.extend(fires_of(&cx.app, turn, trigger, changed).await?);
+            changes.extend(fires_of(&cx.app, active, trigger, changed).await?);
         }
         Ok((worked, changes))
     }
 
-    async fn brought_on(&self, cx: &JobContext, turn: &Turn, page: Vec<Going>) -> Result<Advanced, JobError> {
+    async fn brought_on(
+        &self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        page: Vec<PendingRun>,
+    ) -> Result<Advanced, JobError> {
         if page.is_empty() {
             return Ok(Advanced { changes: Changes::default(), runs: Vec::new() });
         }
-        advance(&cx.app, &turn.automation, page).await
+        advance(&cx.app, &active.automation, page).await
     }
 }
 
@@ -162,14 +172,14 @@ fn round(noted: &[Noted]) -> &[Noted] {
     &noted[..end.unwrap_or(noted.len())]
 }
 
-fn going(stored: &Stored<Run>, input: Incoming) -> Going {
-    Going { run: stored.record.clone(), expect: Expect::Revision(stored.revision), input }
+fn pending(stored: &Stored<Run>, input: Incoming) -> PendingRun {
+    PendingRun { run: stored.record.clone(), expect: Expect::Revision(stored.revision), input }
 }
 
 /// Who enters by a note, if anybody may.
-fn candidate(turn: &Turn, noted: &Noted) -> Option<Candidate> {
+fn candidate(active: &ActiveAutomation, noted: &Noted) -> Option<Candidate> {
     let (note, happened) = (&noted.note, noted.happened.as_deref());
-    if !note.may_enter || !turn.plan.trigger.fits(&note.cause, happened, &turn.zone) {
+    if !note.may_enter || !active.plan.trigger.fits(&note.cause, happened, &active.zone) {
         return None;
     }
     let event = match happened {
@@ -182,7 +192,7 @@ fn candidate(turn: &Turn, noted: &Noted) -> Option<Candidate> {
     };
     // A calculation that began before the activation finds members after it.
     let at = match note.cause {
-        Cause::SegmentEntered(_) => turn.automation.activated_at.map_or(note.at, |activated| note.at.max(activated)),
+        Cause::SegmentEntered(_) => active.automation.activated_at.map_or(note.at, |activated| note.at.max(activated)),
         _ => note.at,
     };
     Some(Candidate { contact_id: note.contact_id, at, depth: note.depth, event, entry_event })

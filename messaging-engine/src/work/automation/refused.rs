@@ -8,7 +8,7 @@ use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, Stored};
 use messaging_core::time::Timestamp;
 
-use super::Turn;
+use super::ActiveAutomation;
 use super::walk::fail;
 use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
@@ -16,22 +16,27 @@ use crate::work::job::{JobContext, JobError};
 
 impl RunAutomation {
     /// Puts aside what a page of one begins with: a run that is due fails and says why, a note or a moment goes.
-    pub(super) async fn put_aside(&self, cx: &JobContext, turn: &Turn, why: &CommitError) -> Result<(), JobError> {
+    pub(super) async fn put_aside(
+        &self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        why: &CommitError,
+    ) -> Result<(), JobError> {
         let (store, workspace, id, shard) = (cx.app.store(), self.workspace_id, self.automation_id, self.shard);
         let aside = |kind: &str, contact_id: ContactId, again: Option<Again>| {
             cx.app.quarantine(Some(workspace), (kind, &contact_id), why, again)
         };
         let entry = |contact_id: ContactId| Again::Entry { automation_id: id, contact_id };
-        let mut changes = Changes::from_iter([turn.expected()]);
+        let mut changes = Changes::from_iter([active.expected()]);
         if let Some((up_to, note, happened)) = store.automation_notes(workspace, id, shard, 1).await?.pop() {
             let open = store.open_runs(workspace, id, &[note.contact_id]).await?;
-            let goes_first = |run: &&Stored<Run>| goes_before(&run.record, note.at, turn.automation.activated_at);
+            let goes_first = |run: &&Stored<Run>| goes_before(&run.record, note.at, active.automation.activated_at);
             if let Some(run) = open.iter().find(goes_first) {
                 changes.push(self::aside(&cx.app, &run.record, why));
-                changes.push(failed(run, turn.now, why));
+                changes.push(failed(run, active.now, why));
             } else {
                 // What happened is not kept here, because it may be personal; without it the contact cannot enter by it.
-                let fits = || turn.plan.trigger.fits(&note.cause, None, &turn.zone);
+                let fits = || active.plan.trigger.fits(&note.cause, None, &active.zone);
                 let enters = note.may_enter && happened.is_none() && fits();
                 let again = enters.then(|| entry(note.contact_id));
                 changes.push(aside("automation_note", note.contact_id, again));
@@ -42,12 +47,12 @@ impl RunAutomation {
                     up_to,
                 })));
             }
-        } else if let Some(fire) = store.due_dates(workspace, id, shard, turn.now, 1).await?.pop() {
+        } else if let Some(fire) = store.due_dates(workspace, id, shard, active.now, 1).await?.pop() {
             changes.push(aside("automation_date", fire.contact_id, Some(entry(fire.contact_id))));
             changes.push(Write::Automation(AutomationWrite::TakeDateFire(workspace, id, fire)));
-        } else if let Some(run) = store.due_runs(workspace, id, shard, turn.now, 1).await?.pop() {
+        } else if let Some(run) = store.due_runs(workspace, id, shard, active.now, 1).await?.pop() {
             changes.push(self::aside(&cx.app, &run.record, why));
-            changes.push(failed(&run, turn.now, why));
+            changes.push(failed(&run, active.now, why));
         } else {
             return Ok(());
         }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use messaging_core::changes::{Changes, Expect};
 
-use super::Turn;
-use super::walk::{Going, Incoming, advance};
+use super::ActiveAutomation;
+use super::walk::{Incoming, PendingRun, advance};
 use crate::app::App;
 use crate::jobs::run_automation::RunAutomation;
 use crate::services::entering::{Candidate, Verdict};
@@ -13,9 +13,14 @@ use crate::work::job::{JobContext, JobError};
 
 impl RunAutomation {
     /// Brings a page of the runs on that are due, one of each contact; answers whether there was any.
-    pub(super) async fn due_runs(&self, cx: &JobContext, turn: &Turn, size: usize) -> Result<bool, JobError> {
+    pub(super) async fn due_runs(
+        &self,
+        cx: &JobContext,
+        active: &ActiveAutomation,
+        size: usize,
+    ) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.automation_id);
-        let due = cx.app.store().due_runs(workspace, id, self.shard, turn.now, size).await?;
+        let due = cx.app.store().due_runs(workspace, id, self.shard, active.now, size).await?;
         if due.is_empty() {
             return Ok(false);
         }
@@ -25,17 +30,17 @@ impl RunAutomation {
         }
         let mut contacts = HashSet::new();
         let first = due.into_iter().filter(|stored| contacts.insert(stored.record.contact_id));
-        let page = first.map(|stored| Going {
+        let page = first.map(|stored| PendingRun {
             expect: Expect::Revision(stored.revision),
             run: stored.record,
             input: Incoming::Due,
         });
-        let advanced = advance(&cx.app, &turn.automation, page.collect()).await?;
+        let advanced = advance(&cx.app, &active.automation, page.collect()).await?;
         if advanced.changes.is_empty() {
             // Nothing can be done for them now.
             return Ok(false);
         }
-        let mut changes = Changes::from_iter([turn.expected()]);
+        let mut changes = Changes::from_iter([active.expected()]);
         changes.append(advanced.changes);
         cx.commit(changes).await?;
         Ok(true)
@@ -43,24 +48,28 @@ impl RunAutomation {
 }
 
 /// What it takes to let in whoever of the candidates may enter, each another contact, and to list whom a limit refuses.
-pub(super) async fn enter(app: &App, turn: &Turn, candidates: Vec<Candidate>) -> Result<Changes, JobError> {
+pub(super) async fn enter(
+    app: &App,
+    active: &ActiveAutomation,
+    candidates: Vec<Candidate>,
+) -> Result<Changes, JobError> {
     let mut changes = Changes::default();
     if candidates.is_empty() {
         return Ok(changes);
     }
     let mut page = Vec::with_capacity(candidates.len());
-    for verdict in app.judge_entries(&turn.automation, &turn.plan, candidates, turn.now).await? {
+    for verdict in app.judge_entries(&active.automation, &active.plan, candidates, active.now).await? {
         match verdict {
             Verdict::NotAllowed => {}
             Verdict::Refused(refused) => changes.extend(refused.writes()),
             Verdict::Enters(run, proof) => {
                 changes.extend(proof);
-                page.push(Going { run: *run, expect: Expect::Absent, input: Incoming::Due });
+                page.push(PendingRun { run: *run, expect: Expect::Absent, input: Incoming::Due });
             }
         }
     }
     if !page.is_empty() {
-        changes.append(advance(app, &turn.automation, page).await?.changes);
+        changes.append(advance(app, &active.automation, page).await?.changes);
     }
     Ok(changes)
 }

@@ -38,7 +38,7 @@ static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 /// A run that something brings on.
 #[derive(Debug)]
-pub(crate) struct Going {
+pub(crate) struct PendingRun {
     /// The run as it was read, or as it is made ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
     pub(crate) run: Run,
     /// What the store has of it.
@@ -69,24 +69,24 @@ pub(crate) struct Advanced {
 
 /// Brings the runs of a page on, each until it waits, ends, or has to be committed before it can go on (it is then still
 /// due). A page has at most one entry for a run. A run whose contact is gone stays as it is.
-pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>) -> Result<Advanced, JobError> {
+pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<PendingRun>) -> Result<Advanced, JobError> {
     let (workspace, now) = (automation.workspace_id, app.now());
     let workspace_zone = app.workspace_zone(workspace).await?;
     let mut plans = HashMap::new();
-    for version in page.iter().map(|going| going.run.version) {
+    for version in page.iter().map(|pending| pending.run.version) {
         if let Entry::Vacant(entry) = plans.entry(version) {
             entry.insert(app.automation_plan(workspace, automation.id, version).await?);
         }
     }
-    let people = people::load(app, workspace, page.iter().map(|going| going.run.contact_id)).await?;
+    let people = people::load(app, workspace, page.iter().map(|pending| pending.run.contact_id)).await?;
     let zones: HashMap<_, _> = people.iter().map(|(id, person)| (*id, person.zone.clone())).collect();
     let mut shell =
         Shell { app, workspace, now, people, writes: Vec::new(), listed: HashMap::new(), lists: HashMap::new() };
-    let (mut travelers, mut unreadable) = (Vec::with_capacity(page.len()), Vec::new());
-    for (place, going) in page.iter().enumerate() {
-        let contact = going.run.contact_id;
+    let (mut run_walks, mut unreadable) = (Vec::with_capacity(page.len()), Vec::new());
+    for (place, pending) in page.iter().enumerate() {
+        let contact = pending.run.contact_id;
         let Some(zone) = zones.get(&contact) else { continue };
-        let Some(Some(plan)) = plans.get(&going.run.version) else {
+        let Some(Some(plan)) = plans.get(&pending.run.version) else {
             unreadable.push(place);
             continue;
         };
@@ -95,31 +95,31 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
             zones: Zones { contact: zone },
             zone: &workspace_zone,
         };
-        let input = match &going.input {
+        let input = match &pending.input {
             Incoming::Due => Input::Due,
             Incoming::Note(note, happened) => Input::Note(note, happened.as_deref()),
         };
-        let mut walk = Walk::new(&plan.graph, going.run.clone(), input, around);
+        let mut walk = Walk::new(&plan.graph, pending.run.clone(), input, around);
         let need = walk.next(shell.attributes(contact));
         let redactor = Redactor::new(!plan.masked);
-        travelers.push(Traveler { place, contact, walk, need, redactor });
+        run_walks.push(RunWalk { place, contact, walk, need, redactor });
     }
     for _ in 0..MAX_ROUNDS {
-        shell.look_up_addresses(&travelers).await?;
-        for traveler in &mut travelers {
-            while let Need::Act(node) = traveler.need {
-                let acted = shell.act(&traveler.walk, node, traveler.redactor).await?;
-                traveler.need = traveler.walk.acted(acted, shell.attributes(traveler.contact));
+        shell.look_up_addresses(&run_walks).await?;
+        for run_walk in &mut run_walks {
+            while let Need::Act(node) = run_walk.need {
+                let acted = shell.act(&run_walk.walk, node, run_walk.redactor).await?;
+                run_walk.need = run_walk.walk.acted(acted, shell.attributes(run_walk.contact));
             }
         }
-        if !shell.answer(&mut travelers, &workspace_zone).await? {
+        if !shell.answer(&mut run_walks, &workspace_zone).await? {
             break;
         }
     }
-    let mut runs: Vec<_> = page.iter().map(|going| going.run.clone()).collect();
+    let mut runs: Vec<_> = page.iter().map(|pending| pending.run.clone()).collect();
     let mut counts = Counts::default();
-    let mut puts = Vec::with_capacity(travelers.len());
-    for Traveler { place, mut walk, .. } in travelers {
+    let mut puts = Vec::with_capacity(run_walks.len());
+    for RunWalk { place, mut walk, .. } in run_walks {
         walk.stop();
         let walked = walk.end_of();
         runs[place] = walked.run.clone();
@@ -146,7 +146,7 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Going>
 }
 
 /// A run of the page on its way.
-struct Traveler<'a> {
+struct RunWalk<'a> {
     /// In the page.
     place: usize,
     contact: ContactId,
@@ -176,9 +176,9 @@ impl Shell<'_> {
     }
 
     /// Looks up at once which addresses are suppressed that the sends of this round may go to.
-    async fn look_up_addresses(&mut self, travelers: &[Traveler<'_>]) -> Result<(), StoreError> {
+    async fn look_up_addresses(&mut self, run_walks: &[RunWalk<'_>]) -> Result<(), StoreError> {
         let mut wanted = Vec::new();
-        for Traveler { contact, walk, need, .. } in travelers {
+        for RunWalk { contact, walk, need, .. } in run_walks {
             let Need::Act(node) = need else { continue };
             let NodeKind::Send(send) = &walk.node(*node).kind else { continue };
             let Some(person) = self.people.get(contact) else { continue };
@@ -203,11 +203,11 @@ impl Shell<'_> {
     }
 
     /// Asks what the walks want to know; answers whether any wanted to.
-    async fn answer(&self, travelers: &mut [Traveler<'_>], zone: &TimeZone) -> Result<bool, StoreError> {
+    async fn answer(&self, run_walks: &mut [RunWalk<'_>], zone: &TimeZone) -> Result<bool, StoreError> {
         let (mut asks, mut expected) = (Vec::new(), Vec::new());
-        for (at, traveler) in travelers.iter().enumerate() {
-            let Need::Verdicts(questions) = &traveler.need else { continue };
-            let run = traveler.walk.run();
+        for (at, run_walk) in run_walks.iter().enumerate() {
+            let Need::Verdicts(questions) = &run_walk.need else { continue };
+            let run = run_walk.walk.run();
             let mut verdicts = Vec::with_capacity(questions.len());
             for Question { filter, up_to, at } in questions {
                 // Nobody matches what names something that is gone.
@@ -216,7 +216,7 @@ impl Shell<'_> {
                     Some(filter) => {
                         let (entered_at, entry_event) = (Some(run.entered_at), run.entry_event);
                         let span = AskSpan { entered_at, entry_event, up_to: Some(*up_to) };
-                        asks.push(Ask { contact_id: traveler.contact, filter, span, at: *at });
+                        asks.push(Ask { contact_id: run_walk.contact, filter, span, at: *at });
                         Some(asks.len() - 1)
                     }
                 };
@@ -232,8 +232,8 @@ impl Shell<'_> {
         for (at, places) in expected {
             let verdict = |place: Option<usize>| place.and_then(|place| answers.get(place).copied()).unwrap_or(false);
             let verdicts: Vec<_> = places.into_iter().map(verdict).collect();
-            let Some(traveler) = travelers.get_mut(at) else { continue };
-            traveler.need = traveler.walk.answer(&verdicts, self.attributes(traveler.contact));
+            let Some(run_walk) = run_walks.get_mut(at) else { continue };
+            run_walk.need = run_walk.walk.answer(&verdicts, self.attributes(run_walk.contact));
         }
         Ok(true)
     }

@@ -13,7 +13,7 @@ use messaging_core::ports::store::CommitError;
 use messaging_core::time::Timestamp;
 
 use super::withdraw::withdrawal;
-use super::{EVER, LOOK_AGAIN, Turn, read_messages};
+use super::{EVER, LOOK_AGAIN, RunState, read_messages};
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::run_campaign::RunCampaign;
@@ -49,7 +49,7 @@ impl RunCampaign {
         &mut self,
         cx: &JobContext,
         campaign: &Campaign,
-        turn: &mut Turn,
+        state: &mut RunState,
         now: Timestamp,
     ) -> Result<Released, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
@@ -76,12 +76,12 @@ impl RunCampaign {
         let lengths = cx.app.store().lane_lengths(&lanes, now, usize::from(TOGETHER)).await?;
         for (track, length) in open.iter_mut().zip(lengths) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            let window = usize::from(self.adapt(track.number, length, !turn.has_shrunk));
+            let window = usize::from(self.adapt(track.number, length, !state.has_shrunk));
             // Not one for each that was delivered: whoever ends wakes this job, and every pass asks about all tracks.
             track.room = if length > window / 2 { 0 } else { window - length };
             room = room.saturating_sub(length);
         }
-        turn.has_shrunk = true;
+        state.has_shrunk = true;
         let mut keys = Vec::new();
         for track in open {
             let wanted = track.room.min(room);

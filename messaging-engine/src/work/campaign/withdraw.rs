@@ -5,7 +5,7 @@ use messaging_core::changes::{Changes, WaitingKey, Write, moves};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::domain::tally::{Counter, Counts};
-use messaging_core::ports::store::{CommitError, PageRequest, Wanted};
+use messaging_core::ports::store::{CampaignMessageFilter, CommitError, PageRequest};
 use messaging_core::time::Timestamp;
 
 use super::{EVER, Step, read_messages};
@@ -37,7 +37,8 @@ impl RunCampaign {
         // Nothing waits. What is left is in delivery, and finds that out itself at the latest when its turn comes.
         let counts: Counts = cx.app.store().campaign_counts(workspace, id).await?.into_iter().sum();
         let mut left = counts.total(Counter::Waiting) + counts.total(Counter::Deferred);
-        let wanted = Wanted::Statuses(1 << MessageStatus::Queued as u16 | 1 << MessageStatus::Deferred as u16);
+        let wanted =
+            CampaignMessageFilter::Statuses(1 << MessageStatus::Queued as u16 | 1 << MessageStatus::Deferred as u16);
         let mut page = PageRequest { after: None, limit: PAGE };
         while left > 0 {
             let slice = cx.app.store().campaign_messages(workspace, id, wanted, page).await?;

@@ -11,7 +11,7 @@ use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel_content::ViberService;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::{Milestones, Seen};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones};
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::audiences::AudienceQuery;
@@ -100,7 +100,7 @@ impl Frozen {
         &self,
         contact: &str,
         status: MessageStatus,
-        seen: &[(Seen, EventKind)],
+        seen: &[(EngagementFlags, EventKind)],
         change: impl FnOnce(&mut Message),
     ) -> Message {
         let shop = &self.shop;
@@ -227,8 +227,9 @@ async fn every_contact_has_one_line_whatever_became_of_it() {
     ]
     .map(|(name, verdict)| (contacts[name].as_str(), verdict));
     let frozen = Frozen::of(shop, json!({}), &verdicts).await;
-    let (open, click) = ((Seen::OPENED, K::Open), (Seen::CLICKED, K::Click));
-    let (unsubscribe, complaint) = ((Seen::UNSUBSCRIBED, K::Unsubscribe), (Seen::COMPLAINED, K::Complaint));
+    let (open, click) = ((EngagementFlags::OPENED, K::Open), (EngagementFlags::CLICKED, K::Click));
+    let unsubscribe = (EngagementFlags::UNSUBSCRIBED, K::Unsubscribe);
+    let complaint = (EngagementFlags::COMPLAINED, K::Complaint);
     for (name, status, seen) in [
         ("opened", S::Delivered, &[open][..]),
         ("clicked", S::Delivered, &[open, click]),

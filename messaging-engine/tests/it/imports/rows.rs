@@ -14,24 +14,24 @@ fn counts(import: &Value) -> String {
 
 #[tokio::test]
 async fn rows_follow_one_another() {
-    let desk = Desk::new().await;
+    let fixture = ImportFixture::new().await;
     let text = "external_id,email,attributes.plan,tags\n\
                 u-1,a@example.com,pro,x\n\
                 ,A@example.com,,y\n\
                 u-1,b@example.com,free,\n\
                 u-2,a@example.com,,\n\
                 u-1,a@example.com,,\n";
-    let import = desk.import(text.as_bytes(), json!({})).await;
+    let import = fixture.import(text.as_bytes(), json!({})).await;
     assert_eq!(counts(&import), "2 2 1");
-    let contacts = desk.all().await;
+    let contacts = fixture.all().await;
     assert_eq!((&contacts[0]["external_id"], &contacts[0]["email"]), (&json!("u-1"), &json!("b@example.com")));
     assert_eq!((&contacts[0]["attributes"], &contacts[0]["tags"]), (&json!({"plan": "free"}), &json!(["y"])));
     assert_eq!((&contacts[1]["external_id"], &contacts[1]["email"]), (&json!("u-2"), &json!("a@example.com")));
     let holder = contacts[1]["id"].as_str().unwrap();
     let line = format!("6,email,identifier_conflict,another contact has this identifier: {holder}");
-    assert_eq!(desk.errors(&import).await, [line]);
+    assert_eq!(fixture.errors(&import).await, [line]);
     // Once more: everything is there already.
-    let again = desk.import(text.as_bytes(), json!({})).await;
+    let again = fixture.import(text.as_bytes(), json!({})).await;
     assert_eq!(counts(&again), "0 3 2");
 }
 
@@ -44,30 +44,30 @@ async fn contacts_are_looked_for_by_the_keys_alone_and_in_their_order() {
         (json!(["phone"]), "0 1 0"),
         (json!(["phone", "external_id"]), "0 1 0"),
     ] {
-        let desk = Desk::new().await;
-        desk.import(b"external_id,email,phone\nu-1,a@example.com,+14155550101\n", json!({})).await;
-        let import = desk.import(b"email,phone\nnew@example.com,+14155550101\n", json!({"dedup_keys": keys})).await;
+        let fixture = ImportFixture::new().await;
+        fixture.import(b"external_id,email,phone\nu-1,a@example.com,+14155550101\n", json!({})).await;
+        let import = fixture.import(b"email,phone\nnew@example.com,+14155550101\n", json!({"dedup_keys": keys})).await;
         assert_eq!(counts(&import), expected, "{keys}");
     }
     // Two contacts are named: the first key says which one is meant, and the other identifier is taken.
     for (keys, column) in [(["email", "external_id"], "external_id"), (["external_id", "email"], "email")] {
-        let desk = Desk::new().await;
-        desk.import(b"external_id,email\nu-1,\n,a@example.com\n", json!({})).await;
-        let import = desk.import(b"external_id,email\nu-1,a@example.com\n", json!({"dedup_keys": keys})).await;
+        let fixture = ImportFixture::new().await;
+        fixture.import(b"external_id,email\nu-1,\n,a@example.com\n", json!({})).await;
+        let import = fixture.import(b"external_id,email\nu-1,a@example.com\n", json!({"dedup_keys": keys})).await;
         assert_eq!(counts(&import), "0 0 1");
-        assert!(desk.errors(&import).await[0].starts_with(&format!("2,{column},identifier_conflict,")));
+        assert!(fixture.errors(&import).await[0].starts_with(&format!("2,{column},identifier_conflict,")));
     }
 }
 
 #[tokio::test]
 async fn refused_rows_are_told_by_row_and_column() {
-    let desk = Desk::new().await;
+    let fixture = ImportFixture::new().await;
     for (key, kind) in [("age", "number"), ("vip", "boolean"), ("since", "date")] {
-        let path = format!("/workspaces/{}/custom-fields", desk.workspace);
-        assert_eq!(desk.bed.post(&desk.owner, &path, json!({"key": key, "type": kind})).await.summary(), "201");
+        let path = format!("/workspaces/{}/custom-fields", fixture.workspace);
+        assert_eq!(fixture.bed.post(&fixture.owner, &path, json!({"key": key, "type": kind})).await.summary(), "201");
     }
-    let list =
-        desk.bed.post(&desk.owner, &format!("/workspaces/{}/lists", desk.workspace), json!({"name": "News"})).await;
+    let lists = format!("/workspaces/{}/lists", fixture.workspace);
+    let list = fixture.bed.post(&fixture.owner, &lists, json!({"name": "News"})).await;
     let list = list["id"].as_str().unwrap();
     let text = format!(
         "Mail,=Age,VIP,Since,Lists,Sms,free\n\
@@ -80,9 +80,9 @@ async fn refused_rows_are_told_by_row_and_column() {
     );
     let mapping = json!({"Mail": "email", "=Age": "attributes.age", "VIP": "attributes.vip", "Since": "attributes.since",
         "Lists": "list_ids", "Sms": "consent.sms", "free": "attributes.free"});
-    let import = desk.import(text.as_bytes(), json!({"mapping": mapping})).await;
+    let import = fixture.import(text.as_bytes(), json!({"mapping": mapping})).await;
     assert_eq!(counts(&import), "2 0 3");
-    let mut errors = desk.errors(&import).await;
+    let mut errors = fixture.errors(&import).await;
     errors[..6].sort();
     assert_eq!(
         errors,
@@ -97,17 +97,17 @@ async fn refused_rows_are_told_by_row_and_column() {
             "5,,syntax,\"has more cells than the header; quote cells that hold the delimiter\"",
         ]
     );
-    let contacts = desk.all().await;
+    let contacts = fixture.all().await;
     assert_eq!(contacts[0]["attributes"], json!({"age": 31, "vip": true, "since": "2026-01-31", "free": "17"}));
     assert_eq!((&contacts[0]["list_ids"], &contacts[0]["consent"]["sms"]), (&json!([list]), &json!(false)));
     // The report stays for thirty days.
-    desk.bed.clock.advance(24 * 30 * HOUR);
-    sweep(&desk.bed.app).await.unwrap();
-    assert_eq!(desk.errors(&import).await.len(), 8);
-    desk.bed.clock.advance(Duration::from_millis(1));
-    sweep(&desk.bed.app).await.unwrap();
-    assert_eq!(desk.errors(&import).await, [""; 0]);
-    assert_eq!(desk.look(&import).await["failed"], 3);
+    fixture.bed.clock.advance(24 * 30 * HOUR);
+    sweep(&fixture.bed.app).await.unwrap();
+    assert_eq!(fixture.errors(&import).await.len(), 8);
+    fixture.bed.clock.advance(Duration::from_millis(1));
+    sweep(&fixture.bed.app).await.unwrap();
+    assert_eq!(fixture.errors(&import).await, [""; 0]);
+    assert_eq!(fixture.look(&import).await["failed"], 3);
 }
 
 /// A file of so many rows; every `again`th row is about a contact of the row half as far down.
@@ -123,11 +123,11 @@ fn large(rows: u32, again: u32) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_file_is_like_many_short_ones() {
     let text = large(7_000, 50);
-    let one = Desk::new().await;
+    let one = ImportFixture::new().await;
     let import = one.import(text.as_bytes(), json!({})).await;
     assert_eq!(counts(&import), "6930 70 0");
 
-    let many = Desk::new().await;
+    let many = ImportFixture::new().await;
     let (header, rows) = text.split_once('\n').unwrap();
     let rows: Vec<_> = rows.lines().collect();
     let mut updated = 0;
@@ -136,11 +136,11 @@ async fn a_long_file_is_like_many_short_ones() {
         updated += many.import(part.as_bytes(), json!({})).await["updated"].as_u64().unwrap();
     }
     assert_eq!(updated, 70);
-    let state = async |desk: &Desk| {
+    let state = async |fixture: &ImportFixture| {
         let mut contacts = Vec::new();
         let mut cursor = String::new();
         loop {
-            let page = desk.bed.get(&desk.owner, &format!("{}?limit=200{cursor}", desk.contacts())).await;
+            let page = fixture.bed.get(&fixture.owner, &format!("{}?limit=200{cursor}", fixture.contacts())).await;
             let of_page = page["data"].as_array().unwrap().iter();
             contacts.extend(of_page.map(|contact| {
                 [&contact["external_id"], &contact["email"], &contact["attributes"]["n"]].map(Value::to_string)
@@ -156,58 +156,59 @@ async fn a_long_file_is_like_many_short_ones() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_change_meanwhile_is_not_lost() {
-    let desk = std::sync::Arc::new(Desk::new().await);
+    let fixture = std::sync::Arc::new(ImportFixture::new().await);
     let text = large(6_000, 100);
-    let announced = desk.announce(text.as_bytes(), json!({})).await.body;
-    upload(&desk.bed.app, &announced, text.as_bytes()).await.unwrap();
+    let announced = fixture.announce(text.as_bytes(), json!({})).await.body;
+    upload(&fixture.bed.app, &announced, text.as_bytes()).await.unwrap();
     let working = tokio::spawn({
-        let desk = std::sync::Arc::clone(&desk);
-        async move { desk.bed.app.run_until_idle().await }
+        let fixture = std::sync::Arc::clone(&fixture);
+        async move { fixture.bed.app.run_until_idle().await }
     });
-    let bulk = format!("{}/bulk", desk.contacts());
+    let bulk = format!("{}/bulk", fixture.contacts());
     let mut by_us = 0;
     for round in 0..30_u32 {
         let item =
             |n: u32| json!({"email": format!("user-{}@example.com", (round * 199 + n * 37) % 6_000), "tags": ["ours"]});
-        let reply = desk.bed.post(&desk.owner, &bulk, json!({"contacts": (0..20).map(item).collect::<Value>()})).await;
+        let contacts: Value = (0..20).map(item).collect();
+        let reply = fixture.bed.post(&fixture.owner, &bulk, json!({"contacts": contacts})).await;
         assert_eq!((reply.summary().as_str(), &reply["failed"]), ("200", &json!(0)));
         by_us += reply["created"].as_u64().unwrap();
     }
     working.await.unwrap().unwrap();
-    let import = desk.look(&announced).await.body;
+    let import = fixture.look(&announced).await.body;
     let created = import["created"].as_u64().unwrap();
     assert_eq!((&import["status"], &import["failed"]), (&json!("completed"), &json!(0)));
     assert_eq!(created + import["updated"].as_u64().unwrap(), 6_000);
-    assert_eq!(desk.bed.store.contact_count(desk.workspace).await.unwrap(), created + by_us);
-    let tagged = desk.bed.get(&desk.owner, &format!("{}?tag=ours&limit=200", desk.contacts())).await;
+    assert_eq!(fixture.bed.store.contact_count(fixture.workspace).await.unwrap(), created + by_us);
+    let tagged = fixture.bed.get(&fixture.owner, &format!("{}?tag=ours&limit=200", fixture.contacts())).await;
     assert_eq!(tagged["data"].as_array().unwrap().len(), 200);
 }
 
 #[tokio::test]
 async fn a_row_that_swallows_the_rest_is_refused() {
-    let desk = Desk::new().await;
-    let import = desk
+    let fixture = ImportFixture::new().await;
+    let import = fixture
         .import(b"email,attributes.note\na@example.com,fine\nb@example.com,\"open\nc@example.com,x\n", json!({}))
         .await;
     assert_eq!(counts(&import), "1 0 1");
     let message = "\"a quotation mark is not closed; what follows it counts as part of this row\"";
-    assert_eq!(desk.errors(&import).await, [format!("3,,syntax,{message}")]);
+    assert_eq!(fixture.errors(&import).await, [format!("3,,syntax,{message}")]);
 }
 
 #[tokio::test]
 async fn nothing_of_an_erased_contact_is_left() {
-    let desk = Desk::new().await;
+    let fixture = ImportFixture::new().await;
     let text =
         "email,phone\nerased@example.com,nonsense\nerased@example.com,+14155550199\nb@example.com,+14155550199\n";
-    let import = desk.import(text.as_bytes(), json!({"dedup_keys": ["email"]})).await;
+    let import = fixture.import(text.as_bytes(), json!({"dedup_keys": ["email"]})).await;
     assert_eq!(counts(&import), "1 0 2");
-    let id = desk.all().await[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(desk.bed.delete(&desk.owner, &format!("{}/{id}", desk.contacts())).await.summary(), "204");
-    desk.bed.app.run_until_idle().await.unwrap();
-    desk.bed.clock.advance(HOUR);
-    desk.bed.app.run_until_idle().await.unwrap();
-    desk.bed.store.close().await;
-    let mut directories = vec![desk.bed.directory.path().to_owned()];
+    let id = fixture.all().await[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(fixture.bed.delete(&fixture.owner, &format!("{}/{id}", fixture.contacts())).await.summary(), "204");
+    fixture.bed.app.run_until_idle().await.unwrap();
+    fixture.bed.clock.advance(HOUR);
+    fixture.bed.app.run_until_idle().await.unwrap();
+    fixture.bed.store.close().await;
+    let mut directories = vec![fixture.bed.directory.path().to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -91,9 +91,9 @@ pub(super) fn routes(ids: &Ids) -> impl Iterator<Item = String> {
 
 /// Keeps what is wrong with the screens.
 #[derive(Default)]
-struct Found(Vec<String>);
+struct ScreenFaults(Vec<String>);
 
-impl Found {
+impl ScreenFaults {
     fn add(&mut self, screen: &Screen, faults: impl IntoIterator<Item = String>) {
         self.0.extend(faults.into_iter().map(|fault| format!("{}: {fault}", screen.route)));
     }
@@ -122,13 +122,13 @@ async fn every_screen_is_for_everybody_filled() {
     let Some(page) = Page::start(&server).await else { return };
     let ids = filled::fill(&server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in SCREENS {
         rest(&server);
         page.leave_for(&screen.route(&ids)).await;
-        found.add(screen, audit(&page, true).await);
+        faults.add(screen, audit(&page, true).await);
     }
-    found.report();
+    faults.report();
 }
 
 #[tokio::test]
@@ -136,20 +136,20 @@ async fn every_screen_is_for_everybody_empty() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     page.sign_in(&filled::newcomer(&server).await).await;
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in SCREENS.iter().filter(|screen| !screen.is_of_one()) {
         rest(&server);
         page.leave_for(screen.route).await;
-        found.add(screen, audit(&page, true).await);
+        faults.add(screen, audit(&page, true).await);
         // An empty screen says what to do; that of the installation is never empty.
         let ways = page
             .browser
             .run("return document.querySelectorAll('main :is(a[href], button, input, select)').length", &[]);
         if ways.await == 0 && screen.route != "#/system" {
-            found.add(screen, ["offers nothing to do".to_owned()]);
+            faults.add(screen, ["offers nothing to do".to_owned()]);
         }
     }
-    found.report();
+    faults.report();
 }
 
 #[tokio::test]
@@ -158,24 +158,24 @@ async fn a_viewer_sees_every_screen_and_no_address() {
     let Some(page) = Page::start(&server).await else { return };
     let ids = filled::fill(&server).await;
     page.sign_in(&filled::member(&server, Role::Viewer).await).await;
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in SCREENS {
         rest(&server);
         page.leave_for(&screen.route(&ids)).await;
-        found.must_say(&page, screen, screen.to_viewers).await;
+        faults.must_say(&page, screen, screen.to_viewers).await;
         let dom = page.dom().await;
         let host = format!("@{PEOPLE}");
         let ends = dom.match_indices(&host).map(|(at, _)| &dom[dom.floor_char_boundary(at.saturating_sub(40))..at]);
-        found.add(
+        faults.add(
             screen,
             ends.filter(|before| !before.ends_with("***")).map(|before| format!("shows an address: …{before}@")),
         );
         if dom.contains("4155550123") {
-            found.add(screen, ["shows a number".to_owned()]);
+            faults.add(screen, ["shows a number".to_owned()]);
         }
-        found.add(screen, audit(&page, true).await);
+        faults.add(screen, audit(&page, true).await);
     }
-    found.report();
+    faults.report();
 }
 
 /// Presses the button, if there is one at that moment.
@@ -190,17 +190,17 @@ async fn every_screen_says_that_the_server_fails_and_goes_on_after_it() {
     let Some(page) = Page::start(&server).await else { return };
     let ids = filled::fill(&server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in SCREENS {
         rest(&server);
         let failing = page.answer(Answers::Failure).await;
         page.leave_for(&screen.route(&ids)).await;
-        found.add(screen, audit(&page, true).await);
+        faults.add(screen, audit(&page, true).await);
         if screen.asks {
-            found.must_say(&page, screen, "internal_error").await;
-            found.must_say(&page, screen, "req_OFATEST").await;
+            faults.must_say(&page, screen, "internal_error").await;
+            faults.must_say(&page, screen, "req_OFATEST").await;
             if !page.has("button", "Try again").await {
-                found.add(screen, ["offers no other try".to_owned()]);
+                faults.add(screen, ["offers no other try".to_owned()]);
             }
         }
         page.answer_as_ever(failing).await;
@@ -211,10 +211,10 @@ async fn every_screen_says_that_the_server_fails_and_goes_on_after_it() {
             tries += 1;
         }
         if page.text().await.contains("req_OFATEST") {
-            found.add(screen, [format!("does not go on after {tries} tries")]);
+            faults.add(screen, [format!("does not go on after {tries} tries")]);
         }
     }
-    found.report();
+    faults.report();
 }
 
 #[tokio::test]
@@ -224,13 +224,13 @@ async fn every_screen_names_the_scope_that_is_missing() {
     let ids = filled::fill(&server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     page.answer(Answers::MissingScope).await;
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in SCREENS.iter().filter(|screen| screen.asks) {
         page.load(&screen.route(&ids)).await;
-        found.must_say(&page, screen, "contacts:read").await;
-        found.add(screen, page.faults().await);
+        faults.must_say(&page, screen, "contacts:read").await;
+        faults.add(screen, page.faults().await);
     }
-    found.report();
+    faults.report();
 }
 
 #[tokio::test]
@@ -238,13 +238,13 @@ async fn signing_in_is_for_everybody() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
     // Whoever is not signed in is asked to, wherever the link led.
-    let mut found = Found::default();
+    let mut faults = ScreenFaults::default();
     for screen in [form("#/sign-in", ""), form("#/messages", "")] {
         page.load(screen.route).await;
         assert!(page.has("textbox", "Email").await, "{}", page.text().await);
-        found.add(&screen, audit(&page, false).await);
+        faults.add(&screen, audit(&page, false).await);
     }
-    found.report();
+    faults.report();
 }
 
 /// Does everything wrong that is looked for, each once.
@@ -277,7 +277,7 @@ async fn what_is_wrong_with_a_screen_is_found() {
     let Some(page) = Page::start(&server).await else { return };
     page.load("#/sign-in").await;
     page.browser.run(WRONG, &[]).await;
-    let found = audit(&page, false).await.join("\n");
+    let faults = audit(&page, false).await.join("\n");
     let mut wanted = vec![
         "thrown later",
         "promised in vain",
@@ -292,6 +292,6 @@ async fn what_is_wrong_with_a_screen_is_found() {
     if super::audit::is_whole() {
         wanted.extend(["1280 light: axe button-name", "320 dark: axe color-contrast"]);
     }
-    let missed: Vec<_> = wanted.into_iter().filter(|words| !found.contains(words)).collect();
-    assert_eq!(missed, [""; 0], "{found}");
+    let missed: Vec<_> = wanted.into_iter().filter(|words| !faults.contains(words)).collect();
+    assert_eq!(missed, [""; 0], "{faults}");
 }

@@ -18,7 +18,7 @@ use super::super::segments::{Parts, contact_count};
 use super::scan::Scan;
 use super::walk::LOOK;
 use crate::sampling::is_over;
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
 /// How many contacts stand in a part when nothing is evaluated, about.
@@ -27,7 +27,7 @@ const PART: i64 = 8192;
 const FILTERED_PART: i64 = 512;
 
 /// State of a preview that is being counted: the parts still to look at, and the counts so far.
-struct Counted {
+struct PreviewProgress {
     parts: Parts,
     /// The number of contacts in the workspace.
     contacts: u64,
@@ -43,13 +43,13 @@ pub(super) async fn preview(
     query: &AudienceQuery,
 ) -> Result<AudiencePreview, Fault> {
     let began = Instant::now();
-    let mut counted = None;
+    let mut progress = None;
     loop {
         let mut on = reads.snapshot().await?;
-        let is_all = go_on(&mut on, workspace, query, &mut counted).await?;
-        if is_all || is_over(counted.as_ref().map_or(0, |counted| counted.contacts), began) {
-            let preview = match counted {
-                Some(counted) => counted.preview(&mut on, query).await?,
+        let is_all = go_on(&mut on, workspace, query, &mut progress).await?;
+        if is_all || is_over(progress.as_ref().map_or(0, |progress| progress.contacts), began) {
+            let preview = match progress {
+                Some(progress) => progress.preview(&mut on, query).await?,
                 None => nobody(),
             };
             on.end().await?;
@@ -64,23 +64,23 @@ async fn go_on(
     on: &mut Snapshot,
     workspace: WorkspaceId,
     query: &AudienceQuery,
-    counted: &mut Option<Counted>,
+    progress: &mut Option<PreviewProgress>,
 ) -> Result<bool, Fault> {
     let Some(scan) = Scan::begin(on, workspace, query).await? else { return Ok(true) };
-    let counted = match counted {
-        Some(counted) => counted,
-        None => counted.insert(Counted::begin(on, &scan).await?),
+    let progress = match progress {
+        Some(progress) => progress,
+        None => progress.insert(PreviewProgress::begin(on, &scan).await?),
     };
     let began = Instant::now();
     while began.elapsed() < LOOK
-        && let Some(part) = counted.parts.next()
+        && let Some(part) = progress.parts.next()
     {
-        counted.look(on, &scan, part).await?;
+        progress.look(on, &scan, part).await?;
     }
-    Ok(counted.parts.is_empty())
+    Ok(progress.parts.is_empty())
 }
 
-impl Counted {
+impl PreviewProgress {
     async fn begin(on: &mut Snapshot, scan: &Scan) -> Result<Self, Fault> {
         let contacts = contact_count(on, scan.workspace_number).await?;
         let of_each = if scan.evaluates() { FILTERED_PART } else { PART };
@@ -97,13 +97,13 @@ impl Counted {
         };
         let (piece, _) = place_of(first.cast_unsigned());
         let last = end.min(number_at(piece, u16::MAX).cast_signed());
-        let mut found = Found::default();
-        let rest = scan.read(on, &(first..=last), &mut found).await?.unwrap_or(last + 1);
+        let mut scanned = ScannedPiece::default();
+        let rest = scan.read(on, &(first..=last), &mut scanned).await?.unwrap_or(last + 1);
         self.seen.push(start..=rest - 1);
         if rest <= end {
             self.parts.put_back(rest..=end);
         }
-        self.tally.add(found, piece);
+        self.tally.add(scanned, piece);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, number, uuid};
 use super::super::segments::{EVALUATED, Evaluation};
 use crate::audience_rows::any_of;
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::segments::keys::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
@@ -144,19 +144,19 @@ impl Scan {
         &self,
         on: &mut Snapshot,
         range: &RangeInclusive<i64>,
-        found: &mut Found,
+        scanned: &mut ScannedPiece,
     ) -> Result<Option<i64>, Fault> {
         let (mut numbers, mut rest) = (Vec::new(), None);
         if let Some(evaluation) = &self.evaluation {
-            let seen = evaluation.in_range(on, range, EVALUATED).await?;
-            numbers = seen.matching();
-            rest = seen.rest;
+            let evaluated = evaluation.in_range(on, range, EVALUATED).await?;
+            numbers = evaluated.matching();
+            rest = evaluated.rest;
         }
         if self.lists.is_empty() && self.segments.is_empty() && numbers.is_empty() {
             return Ok(rest);
         }
         let last = rest.map_or(*range.end(), |rest| rest - 1);
-        self.read_contacts(on, *range.start()..=last, numbers, found).await?;
+        self.read_contacts(on, *range.start()..=last, numbers, scanned).await?;
         Ok(rest)
     }
 
@@ -166,7 +166,7 @@ impl Scan {
         on: &mut Snapshot,
         range: RangeInclusive<i64>,
         numbers: Vec<i64>,
-        found: &mut Found,
+        scanned: &mut ScannedPiece,
     ) -> Result<(), Fault> {
         const BY_EMAIL: &str = contacts_sql!(
             "c.marketing_email, c.email",
@@ -190,11 +190,11 @@ impl Scan {
             AddressSource::Email | AddressSource::Phone => {
                 params.extend(suppressions);
                 let sql = if self.source == AddressSource::Email { BY_EMAIL } else { BY_PHONE };
-                on.each_row(sql, params, |row| self.note_with_column(row, found)).await
+                on.each_row(sql, params, |row| self.note_with_column(row, scanned)).await
             }
             AddressSource::Attributes => {
                 on.each_row(BY_ATTRIBUTES, params, |row| {
-                    let place = self.note(row, found)?;
+                    let place = self.note(row, scanned)?;
                     let of_contact = attribute_addresses(self.channel, get(row, 2)?)?;
                     if !of_contact.is_empty() {
                         addresses.push((place, of_contact));
@@ -202,29 +202,29 @@ impl Scan {
                     Ok(())
                 })
                 .await?;
-                self.note_addresses(on, addresses, found).await
+                self.note_addresses(on, addresses, scanned).await
             }
         }
     }
 
     /// Notes a contact that matches, but for its address; answers its place.
-    fn note(&self, row: &Row, found: &mut Found) -> Result<u16, Fault> {
+    fn note(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<u16, Fault> {
         let (_, place) = place_of(get::<i64>(row, 0)?.cast_unsigned());
-        found.note(place, self.channel, get(row, 1)?, get(row, 3)?);
+        scanned.note(place, self.channel, get(row, 1)?, get(row, 3)?);
         if get(row, 4)? {
-            found.facts.excluded.insert(place);
+            scanned.facts.excluded.insert(place);
         }
         Ok(place)
     }
 
     /// Notes a contact that matches and whose address stands in a column.
-    fn note_with_column(&self, row: &Row, found: &mut Found) -> Result<(), Fault> {
-        let place = self.note(row, found)?;
+    fn note_with_column(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<(), Fault> {
+        let place = self.note(row, scanned)?;
         if get::<Option<&str>>(row, 2)?.is_some() {
-            found.facts.addressed.insert(place);
+            scanned.facts.addressed.insert(place);
             // Whoever is excluded is so in any case.
-            if get(row, 5)? && !found.facts.excluded.contains(place) {
-                found.facts.suppressed.insert(place);
+            if get(row, 5)? && !scanned.facts.excluded.contains(place) {
+                scanned.facts.suppressed.insert(place);
             }
         }
         Ok(())
@@ -235,13 +235,13 @@ impl Scan {
         &self,
         on: &mut Snapshot,
         addresses: Vec<(u16, Vec<String>)>,
-        found: &mut Found,
+        scanned: &mut ScannedPiece,
     ) -> Result<(), Fault> {
         let all = addresses.iter().flat_map(|(_, of_contact)| of_contact).cloned().collect();
         let suppressed = suppressed(on, self.workspace, self.channel, all).await?;
         for (place, of_contact) in addresses {
             let free = of_contact.iter().filter(|address| !suppressed.contains(*address));
-            found.note_addresses(place, (self.workspace, self.channel), free);
+            scanned.note_addresses(place, (self.workspace, self.channel), free);
         }
         Ok(())
     }
@@ -259,9 +259,9 @@ pub(super) async fn facts_of(
     if let Some(number) = contact_number(&mut on, workspace, contact).await?
         && let Some(scan) = Scan::begin(&mut on, workspace, query).await?
     {
-        let mut found = Found::default();
-        scan.read(&mut on, &(number..=number), &mut found).await?;
-        known = found.facts_at(place_of(number.cast_unsigned()).1);
+        let mut scanned = ScannedPiece::default();
+        scan.read(&mut on, &(number..=number), &mut scanned).await?;
+        known = scanned.facts_at(place_of(number.cast_unsigned()).1);
     }
     on.end().await?;
     Ok(known)

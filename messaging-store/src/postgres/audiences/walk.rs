@@ -9,7 +9,7 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 use super::super::fault::Fault;
 use super::super::reads::{Reads, Snapshot};
 use super::scan::Scan;
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::walk::{Scanning, Walk};
 
 /// How long one snapshot may be looked at.
@@ -29,8 +29,12 @@ impl Scanning for InSnapshot<'_> {
         self.scan.first_in(self.on, range).await
     }
 
-    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault> {
-        self.scan.read(self.on, range, found).await
+    async fn read_first(
+        &mut self,
+        range: &RangeInclusive<i64>,
+        scanned: &mut ScannedPiece,
+    ) -> Result<Option<i64>, Fault> {
+        self.scan.read(self.on, range, scanned).await
     }
 }
 
@@ -50,7 +54,7 @@ pub(super) async fn piece(
         };
         on.end().await?;
         if is_all {
-            return Ok(walk.found());
+            return Ok(walk.into_piece());
         }
     }
 }

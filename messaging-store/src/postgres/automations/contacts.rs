@@ -13,7 +13,7 @@ use super::super::query::{many, one, params};
 use super::super::row::{get as column, maybe_time, numbered, small, sql_limit, time, uuid};
 use super::super::transaction::Transaction;
 use super::forget::delete_rows_of_runs;
-use crate::automation_rows::Place;
+use crate::automation_rows::RunPosition;
 use crate::counter_deltas::AutomationCounter;
 use crate::tables::automations::{departed_number, end_departure};
 
@@ -31,14 +31,14 @@ pub(in super::super) async fn delete(
     let found = one(transaction, departed.sql.postgres, departed.params, |row| column(row, 0)).await?;
     let Some(n): Option<i64> = found else { return Ok(()) };
     let runs = many(transaction, RUNS, params![n, sql_limit(limit)], |row| {
-        let place = Place { status: numbered(&RunStatus::ALL, column(row, 3)?)?, node: column(row, 4)? };
-        Ok((column::<i64>(row, 0)?, column::<Uuid>(row, 1)?, small(row, 2)?, place))
+        let position = RunPosition { status: numbered(&RunStatus::ALL, column(row, 3)?)?, node: column(row, 4)? };
+        Ok((column::<i64>(row, 0)?, column::<Uuid>(row, 1)?, small(row, 2)?, position))
     })
     .await?;
-    for (automation, _, version, place) in &runs {
+    for (automation, _, version, position) in &runs {
         // Those that ended stay counted.
-        if place.status.is_open() {
-            place.count(&mut transaction.deltas, *automation, -1);
+        if position.status.is_open() {
+            position.count(&mut transaction.deltas, *automation, -1);
         }
         transaction.deltas.add_automation(AutomationCounter::Version(*automation, *version), -1);
     }

@@ -14,7 +14,7 @@ use super::super::numbers::{automation_number, contact_number};
 use super::super::query::{many, one, params};
 use super::super::row::{get, id, uuid};
 use super::super::transaction::Transaction;
-use crate::tables::automations::Before;
+use crate::tables::automations::PriorRun;
 
 /// Looks up what the writes of a transaction need.
 pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
@@ -94,7 +94,7 @@ async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result
         runs.iter().map(|put| revision(put.expect)).collect::<Vec<_>>(),
     ];
     let found = many(transaction, SQL, columns, |row| {
-        let before = if get::<Option<i64>>(row, 3)?.is_some() { Some(Before::read(row, 3)?) } else { None };
+        let before = if get::<Option<i64>>(row, 3)?.is_some() { Some(PriorRun::read(row, 3)?) } else { None };
         Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?, get::<i64>(row, 2)?, before))
     })
     .await?;
@@ -167,10 +167,10 @@ pub(super) async fn before(
     automation: i64,
     (run, contact): (RunId, i64),
     revision: u32,
-) -> Result<Before, Fault> {
+) -> Result<PriorRun, Fault> {
     if let Some(known) = transaction.looked_up.runs.get(&(automation, run, revision)) {
         return Ok(*known);
     }
     let wanted = params![automation, uuid(run), revision, contact];
-    one(transaction, Before::SQL.postgres, wanted, |row| Before::read(row, 0)).await?.ok_or(Fault::Conflict)
+    one(transaction, PriorRun::SQL.postgres, wanted, |row| PriorRun::read(row, 0)).await?.ok_or(Fault::Conflict)
 }

@@ -16,7 +16,7 @@ use super::super::listeners::{self, Happened};
 use super::super::outbox;
 use super::super::query::many;
 use super::super::transaction::Transaction;
-use super::held::{self, Held};
+use super::locked_contact::{self, LockedContact};
 use super::tags::TagMoves;
 use crate::row::get;
 use crate::sql::{Params, Value, key, params};
@@ -48,11 +48,11 @@ async fn put_together(transaction: &mut Transaction, workspace: WorkspaceId, put
     let mut held = HashMap::new();
     if !changed.is_empty() {
         let ids = changed.iter().map(|put| key(put.contact.id)).collect();
-        held = held::read(transaction, workspace, ids, is_asked).await?;
+        held = locked_contact::read(transaction, workspace, ids, is_asked).await?;
         for put in &changed {
             expect(&held, put, &mut tags)?;
         }
-        let givers = held::hand_over(puts, &held)?;
+        let givers = locked_contact::hand_over(puts, &held)?;
         update(transaction, &changed, &held, givers)?;
     }
     let mut numbers = HashMap::new();
@@ -74,7 +74,7 @@ async fn put_together(transaction: &mut Transaction, workspace: WorkspaceId, put
 }
 
 /// A conflict unless a contact is there as it is expected; adds which tags it gets and loses.
-fn expect(held: &HashMap<ContactId, Held>, put: &PutContact, tags: &mut TagMoves) -> Result<(), Fault> {
+fn expect(held: &HashMap<ContactId, LockedContact>, put: &PutContact, tags: &mut TagMoves) -> Result<(), Fault> {
     let contact = &put.contact;
     let Some(held) = held.get(&contact.id).filter(|held| put.expect == Expect::Revision(held.revision)) else {
         return Err(Fault::Conflict);
@@ -89,7 +89,7 @@ fn expect(held: &HashMap<ContactId, Held>, put: &PutContact, tags: &mut TagMoves
 fn update(
     transaction: &mut Transaction,
     changed: &[&PutContact],
-    held: &HashMap<ContactId, Held>,
+    held: &HashMap<ContactId, LockedContact>,
     givers: Vec<i64>,
 ) -> Result<(), Fault> {
     const GIVE: &str = "UPDATE contacts SET external_id = NULL, email = NULL, phone = NULL WHERE n = ANY ($1)";
@@ -171,7 +171,7 @@ fn fields(puts: &[&PutContact]) -> Result<Params, Fault> {
 /// The numbers of contacts, and what is another than it was.
 fn changes(
     puts: &[PutContact],
-    held: &HashMap<ContactId, Held>,
+    held: &HashMap<ContactId, LockedContact>,
     numbers: &HashMap<ContactId, i64>,
 ) -> Result<Vec<(i64, ReadMask)>, Fault> {
     let change = |put: &PutContact| match (held.get(&put.contact.id), numbers.get(&put.contact.id)) {

@@ -13,7 +13,7 @@ use super::super::reads::Reads;
 use crate::row::{count as count_at, get};
 use crate::sampling::spread;
 use crate::sql::{key, params};
-use crate::tables::product_events::{Found, estimated};
+use crate::tables::product_events::{ActivityByName, estimated};
 
 /// Time limit for counting contacts; what was not looked at by then is estimated.
 const COUNTING: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ pub(super) async fn with_contacts(
     reads: &Reads,
     workspace: WorkspaceId,
     buckets: &Buckets,
-    mut found: Found,
+    mut found: ActivityByName,
 ) -> Result<Vec<EventActivity>, Fault> {
     const ALL: &str = "WITH w AS (SELECT number FROM workspace_numbers WHERE workspace = $1)
         SELECT

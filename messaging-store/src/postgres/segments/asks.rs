@@ -11,7 +11,7 @@ use messaging_core::ports::store::Ask;
 use super::super::fault::Fault;
 use super::super::reads::Snapshot;
 use super::super::row::uuid;
-use super::evaluate::{Evaluation, Spanned};
+use super::evaluate::{ContactSpan, Evaluation};
 use crate::tables::automations::asks::{after, by_filter};
 
 /// Whether each question's filter matches its contact; whoever is gone does not match.
@@ -27,9 +27,9 @@ pub(in super::super) async fn answers(
         let Some(evaluation) = Evaluation::of_ask(on, workspace, &present, same.filter).await? else { break };
         let spanned = |place: &usize| {
             let Ask { contact_id, span, .. } = &asks[*place];
-            Spanned { contact: uuid(*contact_id), after: after(*span).map(uuid), up_to: span.up_to.map(uuid) }
+            ContactSpan { contact: uuid(*contact_id), after: after(*span).map(uuid), up_to: span.up_to.map(uuid) }
         };
-        let asked: Vec<Spanned> = same.places.iter().map(spanned).collect();
+        let asked: Vec<ContactSpan> = same.places.iter().map(spanned).collect();
         for (place, holds) in same.places.iter().zip(evaluation.answers(on, &asked).await?) {
             answers[*place] = holds;
         }

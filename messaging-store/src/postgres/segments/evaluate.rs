@@ -20,7 +20,7 @@ use super::super::reads::Snapshot;
 use super::super::row::{get, sql_limit};
 use super::tables::{Columns, InTable, Names, OfLeaf, place};
 use super::tree::Tree;
-use super::values::{Asked, Value, Wanted, asked_columns};
+use super::values::{CandidateContact, ColumnSelection, Value, asked_columns};
 
 /// How many contacts are best evaluated together.
 pub(in super::super) const PIECE: usize = 2000;
@@ -32,7 +32,7 @@ pub(in super::super) struct Evaluation {
     pub(in super::super) workspace_number: i64,
     trees: Vec<Tree>,
     questions: Vec<Question>,
-    wanted: Wanted,
+    wanted: ColumnSelection,
 }
 
 /// When and where a query is asked.
@@ -51,7 +51,7 @@ enum Question {
 
 /// A question of an automation: about whom, and which events count.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Spanned {
+pub(in super::super) struct ContactSpan {
     /// The contact.
     pub(in super::super) contact: Uuid,
     /// The event after which the entry was.
@@ -62,7 +62,7 @@ pub(in super::super) struct Spanned {
 
 /// What was found of the contacts of a range.
 #[derive(Debug)]
-pub(in super::super) struct Seen {
+pub(in super::super) struct EvaluatedRange {
     /// The contacts, by number, in their order.
     pub(in super::super) numbers: Vec<i64>,
     /// For each contact which of the filters match.
@@ -72,7 +72,7 @@ pub(in super::super) struct Seen {
     pub(in super::super) rest: Option<i64>,
 }
 
-impl Seen {
+impl EvaluatedRange {
     /// The contacts, and which of the filters match each.
     pub(in super::super) fn each(&self) -> impl Iterator<Item = (i64, &[bool])> {
         self.numbers.iter().copied().zip(self.holds.chunks(self.filters.max(1)))
@@ -117,7 +117,7 @@ impl Evaluation {
         let mut leaves = Vec::new();
         let trees = filters.into_iter().map(|filter| Tree::of(filter, &mut leaves)).collect();
         let names = Names::of(on, workspace_number, &leaves).await?;
-        let mut wanted = Wanted::default();
+        let mut wanted = ColumnSelection::default();
         let questions = leaves
             .into_iter()
             .map(|leaf| match Value::of(leaf, present, &mut wanted) {
@@ -137,22 +137,29 @@ impl Evaluation {
         on: &mut Snapshot,
         range: &RangeInclusive<i64>,
         limit: usize,
-    ) -> Result<Seen, Fault> {
+    ) -> Result<EvaluatedRange, Fault> {
         const SQL: &str =
             concat!("SELECT ", asked_columns!(), " FROM contacts c WHERE c.n BETWEEN $4 AND $5 ORDER BY c.n LIMIT $6");
-        let Wanted { texts, tags, attributes } = self.wanted;
+        let ColumnSelection { texts, tags, attributes } = self.wanted;
         let params = params![texts, tags, attributes, *range.start(), *range.end(), sql_limit(limit)];
         let rows = on.rows(SQL, params).await?;
-        let mut asked = Vec::with_capacity(rows.len());
+        let mut candidates = Vec::with_capacity(rows.len());
         for (place, row) in rows.into_iter().enumerate() {
-            asked.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after: None, up_to: None, row });
+            candidates.push(CandidateContact {
+                n: get(&row, 0)?,
+                id: get(&row, 1)?,
+                place,
+                after: None,
+                up_to: None,
+                row,
+            });
         }
-        let rest = if asked.len() < limit { None } else { asked.last().map(|last| last.n + 1) };
+        let rest = if candidates.len() < limit { None } else { candidates.last().map(|last| last.n + 1) };
         let last = rest.map_or(*range.end(), |rest| rest - 1);
-        let holds = self.evaluate(on, &asked, Some(*range.start()..=last)).await?;
-        let numbers = asked.iter().map(|one| one.n).collect();
+        let holds = self.evaluate(on, &candidates, Some(*range.start()..=last)).await?;
+        let numbers = candidates.iter().map(|one| one.n).collect();
         let rest = rest.filter(|rest| rest <= range.end());
-        Ok(Seen { numbers, holds, filters: self.trees.len(), rest })
+        Ok(EvaluatedRange { numbers, holds, filters: self.trees.len(), rest })
     }
 
     /// Those of some contacts whom the filter matches, by number; in the order of `numbers`.
@@ -162,18 +169,25 @@ impl Evaluation {
             asked_columns!(),
             " FROM unnest($4::bigint[]) WITH ORDINALITY AS u (n, place) JOIN contacts c ON c.n = u.n ORDER BY u.place"
         );
-        let Wanted { texts, tags, attributes } = self.wanted;
+        let ColumnSelection { texts, tags, attributes } = self.wanted;
         let rows = on.rows(SQL, params![texts, tags, attributes, numbers.to_vec()]).await?;
-        let mut asked = Vec::with_capacity(rows.len());
+        let mut candidates = Vec::with_capacity(rows.len());
         for (place, row) in rows.into_iter().enumerate() {
-            asked.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after: None, up_to: None, row });
+            candidates.push(CandidateContact {
+                n: get(&row, 0)?,
+                id: get(&row, 1)?,
+                place,
+                after: None,
+                up_to: None,
+                row,
+            });
         }
-        let holds = self.evaluate(on, &asked, None).await?;
-        Ok(asked.iter().zip(holds).filter(|(_, holds)| *holds).map(|(one, _)| one.n).collect())
+        let holds = self.evaluate(on, &candidates, None).await?;
+        Ok(candidates.iter().zip(holds).filter(|(_, holds)| *holds).map(|(one, _)| one.n).collect())
     }
 
     /// Whether the filter matches each of some contacts with a span of events of its own. Whoever is gone does not match.
-    pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[Spanned]) -> Result<Vec<bool>, Fault> {
+    pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[ContactSpan]) -> Result<Vec<bool>, Fault> {
         const SQL: &str = concat!(
             "SELECT ",
             asked_columns!(),
@@ -183,15 +197,15 @@ impl Evaluation {
         const PLACE: usize = 13;
         let mut answers = vec![false; asked.len()];
         for (first, piece) in (0..).step_by(PIECE).zip(asked.chunks(PIECE)) {
-            let Wanted { texts, tags, attributes } = self.wanted;
+            let ColumnSelection { texts, tags, attributes } = self.wanted;
             let ids: Vec<Uuid> = piece.iter().map(|one| one.contact).collect();
             let params = params![texts, tags, attributes, ids, self.workspace_number];
             let mut found = Vec::new();
             for row in on.rows(SQL, params).await? {
                 let place = usize::try_from(get::<i64>(&row, PLACE)? - 1).unwrap_or(usize::MAX);
-                let Some(Spanned { after, up_to, .. }) = piece.get(place).copied() else { continue };
+                let Some(ContactSpan { after, up_to, .. }) = piece.get(place).copied() else { continue };
                 let place = first + place;
-                found.push(Asked { n: get(&row, 0)?, id: get(&row, 1)?, place, after, up_to, row });
+                found.push(CandidateContact { n: get(&row, 0)?, id: get(&row, 1)?, place, after, up_to, row });
             }
             let holds = self.evaluate(on, &found, None).await?;
             for (one, holds) in found.iter().zip(holds) {
@@ -206,14 +220,14 @@ impl Evaluation {
     async fn evaluate(
         &self,
         on: &mut Snapshot,
-        asked: &[Asked],
+        candidates: &[CandidateContact],
         range: Option<RangeInclusive<i64>>,
     ) -> Result<Vec<bool>, Fault> {
-        let mut known =
-            Known { answers: vec![None; asked.len() * self.questions.len()], questions: self.questions.len() };
-        let mut holds = Vec::with_capacity(asked.len() * self.trees.len());
+        let questions = self.questions.len();
+        let mut known = AnswerTable { answers: vec![None; candidates.len() * questions], questions };
+        let mut holds = Vec::with_capacity(candidates.len() * self.trees.len());
         let mut open = Vec::new();
-        for (place, one) in asked.iter().enumerate() {
+        for (place, one) in candidates.iter().enumerate() {
             let mut is_open = false;
             for tree in &self.trees {
                 let decided = tree.decide(&mut |number| self.by_value(&mut known, place, number, &one.row))?;
@@ -227,10 +241,10 @@ impl Evaluation {
         if open.is_empty() {
             return Ok(holds);
         }
-        self.ask_tables(on, asked, &open, range, &mut known).await?;
+        self.ask_tables(on, candidates, &open, range, &mut known).await?;
         for place in open {
             for (number, tree) in self.trees.iter().enumerate() {
-                let row = &asked[place].row;
+                let row = &candidates[place].row;
                 let decided = tree.decide(&mut |question| self.by_value(&mut known, place, question, row))?;
                 holds[place * self.trees.len() + number] =
                     decided.ok_or(Fault::Malformed("a question was not answered"))?;
@@ -240,7 +254,7 @@ impl Evaluation {
     }
 
     /// The answer to a question about a contact, if its values or what was found before tell.
-    fn by_value(&self, known: &mut Known, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
+    fn by_value(&self, known: &mut AnswerTable, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
         let answer = known.of(place, number);
         if answer.is_none() {
             *answer = match &self.questions[number] {
@@ -256,12 +270,12 @@ impl Evaluation {
     async fn ask_tables(
         &self,
         on: &mut Snapshot,
-        asked: &[Asked],
+        candidates: &[CandidateContact],
         open: &[usize],
         range: Option<RangeInclusive<i64>>,
-        known: &mut Known,
+        known: &mut AnswerTable,
     ) -> Result<(), Fault> {
-        let some: Vec<&Asked> = open.iter().map(|place| &asked[*place]).collect();
+        let some: Vec<&CandidateContact> = open.iter().map(|place| &candidates[*place]).collect();
         let columns = Columns::of(some.iter().copied());
         let (mut together, mut statements) = (Vec::new(), Vec::new());
         for (number, question) in self.questions.iter().enumerate() {
@@ -300,12 +314,12 @@ impl Evaluation {
 }
 
 /// What is known of contacts: the answers to all questions, contact by contact.
-struct Known {
+struct AnswerTable {
     answers: Vec<Option<bool>>,
     questions: usize,
 }
 
-impl Known {
+impl AnswerTable {
     fn of(&mut self, place: usize, question: usize) -> &mut Option<bool> {
         &mut self.answers[place * self.questions + question]
     }

@@ -19,7 +19,7 @@ use super::super::row::{get, uuid};
 use super::super::transaction::Transaction;
 use super::evaluate::{Evaluation, present};
 use super::members::{change, is_there, lock_alone};
-use crate::tables::segments::follow::{self, Followed, Matching};
+use crate::tables::segments::follow::{self, FollowedNote, Matching};
 use crate::tables::segments::trace::{self, Change, Traced};
 
 impl Matching for Snapshot {
@@ -44,7 +44,7 @@ pub(super) async fn look(
     workspace: WorkspaceId,
     segments: &[(SegmentId, MemberQuery)],
     limit: usize,
-) -> Result<(Vec<Followed>, bool), Fault> {
+) -> Result<(Vec<FollowedNote>, bool), Fault> {
     let mut on = reads.snapshot().await?;
     let found = follow::look(&mut on, workspace, segments, limit).await?;
     on.end().await?;
@@ -62,7 +62,7 @@ pub(super) async fn trace(reads: &Reads, workspace: WorkspaceId) -> Result<Optio
 pub(super) async fn write(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
-    followed: &[Followed],
+    followed: &[FollowedNote],
 ) -> Result<Vec<Moved>, Fault> {
     const TAKE: &str = "WITH held AS (
             SELECT n.contact FROM unnest($1::bigint[], $2::bigint[]) AS u (contact, mark)

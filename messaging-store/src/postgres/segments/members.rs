@@ -65,11 +65,11 @@ async fn compared(
     // What was needed before does not count, so that every look gets somewhere.
     let began = Instant::now();
     while start <= last {
-        let seen = evaluation.in_range(on, &(start..=last), PIECE).await?;
-        let end = seen.rest.map_or(last, |rest| rest - 1);
+        let evaluated = evaluation.in_range(on, &(start..=last), PIECE).await?;
+        let end = evaluated.rest.map_or(last, |rest| rest - 1);
         let held = many(on, HELD, params![segment, start, end], |row| get::<i64>(row, 0)).await?;
-        compare(&seen.matching(), &held, &mut difference.moves);
-        let Some(rest) = seen.rest else { break };
+        compare(&evaluated.matching(), &held, &mut difference.moves);
+        let Some(rest) = evaluated.rest else { break };
         start = rest;
         if began.elapsed() >= LOOK || difference.moves.len() >= MAX_MOVES {
             difference.next = Some(numbered_place(start - first));
@@ -145,8 +145,8 @@ pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) 
     transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);
 }
 
-/// Lets an erased contact go from all segments of its workspace, and its entry in the outbox.
-pub(in super::super) fn let_go(
+/// Removes an erased contact from all segments of its workspace, and its entry in the outbox.
+pub(in super::super) fn remove_contact(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
     workspace_number: i64,

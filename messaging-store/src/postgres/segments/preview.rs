@@ -19,7 +19,7 @@ use super::super::reads::{Reads, Snapshot};
 use super::super::row::{count, get};
 use super::evaluate::{Evaluation, PIECE, present};
 use crate::sampling::{is_over, spread};
-use crate::tables::segments::tally::{Counted, Tally};
+use crate::tables::segments::tally::{MatchCount, Tally};
 
 /// How long one snapshot may be looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -76,10 +76,10 @@ struct Count<'a> {
     present: Present,
     filters: Vec<&'a Filter>,
     sample: usize,
-    found: Option<Found>,
+    progress: Option<CountProgress>,
 }
 
-struct Found {
+struct CountProgress {
     parts: Parts,
     tally: Tally,
 }
@@ -91,14 +91,14 @@ pub(super) async fn counted(
     query: &MemberQuery,
     conditions: &[Filter],
     sample: usize,
-) -> Result<Counted, Fault> {
+) -> Result<MatchCount, Fault> {
     let began = Instant::now();
     let filters = std::iter::once(&query.filter).chain(conditions).collect();
-    let mut count = Count { workspace, present: present(query), filters, sample, found: None };
+    let mut count = Count { workspace, present: present(query), filters, sample, progress: None };
     loop {
         let mut on = reads.snapshot().await?;
         let is_all = count.go_on(&mut on).await?;
-        if is_all || is_over(count.found.as_ref().map_or(0, |found| found.tally.contacts), began) {
+        if is_all || is_over(count.progress.as_ref().map_or(0, |progress| progress.tally.contacts), began) {
             let counted = count.counted(&mut on).await?;
             on.end().await?;
             return Ok(counted);
@@ -113,31 +113,33 @@ impl Count<'_> {
         let filters = self.filters.iter().copied();
         let evaluation = Evaluation::new(on, self.workspace, &self.present, filters).await?;
         let Some(evaluation) = evaluation else { return Ok(true) };
-        let found = match &mut self.found {
-            Some(found) => found,
-            None => self.found.insert(Found::begin(on, self.workspace, self.filters.len(), self.sample).await?),
+        let progress = if let Some(progress) = &mut self.progress {
+            progress
+        } else {
+            let progress = CountProgress::begin(on, self.workspace, self.filters.len(), self.sample).await?;
+            self.progress.insert(progress)
         };
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
         while began.elapsed() < LOOK
-            && let Some(part) = found.parts.next()
+            && let Some(part) = progress.parts.next()
         {
-            let seen = evaluation.in_range(on, &part, PIECE).await?;
-            for (contact, holds) in seen.each() {
-                found.tally.note(contact, holds);
+            let evaluated = evaluation.in_range(on, &part, PIECE).await?;
+            for (contact, holds) in evaluated.each() {
+                progress.tally.note(contact, holds);
             }
-            if let Some(rest) = seen.rest {
-                found.parts.put_back(rest..=*part.end());
+            if let Some(rest) = evaluated.rest {
+                progress.parts.put_back(rest..=*part.end());
             }
         }
-        Ok(found.parts.is_empty())
+        Ok(progress.parts.is_empty())
     }
 
     /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
-    async fn counted(self, on: &mut Snapshot) -> Result<Counted, Fault> {
-        let Some(found) = self.found else { return Ok(Counted::nobody(self.filters.len())) };
-        let exact = found.parts.is_empty();
-        found.tally.counted(on, exact).await
+    async fn counted(self, on: &mut Snapshot) -> Result<MatchCount, Fault> {
+        let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.filters.len())) };
+        let exact = progress.parts.is_empty();
+        progress.tally.counted(on, exact).await
     }
 }
 
@@ -147,7 +149,7 @@ pub(in super::super) async fn contact_count(on: &mut impl Queries, workspace_num
     Ok(one(on, SQL, params![workspace_number], |row| count(row, 0)).await?.unwrap_or(0))
 }
 
-impl Found {
+impl CountProgress {
     async fn begin(on: &mut Snapshot, workspace: WorkspaceId, filters: usize, sample: usize) -> Result<Self, Fault> {
         let number = workspace_number(on, workspace).await?.unwrap_or(0);
         let contacts = contact_count(on, number).await?;

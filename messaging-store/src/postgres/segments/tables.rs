@@ -17,7 +17,7 @@ use super::super::fault::Fault;
 use super::super::query::{Params, params};
 use super::super::reads::Snapshot;
 use super::super::row::{get, number, uuid};
-use super::values::{Asked, Wanted, addresses, want_addresses};
+use super::values::{CandidateContact, ColumnSelection, addresses, want_addresses};
 use crate::tables::soft_bounces::digest;
 
 /// Tests of members of a JSON object: the keys from the outside in.
@@ -119,7 +119,13 @@ impl Names {
 impl OfLeaf {
     /// What a leaf that is not about a value comes to. What does not exist has no members and no events. `is_ask`: about a
     /// contact of an automation, who may have entered it.
-    pub(super) fn new(leaf: &Leaf, names: &Names, present: &Present, is_ask: bool, wanted: &mut Wanted) -> Self {
+    pub(super) fn new(
+        leaf: &Leaf,
+        names: &Names,
+        present: &Present,
+        is_ask: bool,
+        wanted: &mut ColumnSelection,
+    ) -> Self {
         match leaf {
             Leaf::List { id, member } => Self::membership(names.lists.get(id).map(|n| InTable::List(*n)), *member),
             Leaf::Segment { id, member } => {
@@ -194,9 +200,9 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of<'a>(asked: impl Iterator<Item = &'a Asked>) -> Self {
+    pub(super) fn of<'a>(candidates: impl Iterator<Item = &'a CandidateContact>) -> Self {
         let mut columns = Self { numbers: Vec::new(), ids: Vec::new(), after: Vec::new(), up_to: Vec::new() };
-        for one in asked {
+        for one in candidates {
             columns.numbers.push(one.n);
             columns.ids.push(one.id);
             columns.after.push(one.after);
@@ -282,7 +288,7 @@ impl InTable {
         &self,
         workspace: WorkspaceId,
         columns: &Columns,
-        asked: &[&Asked],
+        candidates: &[&CandidateContact],
     ) -> Result<Option<(&'static str, Params)>, Fault> {
         const LIST: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
             JOIN list_members m ON m.list = $2 AND m.contact = c.n";
@@ -295,7 +301,7 @@ impl InTable {
             Self::Segment(n) => Some((SEGMENT, params![columns.numbers.clone(), *n])),
             Self::Suppressed(channel) => {
                 let (mut places, mut digests) = (Vec::new(), Vec::new());
-                for (place, one) in (1_i64..).zip(asked) {
+                for (place, one) in (1_i64..).zip(candidates) {
                     let of_contact = addresses(*channel, &one.row)?;
                     places.extend(std::iter::repeat_n(place, of_contact.len()));
                     digests.extend(of_contact.iter().map(|address| digest(address)));

@@ -40,7 +40,7 @@ const ATTRIBUTES: usize = TAGS + 1;
 
 /// Which of the long columns are read.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct ColumnSelection {
     pub(super) texts: bool,
     pub(super) tags: bool,
     pub(super) attributes: bool,
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 
 /// A contact of whom something is asked.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct CandidateContact {
     pub(super) n: i64,
     pub(super) id: Uuid,
     /// Where the question stands among those that were asked.
@@ -79,7 +79,7 @@ pub(super) enum Value {
 
 impl Value {
     /// The question of a leaf; `None` when it is about other tables. Adds to what is wanted of contacts.
-    pub(super) fn of(leaf: &Leaf, present: &Present, wanted: &mut Wanted) -> Option<Self> {
+    pub(super) fn of(leaf: &Leaf, present: &Present, wanted: &mut ColumnSelection) -> Option<Self> {
         Some(match leaf {
             Leaf::Field(field, test) => {
                 let test = ValueTest::new(test, present);
@@ -125,7 +125,7 @@ impl Value {
 }
 
 /// Which columns hold addresses for a channel.
-pub(super) fn want_addresses(channel: Channel, wanted: &mut Wanted) {
+pub(super) fn want_addresses(channel: Channel, wanted: &mut ColumnSelection) {
     wanted.texts |= matches!(channel, Channel::Email | Channel::Sms | Channel::Whatsapp | Channel::Viber);
     wanted.attributes |= matches!(channel, Channel::Telegram | Channel::Push | Channel::Viber);
 }

@@ -14,17 +14,17 @@ use rusqlite::Connection;
 use super::super::fault::Fault;
 use super::scan::{LOOK, Scan};
 use crate::sampling::{is_over, is_small, spread};
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
 /// What is asked, and what was found so far.
 pub(super) struct Count {
     workspace: WorkspaceId,
     query: Arc<AudienceQuery>,
-    counted: Option<Counted>,
+    progress: Option<PreviewProgress>,
 }
 
-struct Counted {
+struct PreviewProgress {
     /// The numbers that contacts had when counting began.
     first: i64,
     last: i64,
@@ -41,23 +41,23 @@ struct Counted {
 
 impl Count {
     pub(super) fn new(workspace: WorkspaceId, query: &Arc<AudienceQuery>) -> Self {
-        Self { workspace, query: Arc::clone(query), counted: None }
+        Self { workspace, query: Arc::clone(query), progress: None }
     }
 
     /// Looks at some more contacts; answers whether that was all.
     pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
         let connection = &*connection.unchecked_transaction()?;
         let Some(mut scan) = Scan::begin(connection, self.workspace, &self.query)? else { return Ok(true) };
-        let counted = match &mut self.counted {
-            Some(counted) => counted,
-            None => self.counted.insert(Counted::begin(&scan)?),
+        let progress = match &mut self.progress {
+            Some(progress) => progress,
+            None => self.progress.insert(PreviewProgress::begin(&scan)?),
         };
-        let all = counted.parts_of_all();
+        let all = progress.parts_of_all();
         let began = Instant::now();
-        while counted.parts < all {
-            counted.look(&mut scan, spread(counted.parts, all))?;
-            counted.parts += 1;
-            if counted.parts < all && began.elapsed() >= LOOK {
+        while progress.parts < all {
+            progress.look(&mut scan, spread(progress.parts, all))?;
+            progress.parts += 1;
+            if progress.parts < all && began.elapsed() >= LOOK {
                 return Ok(false);
             }
         }
@@ -66,18 +66,18 @@ impl Count {
 
     /// Whether what was counted since then is enough for an estimate.
     pub(super) fn is_over(&self, began: Instant) -> bool {
-        is_over(self.counted.as_ref().map_or(0, |counted| counted.contacts), began)
+        is_over(self.progress.as_ref().map_or(0, |progress| progress.contacts), began)
     }
 
     pub(super) fn preview(self) -> AudiencePreview {
-        let Some(counted) = self.counted else { return nobody() };
-        let is_part = counted.parts < counted.parts_of_all();
-        let all = (counted.last - counted.first + 1).unsigned_abs();
-        counted.tally.preview(&self.query, is_part.then(|| (counted.seen.unsigned_abs(), all)))
+        let Some(progress) = self.progress else { return nobody() };
+        let is_part = progress.parts < progress.parts_of_all();
+        let all = (progress.last - progress.first + 1).unsigned_abs();
+        progress.tally.preview(&self.query, is_part.then(|| (progress.seen.unsigned_abs(), all)))
     }
 }
 
-impl Counted {
+impl PreviewProgress {
     fn begin(scan: &Scan<'_>) -> Result<Self, Fault> {
         let bounds = scan.bounds()?;
         let contacts = scan.contacts()?;
@@ -100,10 +100,10 @@ impl Counted {
     fn look(&mut self, scan: &mut Scan<'_>, part: i64) -> Result<(), Fault> {
         let start = self.first + part * self.width;
         let end = self.last.min(start + self.width - 1);
-        let mut found = Found::default();
-        scan.read(&(start..=end), &mut found)?;
+        let mut scanned = ScannedPiece::default();
+        scan.read(&(start..=end), &mut scanned)?;
         self.seen += end - start + 1;
-        self.tally.add(found, place_of(start.cast_unsigned()).0);
+        self.tally.add(scanned, place_of(start.cast_unsigned()).0);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use super::super::segments::{Evaluation, compile};
 use super::suppressed::Suppressed;
 use crate::audience_rows::any_of;
 use crate::database::at_once;
-use crate::tables::audiences::found::Found;
+use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::walk::{Scanning, Walk};
 use crate::tables::segments::keys::attribute_addresses;
 
@@ -160,7 +160,7 @@ impl<'c> Scan<'c> {
     }
 
     /// Adds what is known of the contacts of a range, which belong to one piece.
-    pub(super) fn read(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<(), Fault> {
+    pub(super) fn read(&mut self, range: &RangeInclusive<i64>, scanned: &mut ScannedPiece) -> Result<(), Fault> {
         let mut wanted = Bits::default();
         for list in &self.lists {
             members(&mut self.list_members, *list, range, &mut wanted)?;
@@ -177,15 +177,15 @@ impl<'c> Scan<'c> {
             return Ok(());
         }
         for list in &self.excluded {
-            members(&mut self.list_members, *list, range, &mut found.facts.excluded)?;
+            members(&mut self.list_members, *list, range, &mut scanned.facts.excluded)?;
         }
-        let mut note = Noting {
+        let mut recorder = MatchRecorder {
             workspace: self.workspace,
             channel: self.channel,
             source: self.source,
             wants_zones: self.wants_zones,
             suppressed: &mut self.suppressed,
-            found,
+            scanned,
         };
         // Looking up a contact costs about as much as passing by three.
         if i64::from(wanted.len()) * 3 < range.end() - range.start() {
@@ -194,7 +194,7 @@ impl<'c> Scan<'c> {
                 let number = number_at(piece, place).cast_signed();
                 let mut rows = self.contact.query([number])?;
                 if let Some(row) = rows.next()? {
-                    note.contact(place, row)?;
+                    recorder.record(place, row)?;
                 }
             }
         } else {
@@ -202,7 +202,7 @@ impl<'c> Scan<'c> {
             while let Some(row) = rows.next()? {
                 let place = place(row.get(0)?);
                 if wanted.contains(place) {
-                    note.contact(place, row)?;
+                    recorder.record(place, row)?;
                 }
             }
         }
@@ -219,9 +219,13 @@ impl Scanning for Scan<'_> {
         Scan::first_in(self, range)
     }
 
-    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault> {
+    async fn read_first(
+        &mut self,
+        range: &RangeInclusive<i64>,
+        scanned: &mut ScannedPiece,
+    ) -> Result<Option<i64>, Fault> {
         let end = (*range.end()).min(range.start() + self.step() - 1);
-        self.read(&(*range.start()..=end), found)?;
+        self.read(&(*range.start()..=end), scanned)?;
         Ok((end < *range.end()).then_some(end + 1))
     }
 }
@@ -249,27 +253,27 @@ pub(super) fn facts_of(
     let connection = &*connection.unchecked_transaction()?;
     let Some(number) = contact_number(connection, workspace, contact)? else { return Ok(None) };
     let Some(mut scan) = Scan::begin(connection, workspace, query)? else { return Ok(None) };
-    let mut found = Found::default();
-    scan.read(&(number..=number), &mut found)?;
-    Ok(found.facts_at(place(number)))
+    let mut scanned = ScannedPiece::default();
+    scan.read(&(number..=number), &mut scanned)?;
+    Ok(scanned.facts_at(place(number)))
 }
 
 /// Notes contacts that match.
-struct Noting<'f, 'c> {
+struct MatchRecorder<'f, 'c> {
     workspace: WorkspaceId,
     channel: Channel,
     source: AddressSource,
     wants_zones: bool,
     suppressed: &'f mut Suppressed<'c>,
-    found: &'f mut Found,
+    scanned: &'f mut ScannedPiece,
 }
 
-impl Noting<'_, '_> {
-    fn contact(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
+impl MatchRecorder<'_, '_> {
+    fn record(&mut self, place: u16, row: &Row<'_>) -> Result<(), Fault> {
         const WRONG_COLUMN: Fault = Fault::Malformed("a text column holds no text");
         let text = |column| row.get_ref(column)?.as_str_or_null().map_err(|_| WRONG_COLUMN);
         let zone = if self.wants_zones { text(3)? } else { None };
-        self.found.note(place, self.channel, row.get(1)?, zone);
+        self.scanned.note(place, self.channel, row.get(1)?, zone);
         let address = text(2)?;
         if self.source == AddressSource::Attributes {
             let addresses = attribute_addresses(self.channel, address)?;
@@ -282,9 +286,9 @@ impl Noting<'_, '_> {
                     free.push(address);
                 }
             }
-            self.found.note_addresses(place, (self.workspace, self.channel), free.into_iter());
+            self.scanned.note_addresses(place, (self.workspace, self.channel), free.into_iter());
         } else if let Some(address) = address {
-            let facts = &mut self.found.facts;
+            let facts = &mut self.scanned.facts;
             facts.addressed.insert(place);
             // Whoever is excluded is so in any case.
             if !facts.excluded.contains(place) && self.suppressed.contains(address)? {

@@ -26,11 +26,11 @@ pub(super) struct Suppressed<'c> {
     workspace: [u8; 16],
     channel: i64,
     look_up: CachedStatement<'c>,
-    known: Known,
+    known: SuppressionCache,
     longest: usize,
 }
 
-enum Known {
+enum SuppressionCache {
     /// Nothing yet; how many were looked up.
     Nothing(usize),
     /// Hashes of all addresses. Some others may have the same.
@@ -49,38 +49,38 @@ impl<'c> Suppressed<'c> {
             workspace: workspace.to_bytes(),
             channel: number(&Channel::ALL, &channel),
             look_up: connection.prepare_cached(sql)?,
-            known: Known::Nothing(0),
+            known: SuppressionCache::Nothing(0),
             longest: LONGEST,
         })
     }
 
     /// Whether an address, spelled as the list spells it, is on it.
     pub(super) fn contains(&mut self, address: &str) -> Result<bool, Fault> {
-        if let Known::Nothing(looked_up) = &mut self.known {
+        if let SuppressionCache::Nothing(looked_up) = &mut self.known {
             *looked_up += 1;
             if *looked_up > FEW {
                 self.known = self.read()?;
             }
         }
         match &self.known {
-            Known::Hashes(hashes) if !hashes.contains(&hash(address)) => Ok(false),
+            SuppressionCache::Hashes(hashes) if !hashes.contains(&hash(address)) => Ok(false),
             _ => Ok(self.look_up.exists(params![self.workspace, self.channel, digest(address)])?),
         }
     }
 
-    fn read(&self) -> Result<Known, Fault> {
+    fn read(&self) -> Result<SuppressionCache, Fault> {
         let sql = "SELECT address FROM suppressions WHERE workspace = ?1 AND channel = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![self.workspace, self.channel])?;
         let mut hashes = HashSet::default();
         while let Some(row) = rows.next()? {
             if hashes.len() == self.longest {
-                return Ok(Known::TooLong);
+                return Ok(SuppressionCache::TooLong);
             }
             let address = row.get_ref(0)?.as_str().map_err(|_| Fault::Malformed("an address is not text"))?;
             hashes.insert(hash(address));
         }
-        Ok(Known::Hashes(hashes))
+        Ok(SuppressionCache::Hashes(hashes))
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
             for n in 0..3 * FEW {
                 assert_eq!(suppressed.contains(&address(n)).unwrap(), n % 7 == 0, "{n}");
             }
-            assert_eq!(matches!(suppressed.known, Known::Hashes(_)), longest == LONGEST, "{longest}");
+            assert_eq!(matches!(suppressed.known, SuppressionCache::Hashes(_)), longest == LONGEST, "{longest}");
         }
     }
 }

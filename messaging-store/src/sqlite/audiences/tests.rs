@@ -17,7 +17,7 @@ use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 
-use super::super::interests::Interests;
+use super::super::change_subscribers::ChangeSubscribers;
 use super::super::{connection, contacts, lists, schema};
 use super::preview::Count;
 use super::scan::walk_on;
@@ -28,15 +28,15 @@ const COUNTS: [i64; 9] = [1, 2, 65_535, 65_536, 65_537, 131_071, 131_072, 10_000
 /// Long enough for everything.
 const LONG: Duration = Duration::from_mins(10);
 
-struct Place {
+struct AudienceFixture {
     connection: Connection,
-    interests: Interests,
+    subscribers: ChangeSubscribers,
     workspace: WorkspaceId,
     first: u64,
     _directory: tempfile::TempDir,
 }
 
-impl Place {
+impl AudienceFixture {
     /// A workspace whose contacts have these counts, beside another one with many.
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -45,18 +45,23 @@ impl Place {
         let mut connection = connection::writer(&path, false).unwrap();
         schema::migrate(&mut connection).unwrap();
         let workspace = WorkspaceId::from_bytes([2; 16]);
-        let mut place =
-            Self { connection, interests: Interests::default(), workspace, first: 2 << 40, _directory: directory };
-        place.connection.execute_batch("BEGIN").unwrap();
+        let mut fixture = Self {
+            connection,
+            subscribers: ChangeSubscribers::default(),
+            workspace,
+            first: 2 << 40,
+            _directory: directory,
+        };
+        fixture.connection.execute_batch("BEGIN").unwrap();
         for workspace in 1..=3 {
-            place.workspace = WorkspaceId::from_bytes([workspace; 16]);
+            fixture.workspace = WorkspaceId::from_bytes([workspace; 16]);
             for count in COUNTS {
-                place.put(count);
+                fixture.put(count);
             }
         }
-        place.connection.execute_batch("COMMIT").unwrap();
-        place.workspace = workspace;
-        place
+        fixture.connection.execute_batch("COMMIT").unwrap();
+        fixture.workspace = workspace;
+        fixture
     }
 
     /// Makes the contact whose number has a count.
@@ -71,7 +76,7 @@ impl Place {
             ..Contact::new(contact_id(self.workspace, count), self.workspace, time)
         };
         let put = PutContact { contact: Arc::new(contact), expect: Expect::Absent };
-        contacts::put(&self.connection, &mut self.interests, &[put]).unwrap();
+        contacts::put(&self.connection, &mut self.subscribers, &[put]).unwrap();
     }
 
     /// A list with some of them.
@@ -92,7 +97,7 @@ impl Place {
             let contact = contact_id(self.workspace, *count);
             lists::join(
                 &self.connection,
-                &mut self.interests,
+                &mut self.subscribers,
                 self.workspace,
                 (id, contact),
                 Timestamp::from_millis(0),
@@ -109,7 +114,7 @@ impl Place {
         while !walk_on(&self.connection, self.workspace, query, &mut walk, look).unwrap() {
             looks += 1;
         }
-        (walk.found(), looks)
+        (walk.into_piece(), looks)
     }
 
     /// All verdicts by count, and the pieces that were looked at.
@@ -155,23 +160,23 @@ fn counts(verdicts: &BTreeMap<u64, AudienceVerdict>) -> BTreeSet<i64> {
 
 #[test]
 fn pieces_end_where_numbers_do_and_empty_ones_are_passed_by() {
-    let mut place = Place::new();
-    let all = place.list(1, &COUNTS);
-    let few = place.list(2, &[65_535, 10_000_001]);
+    let mut fixture = AudienceFixture::new();
+    let all = fixture.list(1, &COUNTS);
+    let few = fixture.list(2, &[65_535, 10_000_001]);
     for look in [Duration::ZERO, LONG] {
-        let (everybody, pieces) = place.verdicts(query(Vec::new(), vec![Filter::Everyone]), look);
+        let (everybody, pieces) = fixture.verdicts(query(Vec::new(), vec![Filter::Everyone]), look);
         assert_eq!(counts(&everybody), BTreeSet::from(COUNTS));
         assert_eq!(pieces, [0, 1, 2, 152]);
-        assert_eq!(place.verdicts(query(vec![all], Vec::new()), look), (everybody.clone(), pieces));
+        assert_eq!(fixture.verdicts(query(vec![all], Vec::new()), look), (everybody.clone(), pieces));
         for (count, verdict) in everybody {
             let consents = count % 2 == 1;
             let expected = if consents { AudienceVerdict::Recipient } else { AudienceVerdict::NoConsent };
             assert_eq!(verdict, expected, "{count}");
         }
-        let (members, pieces) = place.verdicts(query(vec![few], Vec::new()), look);
+        let (members, pieces) = fixture.verdicts(query(vec![few], Vec::new()), look);
         assert_eq!((counts(&members), pieces), (BTreeSet::from([65_535, 10_000_001]), vec![0, 152]));
         let excluding = AudienceQuery { excluded: vec![few], ..query(vec![all], Vec::new()) };
-        let (verdicts, _) = place.verdicts(excluding, look);
+        let (verdicts, _) = fixture.verdicts(excluding, look);
         let excluded = verdicts.iter().filter(|(_, verdict)| **verdict == AudienceVerdict::Excluded);
         assert_eq!(excluded.map(|(count, _)| *count).collect::<Vec<_>>(), [65_535, 10_000_001]);
     }
@@ -179,14 +184,14 @@ fn pieces_end_where_numbers_do_and_empty_ones_are_passed_by() {
 
 #[test]
 fn a_piece_is_the_same_however_many_looks_it_takes() {
-    let mut place = Place::new();
-    let all = place.list(1, &COUNTS);
+    let mut fixture = AudienceFixture::new();
+    let all = fixture.list(1, &COUNTS);
     for (query, most) in [(query(vec![all], Vec::new()), 8), (query(Vec::new(), vec![Filter::Everyone]), 128)] {
         let query = Arc::new(query);
-        let piece = Some(place.first / 65_536 + 1);
-        let (whole, looks) = place.piece(&query, piece, LONG);
+        let piece = Some(fixture.first / 65_536 + 1);
+        let (whole, looks) = fixture.piece(&query, piece, LONG);
         assert_eq!(looks, 1);
-        let (parts, looks) = place.piece(&query, piece, Duration::ZERO);
+        let (parts, looks) = fixture.piece(&query, piece, Duration::ZERO);
         assert_eq!(looks, most);
         assert_eq!(parts.facts.judge().counts(), whole.facts.judge().counts());
         assert_eq!((parts.zones, parts.next), (whole.zones, whole.next));
@@ -196,11 +201,11 @@ fn a_piece_is_the_same_however_many_looks_it_takes() {
 
 #[test]
 fn a_preview_counts_everybody_or_estimates() {
-    let mut place = Place::new();
-    let all = place.list(1, &COUNTS);
+    let mut fixture = AudienceFixture::new();
+    let all = fixture.list(1, &COUNTS);
     for query in [query(vec![all], Vec::new()), query(Vec::new(), vec![Filter::Everyone])] {
-        let mut count = Count::new(place.workspace, &Arc::new(query));
-        while !count.go_on(&place.connection).unwrap() {}
+        let mut count = Count::new(fixture.workspace, &Arc::new(query));
+        while !count.go_on(&fixture.connection).unwrap() {}
         let preview = count.preview();
         assert!(preview.exact);
         assert_eq!((preview.counts.recipients, preview.counts.no_consent), (5, 4));

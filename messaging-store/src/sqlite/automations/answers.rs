@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use super::super::fault::Fault;
 use super::super::numbers::contact_number;
-use super::super::segments::{Answering, compile_asks};
+use super::super::segments::{AskEvaluation, compile_asks};
 use crate::tables::automations::asks::{after, by_filter};
 
 /// Filters that are compiled together: all of their values are bound, and SQLite takes only so many.
@@ -32,7 +32,7 @@ pub(super) fn answer(
         let present = |at| Present { now: at, zone: zone.clone() };
         let filters = some.iter().map(|same| (same.filter, present(same.at)));
         let Some(compiled) = compile_asks(connection, workspace, filters)? else { break };
-        let mut answering = Answering::new(connection, compiled)?;
+        let mut answering = AskEvaluation::new(connection, compiled)?;
         for (condition, place) in
             some.iter().enumerate().flat_map(|(n, same)| same.places.iter().map(move |at| (n, *at)))
         {

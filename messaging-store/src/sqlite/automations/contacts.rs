@@ -13,7 +13,7 @@ use super::super::numbers::contact_number;
 use super::super::query::{many, one};
 use super::super::row::{maybe_time, numbered, sql_limit, time};
 use super::forget::delete_rows_of_run;
-use crate::automation_rows::Place;
+use crate::automation_rows::RunPosition;
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 use crate::tables::automations::{departed_number, end_departure};
 
@@ -37,13 +37,13 @@ pub(in super::super) fn delete(
     let found = one(connection, departed.sql.sqlite, params_from_iter(departed.params), |row| Ok(row.get(0)?))?;
     let Some(n): Option<i64> = found else { return Ok(()) };
     let runs = many(connection, RUNS, params![n, sql_limit(limit)], |row| {
-        let place = Place { status: numbered(&RunStatus::ALL, row.get(3)?)?, node: row.get(4)? };
-        Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get(2)?, place))
+        let position = RunPosition { status: numbered(&RunStatus::ALL, row.get(3)?)?, node: row.get(4)? };
+        Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get(2)?, position))
     })?;
-    for (automation, run, version, place) in runs {
+    for (automation, run, version, position) in runs {
         // Those that ended stay counted.
-        if place.status.is_open() {
-            place.count(deltas, automation, -1);
+        if position.status.is_open() {
+            position.count(deltas, automation, -1);
         }
         deltas.add_automation(AutomationCounter::Version(automation, version), -1);
         delete_rows_of_run(connection, automation, run)?;

@@ -9,7 +9,7 @@ use super::super::listeners::Listeners;
 use super::super::numbers::{automation_number, contact_number};
 use super::super::query::one;
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
-use crate::tables::automations::{Before, NumberedRun, write_run};
+use crate::tables::automations::{NumberedRun, PriorRun, write_run};
 
 pub(in super::super) fn put(
     connection: &Connection,
@@ -25,7 +25,7 @@ pub(in super::super) fn put(
         Expect::Absent => None,
         Expect::Revision(revision) => {
             let key = params![automation, run.id.to_bytes(), revision, contact];
-            let found = one(connection, Before::SQL.sqlite, key, |row| Before::read(row, 0))?;
+            let found = one(connection, PriorRun::SQL.sqlite, key, |row| PriorRun::read(row, 0))?;
             Some(found.ok_or(Fault::Conflict)?)
         }
     };

@@ -51,7 +51,7 @@ const OF_TAG: &str = concat!(
 const ALL: &str = concat!("SELECT ", columns!(), " FROM contacts c WHERE c.n >= ?2 AND c.n < ?3 ORDER BY c.n DESC");
 
 /// A filter whose segment was found.
-struct Wanted<'a> {
+struct ContactMatcher<'a> {
     segment: Option<i64>,
     filter: &'a ContactFilter,
 }
@@ -91,12 +91,12 @@ pub(super) fn contacts(
         Some(place) => place_number(place).min(end),
         None => end,
     };
-    let wanted = Wanted { segment, filter };
+    let matcher = ContactMatcher { segment, filter };
     if let Some(identifier) = identifier(filter) {
         let mut items = Vec::new();
         if let Some(n) = identified(connection, workspace_number, &identifier)?.filter(|n| *n < start)
             && let Some(Stored { record, .. }) = numbered(connection, workspace, n)?
-            && wanted.matches(connection, n, &record)?
+            && matcher.matches(connection, n, &record)?
         {
             items.push(record);
         }
@@ -111,10 +111,10 @@ pub(super) fn contacts(
     let since = filter.updated_since.map_or(i64::MIN, messaging_core::time::Timestamp::as_millis);
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query(params![list.or(segment).or(tag), lowest, start, since])?;
-    wanted.collect(connection, workspace, rows, page.limit)
+    matcher.collect(connection, workspace, rows, page.limit)
 }
 
-impl Wanted<'_> {
+impl ContactMatcher<'_> {
     fn collect(
         &self,
         connection: &Connection,

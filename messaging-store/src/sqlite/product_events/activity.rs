@@ -13,7 +13,7 @@ use super::super::fault::Fault;
 use super::super::numbers::{COUNT_BITS, workspace_number};
 use super::super::query::one;
 use crate::sampling::spread;
-use crate::tables::product_events::{Found, estimated};
+use crate::tables::product_events::{ActivityByName, estimated};
 
 /// How long one look at contacts may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
@@ -31,7 +31,7 @@ const PIECE: i64 = 512;
 pub(super) struct Contacts {
     workspace: WorkspaceId,
     buckets: Arc<Buckets>,
-    found: Found,
+    found: ActivityByName,
     places: HashMap<i64, usize>,
     /// The count of the newest contact when counting began.
     newest: Option<i64>,
@@ -40,7 +40,7 @@ pub(super) struct Contacts {
 }
 
 impl Contacts {
-    pub(super) fn of(workspace: WorkspaceId, buckets: &Arc<Buckets>, found: Found) -> Self {
+    pub(super) fn of(workspace: WorkspaceId, buckets: &Arc<Buckets>, found: ActivityByName) -> Self {
         let places = found.iter().enumerate().map(|(place, (n, _))| (*n, place)).collect();
         Self { workspace, buckets: Arc::clone(buckets), found, places, newest: None, pieces: 0 }
     }

@@ -29,11 +29,11 @@ pub(in super::super) struct Evaluation<'c> {
 }
 
 /// Conditions that are ready to answer one question after another. The connection evaluates no others meanwhile.
-pub(in super::super) struct Answering<'c> {
+pub(in super::super) struct AskEvaluation<'c> {
     statements: Vec<Statement<'c>>,
 }
 
-impl<'c> Answering<'c> {
+impl<'c> AskEvaluation<'c> {
     /// Prepares what [`compile_asks`](super::compile::compile_asks) made.
     pub(in super::super) fn new(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         let Compiled { conditions, parameters, probes, .. } = compiled;
@@ -67,7 +67,7 @@ impl<'c> Answering<'c> {
 }
 
 /// Whom a statement looks at.
-enum Whom {
+enum ContactScope {
     /// The contacts of a range of numbers.
     Range,
     /// The contacts of a JSON array of numbers.
@@ -77,20 +77,20 @@ enum Whom {
 impl<'c> Evaluation<'c> {
     /// Prepares to find whom the first condition holds for, in ranges of numbers.
     pub(in super::super) fn of_ranges(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
-        Self::new(connection, compiled, &Whom::Range, false)
+        Self::new(connection, compiled, &ContactScope::Range, false)
     }
 
     /// Prepares to find whom the first condition holds for, among some numbers.
     pub(super) fn of_some(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
-        Self::new(connection, compiled, &Whom::Named, false)
+        Self::new(connection, compiled, &ContactScope::Named, false)
     }
 
     /// Prepares to find out which of the conditions hold for each contact of a range.
     pub(super) fn of_each(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
-        Self::new(connection, compiled, &Whom::Range, true)
+        Self::new(connection, compiled, &ContactScope::Range, true)
     }
 
-    fn new(connection: &'c Connection, compiled: Compiled, whom: &Whom, each: bool) -> Result<Self, Fault> {
+    fn new(connection: &'c Connection, compiled: Compiled, scope: &ContactScope, each: bool) -> Result<Self, Fault> {
         let Compiled { conditions, parameters, probes, .. } = compiled;
         define_functions(connection, probes)?;
         let mut sql = String::from("SELECT c.n");
@@ -102,12 +102,12 @@ impl<'c> Evaluation<'c> {
         }
         // The range or the array comes after everything else that is bound.
         let next = parameters.len() + 1;
-        match whom {
-            Whom::Range => {
+        match scope {
+            ContactScope::Range => {
                 let (first, last) = (next.to_string(), (next + 1).to_string());
                 sql.extend([" FROM contacts c WHERE c.n BETWEEN ?", &first, " AND ?", &last]);
             }
-            Whom::Named => {
+            ContactScope::Named => {
                 let array = next.to_string();
                 sql.extend([" FROM json_each(?", &array, ") j CROSS JOIN contacts c ON c.n = j.value WHERE 1"]);
             }
@@ -129,8 +129,8 @@ impl<'c> Evaluation<'c> {
         self.numbers([Value::Text(serde_json::to_string(numbers)?)])
     }
 
-    fn numbers(&mut self, whom: impl IntoIterator<Item = Value>) -> Result<Vec<i64>, Fault> {
-        let bound: Vec<Value> = whom.into_iter().collect();
+    fn numbers(&mut self, bounds: impl IntoIterator<Item = Value>) -> Result<Vec<i64>, Fault> {
+        let bound: Vec<Value> = bounds.into_iter().collect();
         let mut rows = self.statement.query(params_from_iter(self.parameters.iter().chain(&bound)))?;
         let mut numbers = Vec::new();
         while let Some(row) = rows.next()? {

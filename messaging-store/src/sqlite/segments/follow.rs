@@ -10,17 +10,17 @@ use messaging_core::ports::store::segments::{MemberQuery, Moved};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
+use super::super::change_subscribers::ChangeSubscribers;
 use super::super::fault::Fault;
-use super::super::interests::Interests;
 use super::super::listeners::Happened;
 use super::super::numbers::{BY_EMAIL, BY_PHONE, workspace_number};
 use super::super::query::one;
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::members::{Moving, count, is_there};
+use super::members::{MembershipWriter, count, is_there};
 use super::outbox::note;
 use crate::database::{Statements as _, at_once};
-use crate::tables::segments::follow::{self, Followed, Matching};
+use crate::tables::segments::follow::{self, FollowedNote, Matching};
 use crate::tables::segments::trace::{self, Change, Traced};
 
 impl Matching for &Connection {
@@ -44,7 +44,7 @@ pub(super) fn look(
     workspace: WorkspaceId,
     segments: &[(SegmentId, MemberQuery)],
     limit: usize,
-) -> Result<(Vec<Followed>, bool), Fault> {
+) -> Result<(Vec<FollowedNote>, bool), Fault> {
     let transaction = connection.unchecked_transaction()?;
     at_once(follow::look(&mut &*transaction, workspace, segments, limit))
 }
@@ -57,23 +57,23 @@ pub(super) fn trace(connection: &Connection, workspace: WorkspaceId) -> Result<O
 /// Takes entries of the outbox away and writes what they lead to; answers who moved.
 pub(super) fn write(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
-    followed: &[Followed],
+    followed: &[FollowedNote],
 ) -> Result<Vec<Moved>, Fault> {
     let mut take = connection.prepare_cached("DELETE FROM changed_contacts WHERE contact = ?1 AND mark = ?2")?;
     // A contact that is gone has no note.
-    let mut writing = Moving::new(connection, false)?;
+    let mut writing = MembershipWriter::new(connection, false)?;
     let mut moved = Vec::new();
     for one in followed {
         if take.execute([one.contact, one.mark])? == 0 {
             continue;
         }
-        interests.caused_at(one.depth);
+        subscribers.caused_at(one.depth);
         for by in &one.moves {
             if is_there(connection, by.segment)? && writing.write(by.segment, one.contact, by.member)? {
                 let happened = Happened::Segment { id: by.id, member: by.member, is_silent: false };
-                interests.listeners.hear(connection, workspace, one.contact, by.at, happened)?;
+                subscribers.listeners.hear(connection, workspace, one.contact, by.at, happened)?;
                 count(connection, by.segment, if by.member { 1 } else { -1 })?;
                 moved.push(one.moved(by));
             }
@@ -85,21 +85,21 @@ pub(super) fn write(
 /// Notes the contacts that were found, for segments and automations, and how far the search has come.
 pub(super) fn write_traced(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     traced: &Traced,
 ) -> Result<(), Fault> {
-    let read_mask = interests.read_masks.of(connection, workspace)?;
+    let read_mask = subscribers.read_masks.of(connection, workspace)?;
     let mut is_there = connection.prepare_cached("SELECT 1 FROM contacts WHERE n = ?1")?;
     for (contact, Change { at, depth }) in &traced.contacts {
         if !is_there.exists([contact])? {
             continue;
         }
-        interests.caused_at(*depth);
+        subscribers.caused_at(*depth);
         if let Some(read_mask) = read_mask {
             note(connection, read_mask.caused_at(*depth), *contact, ReadMask::SUPPRESSIONS)?;
         }
-        interests.listeners.hear(connection, workspace, *contact, *at, Happened::Changed { dates: false })?;
+        subscribers.listeners.hear(connection, workspace, *contact, *at, Happened::Changed { dates: false })?;
     }
     let sql = if traced.is_end {
         "DELETE FROM changed_addresses WHERE n = ?1 AND ?2 IS NOT NULL"
@@ -117,13 +117,13 @@ pub(super) fn write_traced(
 /// where an index finds it, and otherwise by the job that follows changes, which looks through the contacts.
 pub(in super::super) fn tell_of_address(
     connection: &Connection,
-    interests: &mut Interests,
+    subscribers: &mut ChangeSubscribers,
     workspace: WorkspaceId,
     (channel, address): (Channel, &str),
     at: Timestamp,
 ) -> Result<(), Fault> {
-    let read_mask = interests.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)?;
-    if read_mask.is_none() && !interests.listeners.hears_changes(connection, workspace)? {
+    let read_mask = subscribers.read_masks.in_mask(connection, workspace, ReadMask::SUPPRESSIONS)?;
+    if read_mask.is_none() && !subscribers.listeners.hears_changes(connection, workspace)? {
         return Ok(());
     }
     let by_column = match channel {
@@ -134,7 +134,7 @@ pub(in super::super) fn tell_of_address(
         Channel::Telegram | Channel::Push => None,
     };
     let Some(sql) = by_column else {
-        let (sql, row) = trace::seek(workspace, (channel, address), Change { at, depth: interests.depth() });
+        let (sql, row) = trace::seek(workspace, (channel, address), Change { at, depth: subscribers.depth() });
         return (&*connection).run(sql, row);
     };
     let Some(workspace_number) = workspace_number(connection, workspace)? else { return Ok(()) };
@@ -143,5 +143,5 @@ pub(in super::super) fn tell_of_address(
     if let Some(read_mask) = read_mask {
         note(connection, read_mask, contact, ReadMask::SUPPRESSIONS)?;
     }
-    interests.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
+    subscribers.listeners.hear(connection, workspace, contact, at, Happened::Changed { dates: false })
 }

@@ -89,7 +89,7 @@ pub(super) fn write(
     }
     // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
     let (_, erased) = population(connection, difference.workspace)?;
-    let mut writing = Moving::new(connection, erased != difference.erased)?;
+    let mut writing = MembershipWriter::new(connection, erased != difference.erased)?;
     let (mut joined, mut left) = (0, 0);
     for (contact, member) in moves {
         if writing.write(difference.segment, *contact, *member)? {
@@ -119,12 +119,12 @@ pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<
 }
 
 /// Makes members and lets them go; whoever uses it counts them.
-pub(super) struct Moving<'c> {
+pub(super) struct MembershipWriter<'c> {
     join: CachedStatement<'c>,
     leave: CachedStatement<'c>,
 }
 
-impl<'c> Moving<'c> {
+impl<'c> MembershipWriter<'c> {
     /// `carefully` when a contact may be gone.
     pub(super) fn new(connection: &'c Connection, carefully: bool) -> Result<Self, Fault> {
         let join = if carefully {
@@ -143,8 +143,12 @@ impl<'c> Moving<'c> {
     }
 }
 
-/// Lets an erased contact go from all segments of its workspace, and its entry in the outbox.
-pub(in super::super) fn let_go(connection: &Connection, workspace_number: i64, contact: i64) -> Result<(), Fault> {
+/// Removes an erased contact from all segments of its workspace, and its entry in the outbox.
+pub(in super::super) fn remove_contact(
+    connection: &Connection,
+    workspace_number: i64,
+    contact: i64,
+) -> Result<(), Fault> {
     let segments: Vec<i64> =
         many(connection, "SELECT n FROM segments WHERE workspace_number = ?1", [workspace_number], |row| {
             Ok(row.get(0)?)

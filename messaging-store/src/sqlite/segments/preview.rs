@@ -17,7 +17,7 @@ use super::compile::compile;
 use super::evaluate::Evaluation;
 use crate::database::at_once;
 use crate::sampling::{is_over, is_small, spread};
-use crate::tables::segments::tally::{Counted, Tally};
+use crate::tables::segments::tally::{MatchCount, Tally};
 
 /// How long one look may take: others wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(40);
@@ -30,10 +30,10 @@ pub(super) struct Count {
     query: MemberQuery,
     conditions: Vec<Filter>,
     sample: usize,
-    found: Option<Found>,
+    progress: Option<CountProgress>,
 }
 
-struct Found {
+struct CountProgress {
     /// The count of the newest contact when counting began.
     newest: i64,
     /// How many numbers a piece has: many where most contacts are gone, so that a small workspace is looked at whole.
@@ -45,7 +45,7 @@ struct Found {
 
 impl Count {
     pub(super) fn new(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Self {
-        Self { workspace, query: query.clone(), conditions: conditions.to_vec(), sample, found: None }
+        Self { workspace, query: query.clone(), conditions: conditions.to_vec(), sample, progress: None }
     }
 
     /// Looks at some more contacts; answers whether that was all.
@@ -54,40 +54,40 @@ impl Count {
         let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
         let Some(compiled) = compile(connection, self.workspace, &self.query, filters)? else { return Ok(true) };
         let workspace_number = compiled.workspace_number;
-        let found = if let Some(found) = &mut self.found {
-            found
+        let progress = if let Some(progress) = &mut self.progress {
+            progress
         } else {
-            let found = Found::begin(connection, workspace_number, self.conditions.len() + 1, self.sample)?;
-            self.found.insert(found)
+            let progress = CountProgress::begin(connection, workspace_number, self.conditions.len() + 1, self.sample)?;
+            self.progress.insert(progress)
         };
-        let all = found.pieces_of_all();
+        let all = progress.pieces_of_all();
         let conditions = compiled.conditions.len();
         let mut evaluation = Evaluation::of_each(connection, compiled)?;
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
-        while found.pieces < all && began.elapsed() < LOOK {
-            let start = (workspace_number << COUNT_BITS) | (spread(found.pieces, all) * found.width);
-            let range = start..=start + found.width - 1;
-            evaluation.each_in_range(&range, conditions, |contact, holds| found.tally.note(contact, holds))?;
-            found.pieces += 1;
+        while progress.pieces < all && began.elapsed() < LOOK {
+            let start = (workspace_number << COUNT_BITS) | (spread(progress.pieces, all) * progress.width);
+            let range = start..=start + progress.width - 1;
+            evaluation.each_in_range(&range, conditions, |contact, holds| progress.tally.note(contact, holds))?;
+            progress.pieces += 1;
         }
-        Ok(found.pieces == all)
+        Ok(progress.pieces == all)
     }
 
     /// Whether what was found since then is enough for an estimate.
     pub(super) fn is_over(&self, began: Instant) -> bool {
-        is_over(self.found.as_ref().map_or(0, |found| found.tally.contacts), began)
+        is_over(self.progress.as_ref().map_or(0, |progress| progress.tally.contacts), began)
     }
 
     /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
-    pub(super) fn counted(self, connection: &Connection) -> Result<Counted, Fault> {
-        let Some(found) = self.found else { return Ok(Counted::nobody(self.conditions.len() + 1)) };
-        let exact = found.pieces == found.pieces_of_all();
-        at_once(found.tally.counted(&mut &*connection, exact))
+    pub(super) fn counted(self, connection: &Connection) -> Result<MatchCount, Fault> {
+        let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.conditions.len() + 1)) };
+        let exact = progress.pieces == progress.pieces_of_all();
+        at_once(progress.tally.counted(&mut &*connection, exact))
     }
 }
 
-impl Found {
+impl CountProgress {
     fn begin(connection: &Connection, workspace_number: i64, filters: usize, sample: usize) -> Result<Self, Fault> {
         let sql = "SELECT newest, contacts FROM workspace_numbers WHERE number = ?1";
         let population = one(connection, sql, [workspace_number], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -11,24 +11,24 @@ use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::super::interests::Interests;
+use super::super::change_subscribers::ChangeSubscribers;
 use super::super::{connection, contacts, schema};
 use super::preview::Count;
 use super::{follow, members};
 use crate::tables::segments::Difference;
-use crate::tables::segments::follow::Followed;
+use crate::tables::segments::follow::FollowedNote;
 
 /// A workspace with two contacts and a dynamic segment of everybody.
-struct Place {
+struct SegmentFixture {
     connection: Connection,
-    interests: Interests,
+    subscribers: ChangeSubscribers,
     workspace: WorkspaceId,
     segment: SegmentId,
     query: MemberQuery,
     _directory: tempfile::TempDir,
 }
 
-impl Place {
+impl SegmentFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("messaging.db");
@@ -37,13 +37,19 @@ impl Place {
         schema::migrate(&mut connection).unwrap();
         let query = MemberQuery { filter: Filter::Everyone, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
         let (workspace, segment) = (WorkspaceId::from_bytes([1; 16]), SegmentId::from_bytes([2; 16]));
-        let mut place =
-            Self { connection, interests: Interests::default(), workspace, segment, query, _directory: directory };
-        place.put_segment();
+        let mut fixture = Self {
+            connection,
+            subscribers: ChangeSubscribers::default(),
+            workspace,
+            segment,
+            query,
+            _directory: directory,
+        };
+        fixture.put_segment();
         for number in 1..=2 {
-            place.put(number, Expect::Absent);
+            fixture.put(number, Expect::Absent);
         }
-        place
+        fixture
     }
 
     fn put_segment(&mut self) {
@@ -61,7 +67,7 @@ impl Place {
             updated_at: time,
             calculation: 1,
         };
-        super::put(&self.connection, &mut self.interests.read_masks, &segment, Expect::Absent).unwrap();
+        super::put(&self.connection, &mut self.subscribers.read_masks, &segment, Expect::Absent).unwrap();
     }
 
     fn id(number: u8) -> ContactId {
@@ -75,7 +81,7 @@ impl Place {
             locale: matches!(expect, Expect::Revision(_)).then(|| "de".to_owned()),
             ..Contact::new(Self::id(number), self.workspace, time)
         };
-        contacts::put(&self.connection, &mut self.interests, &[PutContact { contact: contact.into(), expect }])
+        contacts::put(&self.connection, &mut self.subscribers, &[PutContact { contact: contact.into(), expect }])
             .unwrap();
     }
 
@@ -98,15 +104,15 @@ impl Place {
 
     /// Writes what a calculation found; answers how many joined and left.
     fn write(&self, found: &Difference) -> (u64, u64) {
-        let mut interests = Interests::default();
-        members::write(&self.connection, &mut interests.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
+        let mut subscribers = ChangeSubscribers::default();
+        members::write(&self.connection, &mut subscribers.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
     }
 
-    fn follow(&self, followed: &[Followed]) -> Vec<Moved> {
-        follow::write(&self.connection, &mut Interests::default(), self.workspace, followed).unwrap()
+    fn follow(&self, followed: &[FollowedNote]) -> Vec<Moved> {
+        follow::write(&self.connection, &mut ChangeSubscribers::default(), self.workspace, followed).unwrap()
     }
 
-    fn look(&self) -> Vec<Followed> {
+    fn look(&self) -> Vec<FollowedNote> {
         let segments = [(self.segment, self.query.clone())];
         follow::look(&self.connection, self.workspace, &segments, 10).unwrap().0
     }
@@ -114,79 +120,81 @@ impl Place {
 
 #[test]
 fn a_contact_erased_during_a_calculation_does_not_come_back() {
-    let place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
+    let fixture = SegmentFixture::new();
+    let found = members::difference(&fixture.connection, fixture.workspace, fixture.segment, &fixture.query, None);
     let found = found.unwrap().unwrap();
     assert_eq!(found.moves.len(), 2);
-    place.delete(1);
-    assert_eq!(place.write(&found), (1, 0));
-    assert_eq!(place.members(), (1, 1));
+    fixture.delete(1);
+    assert_eq!(fixture.write(&found), (1, 0));
+    assert_eq!(fixture.members(), (1, 1));
 }
 
 #[test]
 fn a_segment_removed_during_a_calculation_gets_no_members() {
-    let mut place = Place::new();
-    let found = members::difference(&place.connection, place.workspace, place.segment, &place.query, None);
+    let mut fixture = SegmentFixture::new();
+    let found = members::difference(&fixture.connection, fixture.workspace, fixture.segment, &fixture.query, None);
     let found = found.unwrap().unwrap();
-    super::delete(&place.connection, &mut place.interests.read_masks, place.workspace, place.segment).unwrap();
-    assert_eq!(place.write(&found), (0, 0));
-    assert_eq!(place.members(), (0, 0));
+    super::delete(&fixture.connection, &mut fixture.subscribers.read_masks, fixture.workspace, fixture.segment)
+        .unwrap();
+    assert_eq!(fixture.write(&found), (0, 0));
+    assert_eq!(fixture.members(), (0, 0));
     // Nor does following give it any.
-    let followed = place.look();
-    assert_eq!(place.follow(&followed), []);
+    let followed = fixture.look();
+    assert_eq!(fixture.follow(&followed), []);
 }
 
 #[test]
 fn a_contact_that_changes_once_more_keeps_its_note() {
-    let mut place = Place::new();
-    let followed = place.look();
-    place.put(2, Expect::Revision(1));
+    let mut fixture = SegmentFixture::new();
+    let followed = fixture.look();
+    fixture.put(2, Expect::Revision(1));
     // Everybody reads of a contact that it is there, and nothing that changed.
-    assert_eq!(place.outbox(), 2);
-    let moved = place.follow(&followed);
-    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1), Place::id(2)]);
+    assert_eq!(fixture.outbox(), 2);
+    let moved = fixture.follow(&followed);
+    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [SegmentFixture::id(1), SegmentFixture::id(2)]);
 
-    place.connection.execute("UPDATE workspace_numbers SET read_mask = 1023", []).unwrap();
-    place.interests.forget_all();
-    place.put(1, Expect::Revision(1));
-    let followed = place.look();
-    place.connection.execute("UPDATE changed_contacts SET mark = mark + 1", []).unwrap();
-    assert_eq!(place.follow(&followed), []);
-    assert_eq!(place.outbox(), 1);
-    assert_eq!(place.follow(&place.look()), []);
-    assert_eq!((place.outbox(), place.members()), (0, (2, 2)));
+    fixture.connection.execute("UPDATE workspace_numbers SET read_mask = 1023", []).unwrap();
+    fixture.subscribers.forget_all();
+    fixture.put(1, Expect::Revision(1));
+    let followed = fixture.look();
+    fixture.connection.execute("UPDATE changed_contacts SET mark = mark + 1", []).unwrap();
+    assert_eq!(fixture.follow(&followed), []);
+    assert_eq!(fixture.outbox(), 1);
+    assert_eq!(fixture.follow(&fixture.look()), []);
+    assert_eq!((fixture.outbox(), fixture.members()), (0, (2, 2)));
 }
 
 #[test]
 fn an_erased_contact_leaves_no_note_and_no_membership() {
-    let place = Place::new();
-    let followed = place.look();
-    place.delete(2);
-    assert_eq!((place.outbox(), place.members()), (1, (0, 0)));
-    let moved = place.follow(&followed);
-    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [Place::id(1)]);
-    assert_eq!(place.members(), (1, 1));
-    place.delete(1);
-    assert_eq!((place.outbox(), place.members()), (0, (0, 0)));
+    let fixture = SegmentFixture::new();
+    let followed = fixture.look();
+    fixture.delete(2);
+    assert_eq!((fixture.outbox(), fixture.members()), (1, (0, 0)));
+    let moved = fixture.follow(&followed);
+    assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [SegmentFixture::id(1)]);
+    assert_eq!(fixture.members(), (1, 1));
+    fixture.delete(1);
+    assert_eq!((fixture.outbox(), fixture.members()), (0, (0, 0)));
 }
 
 #[test]
 fn what_nobody_reads_is_not_noted() {
-    let mut place = Place::new();
-    place.follow(&place.look());
-    place.put(1, Expect::Revision(1));
-    assert_eq!(place.outbox(), 0);
-    super::delete(&place.connection, &mut place.interests.read_masks, place.workspace, place.segment).unwrap();
-    place.put(3, Expect::Absent);
-    assert_eq!(place.outbox(), 0);
+    let mut fixture = SegmentFixture::new();
+    fixture.follow(&fixture.look());
+    fixture.put(1, Expect::Revision(1));
+    assert_eq!(fixture.outbox(), 0);
+    super::delete(&fixture.connection, &mut fixture.subscribers.read_masks, fixture.workspace, fixture.segment)
+        .unwrap();
+    fixture.put(3, Expect::Absent);
+    assert_eq!(fixture.outbox(), 0);
 }
 
 #[test]
 fn a_small_workspace_is_counted_whole_in_one_look_where_most_are_gone() {
-    let place = Place::new();
-    place.connection.execute("UPDATE workspace_numbers SET newest = 1 << 30", []).unwrap();
-    let mut count = Count::new(place.workspace, &place.query, &[], 5);
-    assert!(count.go_on(&place.connection).unwrap(), "not all of two contacts");
-    let counted = count.counted(&place.connection).unwrap();
+    let fixture = SegmentFixture::new();
+    fixture.connection.execute("UPDATE workspace_numbers SET newest = 1 << 30", []).unwrap();
+    let mut count = Count::new(fixture.workspace, &fixture.query, &[], 5);
+    assert!(count.go_on(&fixture.connection).unwrap(), "not all of two contacts");
+    let counted = count.counted(&fixture.connection).unwrap();
     assert_eq!((counted.sizes, counted.exact, counted.sample.len()), (vec![2], true, 2));
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use messaging_core::domain::campaign::audience::{AudienceCounts, claim, number_at, shares_addresses};
 use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 
-use super::found::Found;
+use super::scanned_piece::ScannedPiece;
 use crate::sampling::{estimated, scaled};
 
 /// More addresses than these are not compared with one another.
@@ -22,13 +22,13 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts what was found in a piece.
-    pub(crate) fn add(&mut self, found: Found, piece: u64) {
-        if !found.facts.matched.is_empty() {
-            self.counts += found.facts.judge().counts();
+    pub(crate) fn add(&mut self, scanned: ScannedPiece, piece: u64) {
+        if !scanned.facts.matched.is_empty() {
+            self.counts += scanned.facts.judge().counts();
         }
-        if self.kept <= MAX_ADDRESSES && !found.addresses.is_empty() {
-            let candidates = found.facts.candidates();
-            for (place, digests) in found.addresses {
+        if self.kept <= MAX_ADDRESSES && !scanned.addresses.is_empty() {
+            let candidates = scanned.facts.candidates();
+            for (place, digests) in scanned.addresses {
                 if candidates.contains(place) {
                     self.kept += digests.len();
                     self.addresses.push((number_at(piece, place), digests));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use messaging_core::domain::campaign::audience::{PIECE, number_at, place_of};
 use messaging_core::ports::store::audiences::AudiencePiece;
 
-use super::found::Found;
+use super::scanned_piece::ScannedPiece;
 use crate::fault::Fault;
 
 /// What finds the contacts of an audience, at one moment.
@@ -23,7 +23,11 @@ pub(crate) trait Scanning {
 
     /// Adds what is known of the first contacts of a range, which belong to one piece. Answers where the rest of the range
     /// begins; `None` when that was all.
-    async fn read_first(&mut self, range: &RangeInclusive<i64>, found: &mut Found) -> Result<Option<i64>, Fault>;
+    async fn read_first(
+        &mut self,
+        range: &RangeInclusive<i64>,
+        scanned: &mut ScannedPiece,
+    ) -> Result<Option<i64>, Fault>;
 }
 
 /// What was found of a piece so far; of the first one in which somebody may match with `None`.
@@ -31,13 +35,13 @@ pub(crate) struct Walk {
     piece: Option<u64>,
     /// The first number that was not looked at.
     start: Option<i64>,
-    found: Found,
+    scanned: ScannedPiece,
     next: Option<u64>,
 }
 
 impl Walk {
     pub(crate) fn new(piece: Option<u64>) -> Self {
-        Self { piece, start: None, found: Found::default(), next: None }
+        Self { piece, start: None, scanned: ScannedPiece::default(), next: None }
     }
 
     /// Looks at some more contacts; answers whether that was all.
@@ -56,7 +60,7 @@ impl Walk {
         // What was needed before does not count, so that every look gets somewhere.
         let began = Instant::now();
         while start <= last {
-            let Some(rest) = scan.read_first(&(start..=last), &mut self.found).await? else { break };
+            let Some(rest) = scan.read_first(&(start..=last), &mut self.scanned).await? else { break };
             start = rest;
             self.start = Some(start);
             if began.elapsed() >= look {
@@ -68,7 +72,7 @@ impl Walk {
         Ok(true)
     }
 
-    pub(crate) fn found(self) -> AudiencePiece {
-        self.found.piece(self.piece.unwrap_or(0), self.next)
+    pub(crate) fn into_piece(self) -> AudiencePiece {
+        self.scanned.piece(self.piece.unwrap_or(0), self.next)
     }
 }

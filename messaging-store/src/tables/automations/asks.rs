@@ -6,7 +6,7 @@ use messaging_core::ports::store::{Ask, AskSpan};
 use messaging_core::time::Timestamp;
 
 /// Questions with one filter.
-pub(crate) struct Same<'a> {
+pub(crate) struct AskGroup<'a> {
     pub(crate) filter: &'a Filter,
     /// What counts from the present counts from here.
     pub(crate) at: Timestamp,
@@ -17,13 +17,13 @@ pub(crate) struct Same<'a> {
 }
 
 /// The questions by their filters.
-pub(crate) fn by_filter(asks: &[Ask]) -> Vec<Same<'_>> {
-    let mut all: Vec<Same<'_>> = Vec::new();
+pub(crate) fn by_filter(asks: &[Ask]) -> Vec<AskGroup<'_>> {
+    let mut all: Vec<AskGroup<'_>> = Vec::new();
     for (place, Ask { filter, at, .. }) in asks.iter().enumerate() {
-        let is_same = |same: &&mut Same<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
+        let is_same = |same: &&mut AskGroup<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
         match all.iter_mut().find(is_same) {
             Some(same) => same.places.push(place),
-            None => all.push(Same { filter, at: *at, is_relative: filter.reads().present, places: vec![place] }),
+            None => all.push(AskGroup { filter, at: *at, is_relative: filter.reads().present, places: vec![place] }),
         }
     }
     all

@@ -9,21 +9,21 @@ use crate::row::{self, Row, count};
 use crate::sql::{Sql, sql};
 
 /// A row of what is counted.
-enum Counted {
+enum CountRow {
     Runs(u8, u64),
     Node(NodeCounts),
     /// Of the node before it.
     Branch(String, u64),
 }
 
-fn counted(row: &dyn Row) -> Result<Counted, Fault> {
+fn counted(row: &dyn Row) -> Result<CountRow, Fault> {
     Ok(match row::get::<i64>(row, 0)? {
-        0 => Counted::Runs(row::get(row, 1)?, count(row, 3)?),
+        0 => CountRow::Runs(row::get(row, 1)?, count(row, 3)?),
         1 => {
             let (entered, waiting) = (count(row, 3)?, count(row, 4)?);
-            Counted::Node(NodeCounts { node_id: row::get(row, 2)?, entered, waiting, branches: Vec::new() })
+            CountRow::Node(NodeCounts { node_id: row::get(row, 2)?, entered, waiting, branches: Vec::new() })
         }
-        _ => Counted::Branch(row::get(row, 2)?, count(row, 3)?),
+        _ => CountRow::Branch(row::get(row, 2)?, count(row, 3)?),
     })
 }
 
@@ -53,12 +53,12 @@ pub(super) async fn get(database: &impl Database, of: Of) -> Result<AutomationCo
     let mut counts = AutomationCounts::default();
     for counted in database.many(Query::new(SQL, key_of(of), counted)).await? {
         match counted {
-            Counted::Runs(status, runs) => {
+            CountRow::Runs(status, runs) => {
                 let place = counts.runs.get_mut(usize::from(status));
                 *place.ok_or(Fault::Malformed("a number stands for nothing"))? = runs;
             }
-            Counted::Node(node) => counts.nodes.push(node),
-            Counted::Branch(branch, taken) => {
+            CountRow::Node(node) => counts.nodes.push(node),
+            CountRow::Branch(branch, taken) => {
                 let node = counts.nodes.last_mut().ok_or(Fault::Malformed("a branch is of no node"))?;
                 node.branches.push((branch, taken));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::automation::note::RunInterest;
+use messaging_core::domain::automation::note::RunSubscription;
 use messaging_core::domain::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 
@@ -20,14 +20,14 @@ pub(crate) struct Listener {
     /// What enters contacts, while it is active.
     pub(crate) entry: Option<EntersBy>,
     /// What the runs of versions wait for, of those that wait for anything.
-    pub(crate) runs: Vec<(u32, RunInterest)>,
+    pub(crate) runs: Vec<(u32, RunSubscription)>,
     pub(crate) lanes: Arc<[Lane]>,
 }
 
 impl Listener {
     /// Whether runs may go on or end by any change of their contact.
     pub(crate) fn hears_changes(&self) -> bool {
-        self.runs.iter().any(|(_, interest)| interest.everything)
+        self.runs.iter().any(|(_, subscription)| subscription.everything)
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn listeners(on: &mut impl Answers, workspace: WorkspaceId) -> 
         let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
         let lanes: Vec<Lane> = record(row, 1)?;
         let run = match get::<Option<u32>>(row, 3)? {
-            Some(version) => Some((version, record::<RunInterest>(row, 4)?)),
+            Some(version) => Some((version, record::<RunSubscription>(row, 4)?)),
             None => None,
         };
         Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))

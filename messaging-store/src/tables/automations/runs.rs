@@ -8,7 +8,9 @@ use messaging_core::ports::store::{PageRequest, RunFilter, Slice, StoreCursor, S
 use messaging_core::time::Timestamp;
 
 use super::keys::{Of, automation, contact, key_of};
-use crate::automation_rows::{Place, are_untold, entry_event, read_entry_event, read_steps, steps_text, untold_steps};
+use crate::automation_rows::{
+    RunPosition, are_untold, entry_event, read_entry_event, read_steps, steps_text, untold_steps,
+};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;
@@ -64,13 +66,13 @@ fn run((workspace, automation): Of, row: &dyn Row) -> Result<Stored<Run>, Fault>
 
 /// What has to be known of a run before it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Before {
-    pub(crate) place: Place,
+pub(crate) struct PriorRun {
+    pub(crate) position: RunPosition,
     /// Whether its first steps have no row, see [`are_untold`].
     pub(crate) is_untold: bool,
 }
 
-impl Before {
+impl PriorRun {
     /// The run `$2` of the automation `$1` at the revision `$3` and of the contact `$4`.
     pub(crate) const SQL: Sql = sql!(
         "SELECT status, node, untold FROM automation_runs
@@ -79,8 +81,8 @@ impl Before {
 
     /// Reads state, node, and whether it is untold from a column on.
     pub(crate) fn read(row: &dyn Row, at: usize) -> Result<Self, Fault> {
-        let place = Place { status: numbered(&RunStatus::ALL, column(row, at)?)?, node: column(row, at + 1)? };
-        Ok(Self { place, is_untold: column(row, at + 2)? })
+        let position = RunPosition { status: numbered(&RunStatus::ALL, column(row, at)?)?, node: column(row, at + 1)? };
+        Ok(Self { position, is_untold: column(row, at + 2)? })
     }
 }
 
@@ -91,7 +93,7 @@ pub(crate) struct NumberedRun<'a> {
     pub(crate) automation: i64,
     pub(crate) contact: i64,
     /// `None` of one that begins.
-    pub(crate) before: Option<Before>,
+    pub(crate) before: Option<PriorRun>,
     pub(crate) node: Option<i64>,
     /// The nodes that sent its messages.
     pub(crate) senders: Vec<i64>,
@@ -100,8 +102,8 @@ pub(crate) struct NumberedRun<'a> {
 impl NumberedRun<'_> {
     /// Counts it where it stands now.
     pub(crate) fn count(&self, deltas: &mut CounterDeltas) {
-        let after = Place { status: self.put.run.status, node: self.node };
-        let before = self.before.map(|before| before.place);
+        let after = RunPosition { status: self.put.run.status, node: self.node };
+        let before = self.before.map(|before| before.position);
         if before.is_none() {
             deltas.add_automation(AutomationCounter::Version(self.automation, self.put.run.version), 1);
         }

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use messaging_core::domain::message::milestones::Seen;
+use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ids::{CampaignId, Id as _, WorkspaceId};
-use messaging_core::ports::store::campaigns::Wanted;
+use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 
 use crate::database::scan::{Listing, Pick, page_of};
@@ -23,7 +23,7 @@ pub(super) async fn list(
     database: &impl Database,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    wanted: Wanted,
+    wanted: CampaignMessageFilter,
     page: &PageRequest,
 ) -> Result<Slice<Message>, StoreError> {
     const ALL: Sql = sql!(concat!(
@@ -33,14 +33,16 @@ pub(super) async fn list(
           WHERE workspace = $1 AND id < $2 AND campaign = $4 ORDER BY id DESC LIMIT $3"
     ));
     let statuses = match wanted {
-        Wanted::Seen(seen) if seen != Seen::default() => {
+        CampaignMessageFilter::Engaged(seen) if seen != EngagementFlags::default() => {
             return list_seen(database, workspace, campaign, seen, page).await;
         }
-        Wanted::Statuses(statuses) if statuses >> FIRST_INDEXED_STATUS << FIRST_INDEXED_STATUS == statuses => {
+        CampaignMessageFilter::Statuses(statuses)
+            if statuses >> FIRST_INDEXED_STATUS << FIRST_INDEXED_STATUS == statuses =>
+        {
             return list_ends(database, workspace, campaign, statuses, page).await;
         }
-        Wanted::Statuses(statuses) => statuses,
-        Wanted::All | Wanted::Seen(_) => u16::MAX,
+        CampaignMessageFilter::Statuses(statuses) => statuses,
+        CampaignMessageFilter::All | CampaignMessageFilter::Engaged(_) => u16::MAX,
     };
     let params = move |below: [u8; 16], piece: i64| params![key(workspace), below, piece, key(campaign)];
     let pick: Pick<Message> = Arc::new(move |row: &dyn Row| {
@@ -71,7 +73,7 @@ async fn list_seen(
     database: &impl Database,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    seen: Seen,
+    seen: EngagementFlags,
     page: &PageRequest,
 ) -> Result<Slice<Message>, StoreError> {
     // SQLite would sort what comes of a limit within.

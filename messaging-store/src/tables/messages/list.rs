@@ -69,7 +69,7 @@ const BY_STATUS: Sql = sql!(
 const BY_ID: Sql = sql!(listing!("NOT INDEXED" "true"));
 
 /// What the rows of a listing are compared with.
-struct Wanted {
+struct MessageMatcher {
     /// None: any.
     statuses: Vec<i64>,
     channel: Option<i64>,
@@ -123,12 +123,12 @@ async fn listing(
         params
     };
     let channel = filter.channel.map(|channel| number(&Channel::ALL, &channel));
-    let wanted = Wanted { statuses, channel, filter: filter.clone() };
-    let pick = move |row: &dyn Row| if wanted.matches(row)? { message(workspace, row).map(Some) } else { Ok(None) };
+    let matcher = MessageMatcher { statuses, channel, filter: filter.clone() };
+    let pick = move |row: &dyn Row| if matcher.matches(row)? { message(workspace, row).map(Some) } else { Ok(None) };
     page_of(database, Listing { sql, params, pick: Arc::new(pick) }, start, page.limit).await
 }
 
-impl Wanted {
+impl MessageMatcher {
     /// Checks the cheap columns first; the row is only read further when they agree.
     fn matches(&self, row: &dyn Row) -> Result<bool, Fault> {
         let filter = &self.filter;

@@ -2,7 +2,7 @@
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
-use messaging_core::domain::message::milestones::{Milestones, Seen, Skip};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::time::Timestamp;
@@ -57,7 +57,7 @@ pub(crate) fn message(workspace: WorkspaceId, row: &dyn Row) -> Result<Message, 
         variant: get(row, 14)?,
         hold: hold(row)?,
         milestones: Milestones {
-            seen: Seen::from_bits(get(row, 18)?),
+            seen: EngagementFlags::from_bits(get(row, 18)?),
             links: get::<i64>(row, 19)?.cast_unsigned(),
             skip: get::<Option<i64>>(row, 20)?.map(|number| numbered(&Skip::ALL, number)).transpose()?,
             sent_at: kept_time(row, 21)?,

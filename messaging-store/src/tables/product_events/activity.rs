@@ -14,7 +14,7 @@ use crate::row::get;
 use crate::sql::{Sql, key, params, sql};
 
 /// Events by the number of their name.
-pub(crate) type Found = Vec<(i64, EventActivity)>;
+pub(crate) type ActivityByName = Vec<(i64, EventActivity)>;
 
 /// Selects the names of most events, and the events of each in each quarter of an hour. One statement, so that the names are
 /// those of the series.
@@ -46,7 +46,7 @@ pub(super) async fn count_events(
     name: Option<&str>,
     buckets: &Buckets,
     limit: usize,
-) -> Result<Found, StoreError> {
+) -> Result<ActivityByName, StoreError> {
     const SQL: Sql = sql!(
         sqlite: activity!("CROSS JOIN", "a.events", ""),
         postgres: activity!("JOIN", "sum(a.events)::bigint", "GROUP BY top.n, top.name, a.quarter"),
@@ -57,7 +57,7 @@ pub(super) async fn count_events(
         let events = u64::try_from(get::<i64>(row, 3)?).unwrap_or(0);
         Ok((get::<i64>(row, 0)?, get::<String>(row, 1)?, Quarter(get(row, 2)?), events))
     });
-    let mut found = Found::new();
+    let mut found = ActivityByName::new();
     let mut places: HashMap<i64, usize> = HashMap::new();
     for (n, name, quarter, events) in database.many(query).await? {
         let place = *places.entry(n).or_insert(found.len());
@@ -76,7 +76,7 @@ pub(super) async fn count_events(
 }
 
 /// What was found. Its contacts are those of so many pieces that were looked at of all, and are estimated from them.
-pub(crate) fn estimated(found: Found, looked_at: i64, all: i64) -> Vec<EventActivity> {
+pub(crate) fn estimated(found: ActivityByName, looked_at: i64, all: i64) -> Vec<EventActivity> {
     let estimate = |(_, activity): (i64, EventActivity)| {
         let contacts = match u64::try_from(looked_at) {
             Ok(looked_at) if looked_at > 0 => activity.contacts.saturating_mul(all.unsigned_abs()) / looked_at,

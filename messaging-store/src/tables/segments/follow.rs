@@ -39,7 +39,7 @@ pub(crate) trait Matching: Answers {
 
 /// A note that was read, and what it leads to.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedNote {
     pub(crate) contact: i64,
     pub(crate) id: ContactId,
     pub(crate) mark: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Move {
     pub(crate) at: Timestamp,
 }
 
-impl Followed {
+impl FollowedNote {
     /// What is told of a move.
     pub(crate) fn moved(&self, by: &Move) -> Moved {
         Moved { segment: by.id, contact: self.id, member: by.member }
@@ -70,19 +70,19 @@ pub(crate) async fn look<M: Matching>(
     workspace: WorkspaceId,
     segments: &[(SegmentId, MemberQuery)],
     limit: usize,
-) -> Result<(Vec<Followed>, bool), Fault> {
+) -> Result<(Vec<FollowedNote>, bool), Fault> {
     let began = Instant::now();
     let Some(workspace_number) = on.one(numbers::workspace(workspace)).await? else { return Ok((Vec::new(), false)) };
     let outbox = on.many(outbox(workspace_number, limit.saturating_add(1))).await?;
     let more = outbox.len() > limit;
     let mut outbox = outbox.into_iter().take(limit).peekable();
-    let mut followed: Vec<Followed> = Vec::new();
+    let mut followed: Vec<FollowedNote> = Vec::new();
     while outbox.peek().is_some() {
         if !followed.is_empty() && began.elapsed() >= M::LOOK {
             return Ok((followed, true));
         }
         let begin = followed.len();
-        let (notes, masks): (Vec<Followed>, Vec<ReadMask>) = outbox.by_ref().take(M::PIECE).unzip();
+        let (notes, masks): (Vec<FollowedNote>, Vec<ReadMask>) = outbox.by_ref().take(M::PIECE).unzip();
         followed.extend(notes);
         for (segment, query) in segments {
             let mask = query.filter.reads().mask;
@@ -104,7 +104,7 @@ pub(crate) async fn look<M: Matching>(
 }
 
 /// Entries of the outbox, and what changed.
-fn outbox(workspace_number: i64, limit: usize) -> Query<(Followed, ReadMask)> {
+fn outbox(workspace_number: i64, limit: usize) -> Query<(FollowedNote, ReadMask)> {
     const SQL: Sql = sql!(
         "SELECT n.contact, c.id, n.read_mask, n.mark, n.depth FROM changed_contacts n {CROSS} JOIN contacts c ON c.n = n.contact
          WHERE n.contact BETWEEN $1 AND $2 ORDER BY n.contact LIMIT $3"
@@ -112,7 +112,7 @@ fn outbox(workspace_number: i64, limit: usize) -> Query<(Followed, ReadMask)> {
     let (first, last) = numbers::contacts_of(workspace_number).into_inner();
     Query::new(SQL, params![first, last, sql_limit(limit)], |row| {
         let (contact, mark, depth) = (get(row, 0)?, get(row, 3)?, get(row, 4)?);
-        Ok((Followed { contact, id: id(row, 1)?, mark, depth, moves: Vec::new() }, read_mask(row, 2)?))
+        Ok((FollowedNote { contact, id: id(row, 1)?, mark, depth, moves: Vec::new() }, read_mask(row, 2)?))
     })
 }
 
@@ -139,7 +139,7 @@ async fn moves(
 }
 
 /// How many of the first may be written together: so many entries, or so many moves.
-pub(crate) fn slice(followed: &[Followed], outbox: usize, moves: usize) -> usize {
+pub(crate) fn slice(followed: &[FollowedNote], outbox: usize, moves: usize) -> usize {
     let mut sum = 0;
     let fit = followed.iter().take(outbox).take_while(|one| {
         let fits = sum < moves;

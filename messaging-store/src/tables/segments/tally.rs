@@ -44,7 +44,7 @@ impl Tally {
     }
 
     /// What was found; `exact` if everybody was looked at.
-    pub(crate) async fn counted(self, on: &mut impl Answers, exact: bool) -> Result<Counted, Fault> {
+    pub(crate) async fn counted(self, on: &mut impl Answers, exact: bool) -> Result<MatchCount, Fault> {
         const SAMPLE: Sql = sql!(
             sqlite: "SELECT c.id FROM json_each($1) j CROSS JOIN contacts c ON c.n = j.value ORDER BY c.n DESC",
             postgres: "SELECT id FROM contacts WHERE n = ANY ($1) ORDER BY n DESC",
@@ -53,12 +53,12 @@ impl Tally {
         let sizes = self.sizes.iter().map(size).collect();
         let numbers: Vec<i64> = self.sample.into_iter().map(|Reverse(contact)| contact).collect();
         let sample = on.many(Query::new(SAMPLE, params![numbers], |row| id(row, 0))).await?;
-        Ok(Counted { sizes, exact, sample })
+        Ok(MatchCount { sizes, exact, sample })
     }
 }
 
 /// Result of counting who matches some filters.
-pub(crate) struct Counted {
+pub(crate) struct MatchCount {
     /// How many match each of the filters; estimates unless everybody was looked at.
     pub(crate) sizes: Vec<u64>,
     pub(crate) exact: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Counted {
     pub(crate) sample: Vec<ContactId>,
 }
 
-impl Counted {
+impl MatchCount {
     /// Nobody, in a workspace without contacts.
     pub(crate) fn nobody(filters: usize) -> Self {
         Self { sizes: vec![0; filters], exact: true, sample: Vec::new() }

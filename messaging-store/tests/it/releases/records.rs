@@ -9,8 +9,8 @@ use messaging_core::changes::{Expect, PutAutomation, Write};
 use messaging_core::domain::account::{Member, User, Workspace};
 use messaging_core::domain::api_key::ApiKey;
 use messaging_core::domain::automation::Automation;
-use messaging_core::domain::automation::note::{EntryInterest, Interest};
-use messaging_core::domain::campaign::{Audience, Campaign, Plan};
+use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription};
+use messaging_core::domain::campaign::{Audience, Campaign, CampaignPlan};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::contact::Contact;
 use messaging_core::domain::list::ContactList;
@@ -66,7 +66,7 @@ impl Records {
         let campaign = sample::campaign(home);
         let audience =
             Audience { list_ids: vec![list.id], segment_ids: vec![fixed(13)], exclude_list_ids: vec![fixed(14)] };
-        let plan = Plan { template_id: template.id, audience, ..campaign.plan };
+        let plan = CampaignPlan { template_id: template.id, audience, ..campaign.plan };
         let campaign = Campaign { id: fixed(9), plan, ..campaign };
         let message = Message {
             id: fixed(7),
@@ -99,12 +99,12 @@ impl Records {
         let (home, list, contact) = (self.workspace.id, self.list.id, self.contact.id);
         let automation = PutAutomation {
             automation: self.automation,
-            interest: Interest {
-                entry: Some(EntryInterest::EventWhere(
+            subscription: EventSubscription {
+                entry: Some(EntrySubscription::EventWhere(
                     "cart_updated".to_owned(),
                     vec![json!({"property": "total", "op": "gte", "value": 50})],
                 )),
-                ..Interest::default()
+                ..EventSubscription::default()
             },
             lanes: Vec::new(),
             holds: Vec::new(),

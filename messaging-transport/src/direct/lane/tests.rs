@@ -17,17 +17,17 @@ fn lane() -> Arc<Lane> {
 }
 
 async fn go(lane: &Arc<Lane>) -> Permit {
-    match lane.turn(deadline(), FLOW).await {
-        Turn::Go(permit) => permit,
-        Turn::Unreachable(response, _) => panic!("unreachable: {}", response.text),
-        Turn::TooMany => panic!("no turn"),
+    match lane.admit(deadline(), FLOW).await {
+        LaneAdmission::Go(permit) => permit,
+        LaneAdmission::Unreachable(response, _) => panic!("unreachable: {}", response.text),
+        LaneAdmission::TooMany => panic!("no turn"),
     }
 }
 
 /// How many turns there are without waiting.
 async fn width(lane: &Arc<Lane>) -> usize {
     let mut permits = Vec::new();
-    while let Turn::Go(permit) = lane.turn(Instant::now(), FLOW).await {
+    while let LaneAdmission::Go(permit) = lane.admit(Instant::now(), FLOW).await {
         permits.push(permit);
     }
     permits.len()
@@ -43,10 +43,10 @@ fn failure(text: &str) -> Report {
 
 /// The reason for which nothing is tried.
 async fn refused(lane: &Arc<Lane>) -> (String, Duration) {
-    match lane.turn(deadline(), FLOW).await {
-        Turn::Unreachable(response, ago) => (response.text, ago),
-        Turn::Go(_) => panic!("a turn"),
-        Turn::TooMany => panic!("no turn"),
+    match lane.admit(deadline(), FLOW).await {
+        LaneAdmission::Unreachable(response, ago) => (response.text, ago),
+        LaneAdmission::Go(_) => panic!("a turn"),
+        LaneAdmission::TooMany => panic!("no turn"),
     }
 }
 
@@ -72,7 +72,7 @@ async fn trouble_halves_a_lane_and_spaces_it() {
     for expected in [250, 750, 1750, 3750, 7750, 15_750, 23_750] {
         let permit = go(&lane).await;
         assert_eq!(at(), Duration::from_millis(expected));
-        assert!(matches!(lane.turn(Instant::now(), FLOW).await, Turn::TooMany), "one at a time");
+        assert!(matches!(lane.admit(Instant::now(), FLOW).await, LaneAdmission::TooMany), "one at a time");
         permit.report(busy());
     }
     // The wait of 8 s that was begun, then 8, 4, 2, 1, … and no more.
@@ -146,14 +146,18 @@ async fn an_unreachable_domain_is_probed_by_one_at_a_time() {
 async fn whoever_waits_learns_that_the_domain_is_unreachable() {
     let lane = lane();
     let permits = [go(&lane).await, go(&lane).await];
-    let waiting = [lane.turn(deadline(), FLOW), lane.turn(deadline(), FLOW)].map(Box::pin);
-    let (turns, ()) = tokio::join!(futures_util::future::join_all(waiting), async {
+    let waiting = [lane.admit(deadline(), FLOW), lane.admit(deadline(), FLOW)].map(Box::pin);
+    let (admissions, ()) = tokio::join!(futures_util::future::join_all(waiting), async {
         tokio::task::yield_now().await;
         for permit in permits {
             permit.report(failure("gone"));
         }
     });
-    assert!(turns.iter().all(|turn| matches!(turn, Turn::Unreachable(response, _) if response.text == "gone")));
+    let is_gone = |admission: &LaneAdmission| match admission {
+        LaneAdmission::Unreachable(response, _) => response.text == "gone",
+        LaneAdmission::Go(_) | LaneAdmission::TooMany => false,
+    };
+    assert!(admissions.iter().all(is_gone));
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,9 +166,9 @@ async fn turns_come_in_order_and_waits_end() {
     let permits = [go(&lane).await, go(&lane).await];
     let order = Mutex::new(Vec::new());
     let wait = async |number: usize, limit: u64| {
-        let turn = lane.turn(Instant::now() + Duration::from_secs(limit), FLOW).await;
-        order.lock().unwrap().push((number, matches!(turn, Turn::Go(_))));
-        turn
+        let admission = lane.admit(Instant::now() + Duration::from_secs(limit), FLOW).await;
+        order.lock().unwrap().push((number, matches!(admission, LaneAdmission::Go(_))));
+        admission
     };
     let (first, second, third, ()) = tokio::join!(wait(1, 60), wait(2, 1), wait(3, 60), async {
         tokio::time::advance(Duration::from_secs(2)).await;
@@ -180,14 +184,14 @@ async fn turns_come_in_order_and_waits_end() {
 async fn only_so_many_wait() {
     let lane = lane();
     let _permits = [go(&lane).await, go(&lane).await];
-    let mut waiting: Vec<_> = (0..MAX_OF_FLOW).map(|_| Box::pin(lane.turn(deadline(), FLOW))).collect();
-    for turn in &mut waiting {
-        assert!(futures_util::poll!(turn).is_pending());
+    let mut waiting: Vec<_> = (0..MAX_OF_FLOW).map(|_| Box::pin(lane.admit(deadline(), FLOW))).collect();
+    for admission in &mut waiting {
+        assert!(futures_util::poll!(admission).is_pending());
     }
-    assert!(matches!(lane.turn(deadline(), FLOW).await, Turn::TooMany));
+    assert!(matches!(lane.admit(deadline(), FLOW).await, LaneAdmission::TooMany));
     // Those who went away make room.
     waiting.truncate(1);
-    let mut late = Box::pin(lane.turn(deadline(), FLOW));
+    let mut late = Box::pin(lane.admit(deadline(), FLOW));
     assert!(futures_util::poll!(&mut late).is_pending());
     assert_eq!(lane.lock().waiting.len(), 2);
 }

@@ -2,15 +2,15 @@ use serde_json::json;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DELIVERED, Given, header};
+use crate::push::tests::{Bench, CONTENT, DELIVERED, TestNotification, header};
 use messaging_core::domain::outcome::OutcomeClass;
 use messaging_testing::fakes::{FakeAnswer, FakeApns, FakeProvider};
 use messaging_testing::{MemoryFetch, fetched};
 
-fn memory() -> (Arc<MemoryFetch>, Bench, Given) {
+fn memory() -> (Arc<MemoryFetch>, Bench, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
     let bench = Bench::of(Arc::clone(&fetch) as _);
-    (fetch, bench, Given::new(FakeApns::settings("https://apns.example.com")))
+    (fetch, bench, TestNotification::new(FakeApns::settings("https://apns.example.com")))
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn what_apple_would_not_take_is_not_sent() {
     given.content.text = "x".repeat(MAX_PAYLOAD);
     assert_eq!(bench.answer(PushProvider::Apns, &given, &FakeApns::device(1)).await.class, CONTENT);
     for (member, value) in [("private_key", "nonsense"), ("environment", "staging"), ("topic", ""), ("team_id", "")] {
-        let mut given = Given::new(FakeApns::settings("https://apns.example.com"));
+        let mut given = TestNotification::new(FakeApns::settings("https://apns.example.com"));
         given.settings[member] = json!(value);
         let class = bench.answer(PushProvider::Apns, &given, &FakeApns::device(1)).await.class;
         assert_eq!(class, OutcomeClass::Auth, "{member}");
@@ -91,7 +91,7 @@ async fn what_apple_would_not_take_is_not_sent() {
 async fn a_provider_token_is_renewed_every_fifty_minutes() {
     let bench = Bench::real();
     let fake = FakeProvider::start(FakeApns::new(Arc::clone(&bench.clock) as _)).await.unwrap();
-    let given = Given::new(FakeApns::settings(&fake.url()));
+    let given = TestNotification::new(FakeApns::settings(&fake.url()));
     let token = async || {
         let answer = bench.answer(PushProvider::Apns, &given, &FakeApns::device(1)).await;
         assert_eq!(answer.class, DELIVERED, "{answer:?}");
@@ -109,7 +109,7 @@ async fn a_provider_token_is_renewed_every_fifty_minutes() {
 async fn a_token_that_apple_calls_expired_is_renewed_unless_it_is_young() {
     let bench = Bench::real();
     let fake = FakeProvider::start(FakeApns::new(Arc::clone(&bench.clock) as _)).await.unwrap();
-    let given = Given::new(FakeApns::settings(&fake.url()));
+    let given = TestNotification::new(FakeApns::settings(&fake.url()));
     let expired = || fake.next_answer(FakeAnswer::json(403, &json!({"reason": "ExpiredProviderToken"})));
     let class = async || bench.answer(PushProvider::Apns, &given, &FakeApns::device(1)).await.class;
     expired();

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DELIVERED, Given, header};
+use crate::push::tests::{Bench, CONTENT, DELIVERED, TestNotification, header};
 use crate::{Dns, GuardedFetch};
 use messaging_testing::fakes::{FakeAnswer, FakeFcm, FakeProvider};
 use messaging_testing::{MemoryFetch, fetched};
@@ -14,17 +14,17 @@ const SEND: &str = "https://fcm.example.com/v1/projects/fake-project/messages:se
 const TOKEN: &str = "https://fcm.example.com/token";
 
 /// A Firebase that grants a token and takes everything.
-fn memory() -> (Arc<MemoryFetch>, Bench, Given) {
+fn memory() -> (Arc<MemoryFetch>, Bench, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.always(TOKEN, Ok(fetched(200, &[], r#"{"access_token":"ya29.a","expires_in":3600}"#)));
     fetch.always(SEND, Ok(fetched(200, &[], r#"{"name":"projects/fake-project/messages/0:1"}"#)));
     let bench = Bench::of(Arc::clone(&fetch) as _);
     let mut settings = FakeFcm::settings("https://fcm.example.com");
     settings["api_base"] = json!("https://fcm.example.com/");
-    (fetch, bench, Given::new(settings))
+    (fetch, bench, TestNotification::new(settings))
 }
 
-async fn sent(given: &Given, address: &str) -> Value {
+async fn sent(given: &TestNotification, address: &str) -> Value {
     let (fetch, bench, _) = memory();
     let answer = bench.answer(PushProvider::Fcm, given, address).await;
     assert_eq!(answer.class, DELIVERED, "{answer:?}");
@@ -128,7 +128,7 @@ async fn settings_that_cannot_work_stop_the_account_and_nothing_leaves() {
         elsewhere,
         text,
     ] {
-        let answer = bench.answer(PushProvider::Fcm, &Given::new(settings), "token-01").await;
+        let answer = bench.answer(PushProvider::Fcm, &TestNotification::new(settings), "token-01").await;
         assert_eq!(answer.class, OutcomeClass::Auth, "{answer:?}");
     }
     assert_eq!(fetch.take().len(), 0);
@@ -153,7 +153,7 @@ async fn an_access_token_is_used_until_five_minutes_before_it_expires() {
 async fn a_refused_access_token_is_renewed_once() {
     let bench = Bench::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let given = Given::new(FakeFcm::settings(&fake.url()));
+    let given = TestNotification::new(FakeFcm::settings(&fake.url()));
     let paths = || fake.requests().iter().map(|request| request.path().to_owned()).collect::<Vec<_>>();
     let send = "/v1/projects/fake-project/messages:send";
     assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-36").await.class, DELIVERED);
@@ -169,7 +169,7 @@ async fn a_refused_access_token_is_renewed_once() {
 async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
     let bench = Bench::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let given = Given::new(FakeFcm::settings(&fake.url()));
+    let given = TestNotification::new(FakeFcm::settings(&fake.url()));
     let retry = OutcomeClass::Retry(Scope::Account);
     for (status, body, expected, said) in [
         (
@@ -199,7 +199,8 @@ async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
     // A key of somebody else.
     let mut forged = given.settings.clone();
     forged["service_account"]["client_email"] = json!("somebody@else.example");
-    assert_eq!(bench.answer(PushProvider::Fcm, &Given::new(forged), "token-01").await.class, OutcomeClass::Auth);
+    let answer = bench.answer(PushProvider::Fcm, &TestNotification::new(forged), "token-01").await;
+    assert_eq!(answer.class, OutcomeClass::Auth);
     // Nobody listens.
     drop(fake);
     assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-01").await.class, retry);
@@ -209,7 +210,8 @@ async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
 async fn a_token_endpoint_at_a_private_address_is_not_called() {
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let bench = Bench::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
-    let answer = bench.answer(PushProvider::Fcm, &Given::new(FakeFcm::settings(&fake.url())), "token-01").await;
+    let given = TestNotification::new(FakeFcm::settings(&fake.url()));
+    let answer = bench.answer(PushProvider::Fcm, &given, "token-01").await;
     assert_eq!(answer.class, OutcomeClass::Auth);
     assert_eq!(fake.requests().len(), 0);
 }
@@ -218,7 +220,7 @@ async fn a_token_endpoint_at_a_private_address_is_not_called() {
 async fn one_access_token_is_asked_for_by_all_who_send_at_once() {
     let bench = Bench::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let given = Given::new(FakeFcm::settings(&fake.url()));
+    let given = TestNotification::new(FakeFcm::settings(&fake.url()));
     let sends = (0..10).map(|_| bench.answer(PushProvider::Fcm, &given, "token-01"));
     let answers = futures_util::future::join_all(sends).await;
     assert!(answers.iter().all(|answer| answer.class == DELIVERED));

@@ -9,7 +9,7 @@ use super::encryption::{POINT, decrypt};
 use super::*;
 use crate::jwt::random;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given, header};
+use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification, header};
 use crate::{Dns, GuardedFetch};
 use messaging_testing::MemoryFetch;
 use messaging_testing::fakes::{FakeProvider, FakeWebpush};
@@ -39,10 +39,10 @@ impl Browser {
     }
 }
 
-fn memory() -> (Arc<MemoryFetch>, Bench, Given) {
+fn memory() -> (Arc<MemoryFetch>, Bench, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
     let bench = Bench::of(Arc::clone(&fetch) as _);
-    (fetch, bench, Given::new(FakeWebpush::settings()))
+    (fetch, bench, TestNotification::new(FakeWebpush::settings()))
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn key_pairs_are_made_for_each_workspace() {
 async fn an_endpoint_at_a_private_address_is_not_called_and_the_address_stays() {
     let fake = FakeProvider::start(FakeWebpush).await.unwrap();
     let bench = Bench::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
-    let given = Given::new(FakeWebpush::settings());
+    let given = TestNotification::new(FakeWebpush::settings());
     let endpoints =
         [fake.url(), "https://127.0.0.1/push".to_owned(), "https://[::1]/".to_owned(), "https://10.0.0.1/".to_owned()];
     for endpoint in endpoints {
@@ -135,7 +135,8 @@ async fn a_host_that_nobody_answers_at_is_no_fault_of_the_channel() {
     let fake = FakeProvider::start(FakeWebpush).await.unwrap();
     let address = FakeWebpush::subscription(&fake.url(), 1);
     drop(fake);
-    let answer = Bench::real().answer(PushProvider::Webpush, &Given::new(FakeWebpush::settings()), &address).await;
+    let given = TestNotification::new(FakeWebpush::settings());
+    let answer = Bench::real().answer(PushProvider::Webpush, &given, &address).await;
     assert_eq!(answer.class, OutcomeClass::Retry(Scope::Origin));
 }
 
@@ -159,7 +160,7 @@ async fn what_cannot_be_sent_says_nothing_about_the_address() {
     given.content.text = "x".repeat(MAX_PAYLOAD);
     assert_eq!(bench.answer(PushProvider::Webpush, &given, &address).await.class, CONTENT);
     for member in ["subject", "private_key"] {
-        let mut given = Given::new(FakeWebpush::settings());
+        let mut given = TestNotification::new(FakeWebpush::settings());
         given.settings.remove(member);
         assert_eq!(bench.answer(PushProvider::Webpush, &given, &address).await.class, OutcomeClass::Auth, "{member}");
     }

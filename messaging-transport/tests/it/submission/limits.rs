@@ -17,7 +17,7 @@ async fn no_other_end_of_content_is_believed() {
         client.send(content).await;
         assert_eq!(client.rest().await, "550 5.6.0 a CR or LF stands alone in the message\r\n");
     }
-    assert!(server.desk.submitted.lock().unwrap().is_empty());
+    assert!(server.state.submitted.lock().unwrap().is_empty());
     let mut client = server.known().await;
     client.send(b"NOOP\nNOOP\r\n").await;
     assert_eq!(client.rest().await, "500 5.5.2 lines end with CR and LF\r\n");
@@ -50,7 +50,7 @@ async fn a_message_has_a_size_and_keeps_to_what_it_announced() {
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(format!("Subject: s\r\n\r\n{}.\r\n", line.repeat(1000)).as_bytes()).await;
     assert_eq!(client.reply().await, "250");
-    assert_eq!(*server.desk.rooms.lock().unwrap(), [265_536]);
+    assert_eq!(*server.state.rooms.lock().unwrap(), [265_536]);
     client.send(b"MAIL FROM:<a@acme.io> SIZE=100\r\nRCPT TO:<ann@x.io>\r\nDATA\r\n").await;
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(format!("{}.\r\n", line.repeat(1000)).as_bytes()).await;
@@ -82,5 +82,5 @@ async fn content_that_stands_still_is_given_up() {
     let server = Running::with(|options| options.stall_timeout = Duration::from_millis(100));
     let mut client = server.at_data().await;
     assert_eq!(client.rest().await, "421 4.4.2 that took too long\r\n");
-    assert!(server.desk.submitted.lock().unwrap().is_empty());
+    assert!(server.state.submitted.lock().unwrap().is_empty());
 }

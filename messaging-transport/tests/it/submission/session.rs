@@ -24,12 +24,12 @@ async fn a_message_is_queued_by_whoever_has_a_key() {
     assert_eq!(client.replies(5).await, "250 250 250 250 354");
     client.send(MAIL).await;
     assert_eq!(client.full_reply().await, format!("250 2.0.0 {ID} queued\r\n"));
-    let (message, key) = server.desk.submitted.lock().unwrap().remove(0);
+    let (message, key) = server.state.submitted.lock().unwrap().remove(0);
     assert_eq!((message.to.as_deref(), message.text.as_deref()), (Some("ann@x.io"), Some("Hi\r\n.\r\n")));
     assert_eq!(message.cc.unwrap(), ["bob@x.io"]);
     assert_eq!(message.bcc.unwrap(), ["carl@x.io"]);
     assert!(key.is_some());
-    assert_eq!(*server.desk.counted.lock().unwrap(), 1);
+    assert_eq!(*server.state.counted.lock().unwrap(), 1);
     // The next transaction has recipients of its own, and MAIL comes first.
     assert_eq!(client.say("DATA").await, "503");
     assert_eq!(client.say("MAIL FROM:<>").await, "250");
@@ -85,7 +85,7 @@ async fn wrong_keys_end_the_session() {
 async fn what_the_key_may_not_do_is_told_at_mail() {
     let server = Running::start();
     let mut client = server.signed_in().await;
-    *server.desk.forbidden.lock().unwrap() = Some(Refusal::new(550, "5.7.1", "ip_not_allowed: not from there"));
+    *server.state.forbidden.lock().unwrap() = Some(Refusal::new(550, "5.7.1", "ip_not_allowed: not from there"));
     assert_eq!(client.ask("MAIL FROM:<a@acme.io>").await, "550 5.7.1 ip_not_allowed: not from there\r\n");
     assert_eq!(client.say("RCPT TO:<ann@x.io>").await, "503");
 }
@@ -94,10 +94,10 @@ async fn what_the_key_may_not_do_is_told_at_mail() {
 async fn a_refused_message_is_not_acknowledged_and_the_session_goes_on() {
     let server = Running::start();
     let mut client = server.at_data().await;
-    *server.desk.refused.lock().unwrap() = Some(Refusal::TRY_LATER);
+    *server.state.refused.lock().unwrap() = Some(Refusal::TRY_LATER);
     client.send(b"Subject: s\r\n\r\nx\r\n.\r\n").await;
     assert_eq!(client.full_reply().await, "451 4.3.0 try again later\r\n");
-    *server.desk.refused.lock().unwrap() = None;
+    *server.state.refused.lock().unwrap() = None;
     client.send(b"MAIL FROM:<a@acme.io>\r\nRCPT TO:<ann@x.io>\r\nDATA\r\n").await;
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(b"Subject: s\r\n\r\nx\r\n.\r\n").await;
@@ -120,15 +120,15 @@ async fn addresses_are_judged_one_by_one() {
 #[tokio::test]
 async fn stopping_finishes_a_message_on_its_way() {
     let mut server = Running::start();
-    *server.desk.waits.lock().unwrap() = true;
+    *server.state.waits.lock().unwrap() = true;
     let mut idle = server.signed_in().await;
     let mut client = server.at_data().await;
     client.send(b"Subject: s\r\n\r\nx\r\n.\r\n").await;
-    server.desk.arrived.notified().await;
+    server.state.arrived.notified().await;
     server.stop.take().unwrap().send(()).unwrap();
     assert_eq!(idle.rest().await, "421 4.3.2 mail.test is stopping\r\n");
-    server.desk.go.notify_one();
+    server.state.go.notify_one();
     assert_eq!(client.rest().await, format!("250 2.0.0 {ID} queued\r\n421 4.3.2 mail.test is stopping\r\n"));
     (&mut server.server).await.unwrap();
-    assert_eq!(server.desk.submitted.lock().unwrap().len(), 1);
+    assert_eq!(server.state.submitted.lock().unwrap().len(), 1);
 }

@@ -9,7 +9,7 @@ use super::forms::{
     ConditionConfig, ExitConfig, ListConfig, NodeForm, NodeName, SendConfig, SplitConfig, TagConfig,
     UpdateContactConfig, WaitConfig, WaitEventConfig, WebhookConfig,
 };
-use super::reader::{InDrafts, Place, Reader};
+use super::reader::{InDrafts, LocatedObject, Reader};
 use crate::domain::automation::graph::{NodeKind, Share};
 use crate::domain::segment::parse::Reference;
 use crate::violation::FieldCode;
@@ -38,7 +38,7 @@ pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<Re
     };
     let members = form.config.unwrap_or_default();
     let pointer = format!("{pointer}/config");
-    let config = Place { members: &members, pointer: &pointer };
+    let config = LocatedObject { members: &members, pointer: &pointer };
     let kind = read_kind(reader, form.kind, config);
     if let Some(NodeKind::Send(send)) = &kind {
         reader.sends.push((index, (**send).clone()));
@@ -69,7 +69,7 @@ const fn fixed_branches(kind: NodeName) -> &'static [&'static str] {
     }
 }
 
-fn read_kind(reader: &mut Reader, kind: NodeName, config: Place<'_>) -> Option<NodeKind> {
+fn read_kind(reader: &mut Reader, kind: NodeName, config: LocatedObject<'_>) -> Option<NodeKind> {
     Some(match kind {
         NodeName::Send => {
             let form = reader.config::<SendConfig>(config)?;
@@ -126,7 +126,7 @@ fn read_kind(reader: &mut Reader, kind: NodeName, config: Place<'_>) -> Option<N
     })
 }
 
-fn split(reader: &mut Reader, config: Place<'_>, form: SplitConfig) -> Option<Vec<Share>> {
+fn split(reader: &mut Reader, config: LocatedObject<'_>, form: SplitConfig) -> Option<Vec<Share>> {
     let branches = reader.need(config, "branches", form.branches)?;
     for (index, branch) in branches.iter().enumerate() {
         if branches[..index].iter().any(|earlier| earlier.name == branch.name) {

@@ -48,12 +48,12 @@ pub(super) struct Reader {
 
 /// An object and where it stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct LocatedObject<'a> {
     pub(super) members: &'a Map<String, Value>,
     pub(super) pointer: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LocatedObject<'a> {
     /// The pointer of a member.
     pub(super) fn at(&self, name: &str) -> String {
         format!("{}/{}", self.pointer, escape(name))
@@ -103,23 +103,26 @@ impl Reader {
     }
 
     /// The config of a trigger or node.
-    pub(super) fn config<T: DeserializeOwned + JsonSchema + 'static>(&mut self, place: Place<'_>) -> Option<T> {
-        self.form(Value::Object(place.members.clone()), place.pointer, InDrafts::Optional)
+    pub(super) fn config<T: DeserializeOwned + JsonSchema + 'static>(
+        &mut self,
+        object: LocatedObject<'_>,
+    ) -> Option<T> {
+        self.form(Value::Object(object.members.clone()), object.pointer, InDrafts::Optional)
     }
 
     /// A member that an active automation needs.
-    pub(super) fn need<T>(&mut self, place: Place<'_>, name: &str, value: Option<T>) -> Option<T> {
-        if place.get(name).is_none() {
-            self.gap(place.at(name), FieldCode::Required, "is required");
+    pub(super) fn need<T>(&mut self, object: LocatedObject<'_>, name: &str, value: Option<T>) -> Option<T> {
+        if object.get(name).is_none() {
+            self.gap(object.at(name), FieldCode::Required, "is required");
         }
         value
     }
 
     /// A text that an active automation needs.
-    pub(super) fn need_text(&mut self, place: Place<'_>, name: &str, text: Option<String>) -> Option<String> {
+    pub(super) fn need_text(&mut self, object: LocatedObject<'_>, name: &str, text: Option<String>) -> Option<String> {
         let text = text.filter(|text| !text.is_empty());
-        if text.is_none() && place.get(name).is_none_or(|value| value == "") {
-            self.gap(place.at(name), FieldCode::Required, "is required");
+        if text.is_none() && object.get(name).is_none_or(|value| value == "") {
+            self.gap(object.at(name), FieldCode::Required, "is required");
         }
         text
     }
@@ -137,13 +140,13 @@ impl Reader {
     /// An id that an active automation needs.
     pub(super) fn need_id<I: Id>(
         &mut self,
-        place: Place<'_>,
+        object: LocatedObject<'_>,
         name: &str,
         text: Option<String>,
         reference: fn(I) -> Reference,
     ) -> Option<I> {
-        let text = self.need_text(place, name, text)?;
-        self.id(&text, place.at(name), reference)
+        let text = self.need_text(object, name, text)?;
+        self.id(&text, object.at(name), reference)
     }
 
     /// A filter.

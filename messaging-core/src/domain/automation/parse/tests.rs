@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::super::graph::{Awaited, Delay, DelayUnit, NodeKind, Wait};
-use super::super::note::{EntryInterest, RunInterest};
+use super::super::note::{EntrySubscription, RunSubscription};
 use super::super::trigger::TriggerKind;
 use super::*;
 
@@ -64,9 +64,9 @@ fn the_automation_of_the_contract_is_read() {
     let NodeKind::Send(send) = &plan.graph.nodes[1].kind else { panic!() };
     assert!(send.is_marketing && send.template_id.to_string() == TEMPLATE);
     assert_eq!(plan.graph.nodes[2].kind, NodeKind::Exit(None));
-    assert_eq!(plan.interest().entry, Some(EntryInterest::Event("cart_updated".into())));
-    let runs = RunInterest { everything: false, events: vec!["order_placed".into()], messages: false };
-    assert_eq!(plan.interest().runs, runs);
+    assert_eq!(plan.subscription().entry, Some(EntrySubscription::Event("cart_updated".into())));
+    let runs = RunSubscription { everything: false, events: vec!["order_placed".into()], messages: false };
+    assert_eq!(plan.subscription().runs, runs);
     assert_eq!(read.holds().len(), 1);
 }
 
@@ -84,15 +84,15 @@ fn every_kind_of_trigger_is_read() {
     let kind = |trigger: Value| design(trigger, graph.clone()).parse().unwrap().trigger.kind;
     let where_ = json!([{"property": "total", "op": "gt", "value": 50}]);
     let event = kind(json!({"kind": "event", "config": {"name": " paid ", "where": where_.clone()}}));
-    let interest = EntryInterest::EventWhere("paid".into(), where_.as_array().unwrap().clone());
-    assert!(matches!(&event, TriggerKind::Event { properties, .. } if *properties == interest.tests()));
+    let subscription = EntrySubscription::EventWhere("paid".into(), where_.as_array().unwrap().clone());
+    assert!(matches!(&event, TriggerKind::Event { properties, .. } if *properties == subscription.tests()));
     let holds = |properties: Value| {
         let members = properties.as_object().unwrap().clone();
-        interest.tests().iter().all(|test| test.may_hold(&members))
+        subscription.tests().iter().all(|test| test.may_hold(&members))
     };
     assert!(holds(json!({"total": 51})) && !holds(json!({"total": 50})) && !holds(json!({})));
     let dated = json!([{"property": "on", "op": "before", "value": "2020-01-01"}]);
-    let dated = EntryInterest::EventWhere("paid".into(), dated.as_array().unwrap().clone()).tests();
+    let dated = EntrySubscription::EventWhere("paid".into(), dated.as_array().unwrap().clone()).tests();
     assert!(dated.len() == 1 && dated[0].may_hold(&Map::new()), "what depends on the zone is asked later");
     assert!(matches!(event, TriggerKind::Event { name, properties, .. } if name == "paid" && properties.len() == 1));
     let enter = kind(json!({"kind": "segment_enter", "config": {"segment_id": SEGMENT, "include_existing": true}}));
@@ -216,12 +216,12 @@ fn what_a_design_names_comes_out_with_its_places() {
             "/graph/nodes/1/config/body"
         ]
     );
-    let interest = read.plan.unwrap().interest();
+    let subscription = read.plan.unwrap().subscription();
     assert_eq!(
-        interest.entry,
-        Some(EntryInterest::SegmentEnter { segment_id: SEGMENT.parse().unwrap(), include_existing: false })
+        subscription.entry,
+        Some(EntrySubscription::SegmentEnter { segment_id: SEGMENT.parse().unwrap(), include_existing: false })
     );
-    assert_eq!(interest.runs, RunInterest { everything: true, ..RunInterest::default() });
+    assert_eq!(subscription.runs, RunSubscription { everything: true, ..RunSubscription::default() });
 }
 
 #[test]

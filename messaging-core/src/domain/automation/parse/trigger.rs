@@ -7,7 +7,7 @@ use super::forms::{
     DateConfig, EventConfig, ListAddedConfig, MessageEventConfig, OnlyFilterConfig, SegmentEnterConfig,
     SegmentExitConfig, TriggerForm, TriggerName,
 };
-use super::reader::{InDrafts, Place, Reader};
+use super::reader::{InDrafts, LocatedObject, Reader};
 use crate::domain::automation::trigger::{DateTrigger, Trigger, TriggerKind};
 use crate::domain::campaign::settings::HourMinute;
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
@@ -20,10 +20,10 @@ const MORNING: Time = Time::constant(9, 0, 0, 0);
 /// Reads a trigger.
 pub(super) fn read(reader: &mut Reader, sent: &Map<String, Value>) -> Option<Trigger> {
     let form = reader.form::<TriggerForm>(Value::Object(sent.clone()), "/trigger", InDrafts::Optional)?;
-    let whole = Place { members: sent, pointer: "/trigger" };
+    let whole = LocatedObject { members: sent, pointer: "/trigger" };
     let kind = reader.need(whole, "kind", form.kind);
     let members = form.config.unwrap_or_default();
-    let config = Place { members: &members, pointer: "/trigger/config" };
+    let config = LocatedObject { members: &members, pointer: "/trigger/config" };
     let kind = kind.and_then(|kind| read_kind(reader, kind, config));
     let filter = match config.get("filter") {
         Some(filter) => reader.filter(filter, "/trigger/config/filter"),
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader, sent: &Map<String, Value>) -> Option<Tri
     Some(Trigger { kind: kind?, filter: filter? })
 }
 
-fn read_kind(reader: &mut Reader, kind: TriggerName, config: Place<'_>) -> Option<TriggerKind> {
+fn read_kind(reader: &mut Reader, kind: TriggerName, config: LocatedObject<'_>) -> Option<TriggerKind> {
     Some(match kind {
         TriggerName::Event => {
             reader.config::<EventConfig>(config)?;
@@ -85,7 +85,7 @@ fn read_kind(reader: &mut Reader, kind: TriggerName, config: Place<'_>) -> Optio
 }
 
 /// The name and the tests of an event are those of a condition on events, and stand at the same places.
-fn read_event(reader: &mut Reader, config: Place<'_>) -> Option<TriggerKind> {
+fn read_event(reader: &mut Reader, config: LocatedObject<'_>) -> Option<TriggerKind> {
     let mut leaf = json!({"type": "event"});
     for name in ["name", "where"] {
         if let Some(value) = config.get(name) {

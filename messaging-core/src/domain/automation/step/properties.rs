@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::automation::Design;
-use crate::domain::automation::parse::Plan;
+use crate::domain::automation::parse::AutomationPlan;
 use crate::domain::automation::step::tests::{around, run};
 use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::filter::MessageEventKind;
@@ -110,7 +110,7 @@ fn graph(dice: &mut Dice) -> Value {
     graph
 }
 
-fn plan(dice: &mut Dice) -> Option<Plan> {
+fn plan(dice: &mut Dice) -> Option<AutomationPlan> {
     let trigger = object(json!({"kind": "manual"}));
     let design = Design { trigger, graph: object(graph(dice)), ..Design::default() };
     design.parse().ok()
@@ -172,7 +172,13 @@ fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> Acted {
 }
 
 /// One walk, whose questions are answered by chance; how often it asked.
-fn walk(dice: &mut Dice, plan: &Plan, run: Run, input: Input<'_>, attributes: &Map<String, Value>) -> (Walked, usize) {
+fn walk(
+    dice: &mut Dice,
+    plan: &AutomationPlan,
+    run: Run,
+    input: Input<'_>,
+    attributes: &Map<String, Value>,
+) -> (Walked, usize) {
     let mut walk = Walk::new(&plan.graph, run, input, around());
     let (mut need, mut asked) = (walk.next(attributes), 0);
     loop {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::domain::automation::Design;
 use crate::domain::automation::entering::Entrance;
-use crate::domain::automation::parse::Plan;
+use crate::domain::automation::parse::AutomationPlan;
 use crate::domain::product_event::ProductEvent;
 use crate::ids::Id as _;
 
@@ -36,7 +36,7 @@ pub(super) fn run() -> Run {
     entrance.run(1)
 }
 
-fn plan(graph: Value) -> Plan {
+fn plan(graph: Value) -> AutomationPlan {
     let trigger = object(json!({"kind": "manual"}));
     let design = Design { trigger, graph: object(graph), ..Design::default() };
     design.parse().unwrap_or_else(|faults| panic!("{faults:?}"))
@@ -44,7 +44,7 @@ fn plan(graph: Value) -> Plan {
 
 /// A run that is told what to think.
 struct Conversation {
-    plan: Plan,
+    plan: AutomationPlan,
     run: Run,
     activated_at: Option<Timestamp>,
     told: Vec<String>,

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::campaign::check::{Found, FoundAs, check_syntax};
+use crate::domain::campaign::check::{ReferenceTarget, ResolvedReference, check_syntax};
 use crate::domain::template::Parts;
 use crate::input::{self, UnknownMembers};
 
@@ -39,7 +39,7 @@ fn check(more: Value, expected: &str) {
     assert_eq!(faults(&violations), expected, "{sent}");
 }
 
-fn plan(more: Value) -> Plan {
+fn plan(more: Value) -> CampaignPlan {
     let sent: CampaignInput = input::body(body(more).to_string().as_bytes()).unwrap();
     sent.into_plan(&mut Violations::new())
 }
@@ -172,7 +172,7 @@ fn channels_have_their_members() {
 #[test]
 fn a_change_replaces_what_is_given_and_the_whole_is_judged() {
     #[track_caller]
-    fn change(plan: &Plan, change: Value) -> (Plan, String) {
+    fn change(plan: &CampaignPlan, change: Value) -> (CampaignPlan, String) {
         let change: CampaignPatch = input::body(change.to_string().as_bytes()).unwrap();
         let mut violations = Violations::new();
         (change.apply(plan.clone(), &mut violations), faults(&violations))
@@ -214,15 +214,15 @@ fn what_was_found_is_judged() {
     let pointers: Vec<_> = plan.references().into_iter().map(|(pointer, _)| pointer).collect();
     assert_eq!(pointers, ["/template_id", "/audience/list_ids/0", "/variants/0/template_id"]);
     let whats = [
-        FoundAs::Template { channel: Channel::Sms, parts: Parts::default() },
-        FoundAs::Nothing,
-        FoundAs::Template { channel: Channel::Email, parts: Parts::default() },
+        ReferenceTarget::Template { channel: Channel::Sms, parts: Parts::default() },
+        ReferenceTarget::Nothing,
+        ReferenceTarget::Template { channel: Channel::Email, parts: Parts::default() },
     ];
     let found: Vec<_> = plan
         .references()
         .into_iter()
         .zip(whats)
-        .map(|((pointer, reference), what)| Found { pointer, reference, what })
+        .map(|((pointer, reference), what)| ResolvedReference { pointer, reference, what })
         .collect();
     let mut violations = Violations::new();
     plan.judge(&found, &mut violations);

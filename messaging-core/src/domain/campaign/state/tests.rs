@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::campaign::Plan;
-use crate::domain::campaign::check::{Found, FoundAs};
+use crate::domain::campaign::CampaignPlan;
+use crate::domain::campaign::check::{ReferenceTarget, ResolvedReference};
 use crate::domain::campaign::input::CampaignInput;
 use crate::domain::campaign::schedule::{SenderState, has_stalled};
 use crate::domain::channel::Channel;
@@ -21,7 +21,7 @@ fn now() -> Timestamp {
     time("2026-05-01T12:00:00Z")
 }
 
-fn plan(more: Value) -> Plan {
+fn plan(more: Value) -> CampaignPlan {
     let mut body =
         json!({"name": "Spring", "channel": "email", "template_id": TEMPLATE, "audience": {"list_ids": [LIST]}});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -29,12 +29,12 @@ fn plan(more: Value) -> Plan {
     input.into_plan(&mut Violations::new())
 }
 
-pub(in crate::domain::campaign) fn test_plan() -> Plan {
+pub(in crate::domain::campaign) fn test_plan() -> CampaignPlan {
     plan(json!({"kind": "ab_test", "variants": [{}, {}],
         "settings": {"ab_test": {"test_percent": 20, "wait_minutes": 240}}}))
 }
 
-pub(in crate::domain::campaign) fn campaign(plan: Plan, status: CampaignStatus) -> Campaign {
+pub(in crate::domain::campaign) fn campaign(plan: CampaignPlan, status: CampaignStatus) -> Campaign {
     Campaign {
         id: "cmp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
         workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
@@ -63,16 +63,16 @@ pub(in crate::domain::campaign) fn draft() -> Campaign {
 }
 
 /// What is found where everything is there.
-fn all_there(plan: &Plan) -> Vec<Found> {
+fn all_there(plan: &CampaignPlan) -> Vec<ResolvedReference> {
     let parts = Parts { subject: true, html: true, text: false };
     plan.references()
         .into_iter()
         .map(|(pointer, reference)| {
             let what = match reference {
-                super::super::Reference::Template(_) => FoundAs::Template { channel: Channel::Email, parts },
-                _ => FoundAs::Other,
+                super::super::Reference::Template(_) => ReferenceTarget::Template { channel: Channel::Email, parts },
+                _ => ReferenceTarget::Other,
             };
-            Found { pointer, reference, what }
+            ResolvedReference { pointer, reference, what }
         })
         .collect()
 }
@@ -177,24 +177,27 @@ fn a_campaign_that_is_not_ready_is_refused() {
     let draft = draft();
     let input = ScheduleInput { send_now: Some(true), ..ScheduleInput::default() };
     let found = all_there(&draft.plan);
-    let with = |found: &[Found], sender, channel_is_configured| {
+    let with = |found: &[ResolvedReference], sender, channel_is_configured| {
         told(&draft.schedule(&input, &Readiness { found, sender, channel_is_configured }, now()).unwrap_err())
     };
     assert_eq!(with(&found, SenderState::Missing, false), "sender_missing");
     assert_eq!(with(&found, SenderState::NotVerified, false), "sender_domain_not_verified");
     assert_eq!(with(&found, SenderState::Verified, false), "channel_not_configured");
     let mut lacking = found.clone();
-    lacking[1].what = FoundAs::Nothing;
+    lacking[1].what = ReferenceTarget::Nothing;
     assert_eq!(with(&lacking, SenderState::Missing, false), "/audience/list_ids/0 not_found");
-    lacking[0].what = FoundAs::Template { channel: Channel::Email, parts: Parts { html: true, ..Parts::default() } };
+    let parts = Parts { html: true, ..Parts::default() };
+    lacking[0].what = ReferenceTarget::Template { channel: Channel::Email, parts };
     assert_eq!(with(&lacking, SenderState::Missing, false), "/audience/list_ids/0 not_found, /template_id required");
 }
 
 #[test]
 fn each_variant_needs_its_parts() {
-    let parts =
-        |subject, html| FoundAs::Template { channel: Channel::Email, parts: Parts { subject, html, text: false } };
-    let told = |more: Value, first: FoundAs, second: FoundAs| {
+    let parts = |subject, html| {
+        let parts = Parts { subject, html, text: false };
+        ReferenceTarget::Template { channel: Channel::Email, parts }
+    };
+    let told = |more: Value, first: ReferenceTarget, second: ReferenceTarget| {
         let draft = campaign(plan(more), CampaignStatus::Draft);
         let mut found = all_there(&draft.plan);
         for one in &mut found {

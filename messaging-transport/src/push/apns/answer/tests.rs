@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given};
+use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification};
 use messaging_testing::fakes::FakeApns;
 use messaging_testing::{MemoryFetch, fetched};
 
@@ -10,7 +10,7 @@ use messaging_testing::{MemoryFetch, fetched};
 async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (OutcomeClass, Option<u64>, String) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(status, headers, body)));
-    let given = Given::new(FakeApns::settings("https://apns.example.com"));
+    let given = TestNotification::new(FakeApns::settings("https://apns.example.com"));
     let answer = Bench::of(fetch).answer(PushProvider::Apns, &given, &FakeApns::device(1)).await;
     let code = answer.of_provider().and_then(|provider| provider.code.clone()).unwrap_or_default();
     (answer.class, answer.asked_wait().map(|wait| wait.as_secs() / 60), code)

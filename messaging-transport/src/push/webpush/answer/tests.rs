@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, Given};
+use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification};
 use messaging_testing::fakes::FakeWebpush;
 use messaging_testing::{MemoryFetch, fetched};
 
@@ -13,7 +13,7 @@ const MICROSOFT: &str = "https://db5p.notify.windows.com";
 async fn judged(host: &str, status: u16, headers: &[(&'static str, &str)]) -> (OutcomeClass, Option<u64>) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(status, headers, "a body")));
-    let given = Given::new(FakeWebpush::settings());
+    let given = TestNotification::new(FakeWebpush::settings());
     let address = FakeWebpush::subscription(host, 1);
     let answer = Bench::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
     (answer.class, answer.asked_wait().map(|wait| wait.as_secs()))
@@ -51,7 +51,7 @@ async fn every_status_of_a_push_service_has_its_class() {
 async fn the_place_of_a_message_at_the_push_service_is_kept() {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(201, &[("location", "https://push.example.com/message/1")], "")));
-    let given = Given::new(FakeWebpush::settings());
+    let given = TestNotification::new(FakeWebpush::settings());
     let address = FakeWebpush::subscription(BROWSER, 1);
     let answer = Bench::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
     let said = answer.of_provider().unwrap();

@@ -4,7 +4,7 @@ use http::HeaderName;
 use serde_json::Value;
 
 use super::super::forms::{Category, Method, SendConfig, TagConfig, UpdateContactConfig, WebhookConfig};
-use super::super::reader::{Place, Reader};
+use super::super::reader::{LocatedObject, Reader};
 use crate::domain::address;
 use crate::domain::automation::graph::{Call, ContactUpdate, Send};
 use crate::domain::campaign::check::is_template;
@@ -36,7 +36,7 @@ const OUR_HEADERS: [&str; 9] = [
 ];
 
 /// A message to send.
-pub(super) fn send(reader: &mut Reader, config: Place<'_>, form: SendConfig) -> Option<Send> {
+pub(super) fn send(reader: &mut Reader, config: LocatedObject<'_>, form: SendConfig) -> Option<Send> {
     for (name, address) in [("from_email", &form.from_email), ("reply_to", &form.reply_to)] {
         if let Some(text) = address {
             address::check_sent(Channel::Email, text, config.at(name), "not an email address", &mut reader.shape);
@@ -79,7 +79,7 @@ pub(super) fn send(reader: &mut Reader, config: Place<'_>, form: SendConfig) -> 
 }
 
 /// What of a contact to change. What is no template is judged like a contact that is sent.
-pub(super) fn update(reader: &mut Reader, config: Place<'_>, form: UpdateContactConfig) -> ContactUpdate {
+pub(super) fn update(reader: &mut Reader, config: LocatedObject<'_>, form: UpdateContactConfig) -> ContactUpdate {
     if let Some(sent) = &form.attributes {
         let mut found = Violations::new();
         attributes::check(sent, &mut found);
@@ -117,7 +117,7 @@ pub(super) fn update(reader: &mut Reader, config: Place<'_>, form: UpdateContact
 }
 
 /// A tag to give or take.
-pub(super) fn tag(reader: &mut Reader, config: Place<'_>, form: TagConfig) -> Option<String> {
+pub(super) fn tag(reader: &mut Reader, config: LocatedObject<'_>, form: TagConfig) -> Option<String> {
     let tag = reader.need_text(config, "tag", form.tag)?;
     check_tag(reader, config.at("tag"), &tag);
     Some(tag)
@@ -134,7 +134,7 @@ fn check_tag(reader: &mut Reader, pointer: String, tag: &str) {
 }
 
 /// A web address to call. Whether it may be called is asked by the caller: [`Reader::urls`].
-pub(super) fn call(reader: &mut Reader, config: Place<'_>, form: WebhookConfig) -> Option<Call> {
+pub(super) fn call(reader: &mut Reader, config: LocatedObject<'_>, form: WebhookConfig) -> Option<Call> {
     let headers = form.headers.unwrap_or_default();
     if headers.len() > MAX_HEADERS {
         reader.fault(config.at("headers"), FieldCode::TooManyItems, "at most 30 headers");

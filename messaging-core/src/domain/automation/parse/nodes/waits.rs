@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::forms::{Direction, UntilAttributeForm, UntilForm, WaitConfig};
-use super::super::reader::{Place, Reader};
+use super::super::reader::{LocatedObject, Reader};
 use crate::domain::automation::graph::{Awaited, Wait};
 use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::time::zone;
@@ -17,7 +17,7 @@ const GROUPS: [&str; 3] = ["and", "or", "not"];
 const FORMS: [&str; 3] = ["duration", "until", "until_attribute"];
 
 /// Until when to wait.
-pub(super) fn wait(reader: &mut Reader, config: Place<'_>, form: WaitConfig) -> Option<Wait> {
+pub(super) fn wait(reader: &mut Reader, config: LocatedObject<'_>, form: WaitConfig) -> Option<Wait> {
     let WaitConfig { duration, until, until_attribute } = form;
     let until = until.and_then(|form| read_until(reader, config, form));
     let until_attribute = until_attribute.and_then(|form| read_until_attribute(reader, config, form));
@@ -29,13 +29,13 @@ pub(super) fn wait(reader: &mut Reader, config: Place<'_>, form: WaitConfig) -> 
     duration.map(Wait::Duration).or(until).or(until_attribute)
 }
 
-fn member<'a>(config: Place<'a>, name: &str) -> Option<&'a serde_json::Map<String, Value>> {
+fn member<'a>(config: LocatedObject<'a>, name: &str) -> Option<&'a serde_json::Map<String, Value>> {
     config.get(name).and_then(Value::as_object)
 }
 
-fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option<Wait> {
+fn read_until(reader: &mut Reader, config: LocatedObject<'_>, form: UntilForm) -> Option<Wait> {
     let pointer = config.at("until");
-    let place = Place { members: member(config, "until")?, pointer: &pointer };
+    let object = LocatedObject { members: member(config, "until")?, pointer: &pointer };
     let mut weekdays = Vec::new();
     for (index, day) in form.weekdays.unwrap_or_default().into_iter().enumerate() {
         if weekdays.contains(&day.0) {
@@ -43,13 +43,13 @@ fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option
         }
         weekdays.push(day.0);
     }
-    let time = reader.need(place, "time", form.time);
+    let time = reader.need(object, "time", form.time);
     let timezone = match form.timezone.as_deref() {
         None | Some(OF_CONTACT) => None,
         Some(name) => {
             let Some((_, spelled)) = zone(name) else {
                 let rule = "is neither contact nor an IANA time zone name";
-                reader.fault(place.at("timezone"), FieldCode::InvalidFormat, rule);
+                reader.fault(object.at("timezone"), FieldCode::InvalidFormat, rule);
                 return None;
             };
             Some(spelled)
@@ -58,16 +58,16 @@ fn read_until(reader: &mut Reader, config: Place<'_>, form: UntilForm) -> Option
     Some(Wait::Until { time: time?.time(), weekdays, timezone })
 }
 
-fn read_until_attribute(reader: &mut Reader, config: Place<'_>, form: UntilAttributeForm) -> Option<Wait> {
+fn read_until_attribute(reader: &mut Reader, config: LocatedObject<'_>, form: UntilAttributeForm) -> Option<Wait> {
     let pointer = config.at("until_attribute");
-    let place = Place { members: member(config, "until_attribute")?, pointer: &pointer };
-    let key = reader.need_text(place, "key", form.key)?;
-    let key = reader.attribute_path(&key, place.at("key"))?;
+    let object = LocatedObject { members: member(config, "until_attribute")?, pointer: &pointer };
+    let key = reader.need_text(object, "key", form.key)?;
+    let key = reader.attribute_path(&key, object.at("key"))?;
     Some(Wait::UntilAttribute { key, offset: form.offset, is_before: form.direction == Some(Direction::Before) })
 }
 
 /// What a run waits for: a condition on product events or on events of messages, once, since it began to wait.
-pub(super) fn awaited(reader: &mut Reader, config: Place<'_>) -> Option<Awaited> {
+pub(super) fn awaited(reader: &mut Reader, config: LocatedObject<'_>) -> Option<Awaited> {
     let sent = config.get("on");
     let sent = reader.need(config, "on", sent)?;
     let pointer = config.at("on");
@@ -75,7 +75,7 @@ pub(super) fn awaited(reader: &mut Reader, config: Place<'_>) -> Option<Awaited>
         reader.fault(pointer, FieldCode::InvalidType, "a condition is an object");
         return None;
     };
-    let on = Place { members, pointer: &pointer };
+    let on = LocatedObject { members, pointer: &pointer };
     for name in GROUPS.into_iter().filter(|name| members.contains_key(*name)) {
         reader.fault(on.at(name), FieldCode::UnknownField, "must be one condition, not a group");
     }

@@ -1,4 +1,4 @@
-//! What happens in a simulation, in its order: what is planned, what becomes due, and what follows from a message.
+//! What happens in a dry run, in its order: what is planned, what becomes due, and what follows from a message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -27,8 +27,8 @@ use super::peers::Outbox;
 use super::world;
 use crate::app::App;
 use crate::error::Error;
+use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening};
 use crate::services::entering::ByHand;
-use crate::services::simulating::{Happening, Simulated, Simulation};
 use crate::services::visits::{Click, Visitor};
 
 /// Moments at which something happens or is due.
@@ -70,12 +70,12 @@ impl Input {
     }
 }
 
-/// A simulation on its way.
+/// A dry run on its way.
 pub(super) struct Course<'a> {
     app: &'a App,
     clock: &'a ManualClock,
     outbox: &'a Outbox,
-    simulation: &'a Simulation,
+    dry_run: &'a DryRun,
     automation: Option<Automation>,
     inputs: BTreeMap<(Timestamp, u8, usize), Input>,
     added: usize,
@@ -86,26 +86,26 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    pub(super) fn new(app: &'a App, clock: &'a ManualClock, outbox: &'a Outbox, simulation: &'a Simulation) -> Self {
+    pub(super) fn new(app: &'a App, clock: &'a ManualClock, outbox: &'a Outbox, dry_run: &'a DryRun) -> Self {
         let mut course = Self {
             app,
             clock,
             outbox,
-            simulation,
+            dry_run,
             automation: None,
             inputs: BTreeMap::new(),
             added: 0,
             messages: HashMap::new(),
             bounces: HashMap::new(),
         };
-        course.plan(simulation.at, Input::Activate);
-        let kind = simulation.design.trigger.get("kind").and_then(Value::as_str);
+        course.plan(dry_run.at, Input::Activate);
+        let kind = dry_run.design.trigger.get("kind").and_then(Value::as_str);
         if !matches!(kind, Some("event" | "date")) {
-            for participant in &simulation.people {
+            for participant in &dry_run.people {
                 course.plan(participant.enters_at, Input::Enter(participant.contact.id));
             }
         }
-        for (index, event) in simulation.events.iter().enumerate() {
+        for (index, event) in dry_run.events.iter().enumerate() {
             course.plan(event.at, Input::Happens(index));
             if let Happening::Message(MessageMove::Bounce, node) = &event.what {
                 course.bounces.entry((event.contact, node.clone())).or_default().push(event.at);
@@ -120,14 +120,14 @@ impl<'a> Course<'a> {
     }
 
     /// Goes from moment to moment until the end.
-    pub(super) async fn run(mut self) -> Result<Simulated, Error> {
-        let most = if self.simulation.is_replay { self.simulation.people.len() * MOMENTS_OF_ONE } else { 0 };
+    pub(super) async fn run(mut self) -> Result<DryRunOutcome, Error> {
+        let most = if self.dry_run.is_replay { self.dry_run.people.len() * MOMENTS_OF_ONE } else { 0 };
         for _ in 0..most.max(MAX_MOMENTS) {
             let now = self.clock.now();
             let planned = self.inputs.first_key_value().map(|((at, ..), _)| *at);
             let due = self.app.store().next_due(now, self.clock.monotonic()).await?;
             let due = due.map(|wait| now + if wait.is_zero() { STUCK } else { wait });
-            let Some(next) = planned.into_iter().chain(due).min().filter(|next| *next <= self.simulation.until) else {
+            let Some(next) = planned.into_iter().chain(due).min().filter(|next| *next <= self.dry_run.until) else {
                 return self.told().await;
             };
             self.clock.advance(next.since(now));
@@ -151,7 +151,7 @@ impl<'a> Course<'a> {
     async fn happen(&mut self, input: Input) -> Result<(), Error> {
         match input {
             Input::Activate => {
-                let (automation, changes) = world::activation(self.app, self.simulation, self.clock.now())?;
+                let (automation, changes) = world::activation(self.app, self.dry_run, self.clock.now())?;
                 self.app.commit(changes).await.map_err(CommitError::into_store_error)?;
                 self.automation = Some(automation);
                 Ok(())
@@ -159,7 +159,7 @@ impl<'a> Course<'a> {
             Input::Enter(contact) => self.enter(contact).await,
             Input::Delivered(message) => self.message_moves(message, MessageMove::Delivered).await,
             Input::Happens(index) => {
-                let event = &self.simulation.events[index];
+                let event = &self.dry_run.events[index];
                 match &event.what {
                     Happening::Product(sent) => self.take(event.contact, sent).await,
                     Happening::Message(what, node) => {
@@ -192,12 +192,12 @@ impl<'a> Course<'a> {
         let mut sent = sent.clone();
         sent.contact = Some(named);
         let items = vec![Ok((sent, Violations::new()))];
-        let (writes, _) = self.app.take_events(self.simulation.workspace, items, self.clock.now()).await?;
+        let (writes, _) = self.app.take_events(self.dry_run.workspace, items, self.clock.now()).await?;
         Ok(self.app.commit(writes.into_iter().collect()).await.map_err(CommitError::into_store_error)?)
     }
 
     async fn message_moves(&self, id: MessageId, what: MessageMove) -> Result<(), Error> {
-        let (app, workspace) = (self.app, self.simulation.workspace);
+        let (app, workspace) = (self.app, self.dry_run.workspace);
         let receipt = |class, text: &str| Receipt::Outcome(Answer::new(class, Response::of_text(text)));
         let about = ReceiptLink::Message { workspace_id: workspace, message_id: id };
         match what {
@@ -233,7 +233,7 @@ impl<'a> Course<'a> {
 
     /// Takes note of messages that were sent just now, and plans their delivery.
     async fn note_sent(&mut self) -> Result<(), StoreError> {
-        let (store, workspace) = (self.app.store(), self.simulation.workspace);
+        let (store, workspace) = (self.app.store(), self.dry_run.workspace);
         for message in self.outbox.take() {
             let Some(key) = store.run_of_message(workspace, message).await? else { continue };
             let Some(run) = store.run(workspace, key.automation_id, key.run_id).await? else { continue };
@@ -257,14 +257,14 @@ impl<'a> Course<'a> {
         planned.is_some_and(|times| times.iter().any(|at| *at > now))
     }
 
-    /// Reads the result of the simulation from its store.
-    async fn told(&self) -> Result<Simulated, Error> {
-        let (store, workspace, automation) = (self.app.store(), self.simulation.workspace, self.simulation.automation);
-        let most = (self.simulation.people.len() * MAX_STEPS).min(MAX_ALL_STEPS);
+    /// Reads the result of the dry run from its store.
+    async fn told(&self) -> Result<DryRunOutcome, Error> {
+        let (store, workspace, automation) = (self.app.store(), self.dry_run.workspace, self.dry_run.automation);
+        let most = (self.dry_run.people.len() * MAX_STEPS).min(MAX_ALL_STEPS);
         let counts = store.automation_counts(workspace, automation).await?;
         let mut runs: Vec<(Run, Vec<RunStep>)> = Vec::new();
-        if self.simulation.is_replay {
-            return Ok(Simulated { runs, counts });
+        if self.dry_run.is_replay {
+            return Ok(DryRunOutcome { runs, counts });
         }
         let mut page = PageRequest { after: None, limit: PAGE };
         let mut steps = 0;
@@ -287,11 +287,11 @@ impl<'a> Course<'a> {
         // The newest came first. Those that entered at one moment did so in the order of their ids.
         runs.reverse();
         runs.sort_by_key(|(run, _)| run.entered_at);
-        Ok(Simulated { runs, counts })
+        Ok(DryRunOutcome { runs, counts })
     }
 }
 
-/// There is more to simulate until then than a simulation does.
+/// There is more to do until then than a dry run does.
 pub(super) fn too_much(rule: &str) -> Error {
     refuse("/until", FieldCode::OutOfRange, rule).into()
 }

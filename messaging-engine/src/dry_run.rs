@@ -24,36 +24,36 @@ use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::time::Timestamp;
 
 use self::course::{Course, too_much};
-pub use self::files::{FilesFault, Rehearsal, RehearsedContact, rehearse};
+pub use self::files::{ContactReport, DryRunFiles, FilesFault, run_each};
 pub use self::past::{MAX_CONTACTS, PastContact, PastReport, replay};
 use self::peers::{NobodyCalled, Outbox, PROVIDER, SEED};
 use crate::app::App;
 use crate::error::Error;
 use crate::fair_semaphore::{Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
-use crate::services::simulating::{Simulated, Simulation};
+use crate::services::dry_runs::{DryRun, DryRunOutcome};
 
-/// How long a simulation may take.
+/// How long a dry run may take.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
 /// How long it may take to go through the past of a workspace, which only the command line does.
 const REPLAY_LIMIT: Duration = Duration::from_hours(6);
 /// How long one waits for others to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Work that waits to be woken looks by itself after this: never, while a simulation lasts.
+/// Work that waits to be woken looks by itself after this: never, while a dry run lasts.
 const REST: Duration = Duration::from_hours(24 * 366 * 20);
 impl App {
-    /// Simulates. The design must be complete ([`App::automation_faults`]).
-    pub(crate) fn simulate(&self, simulation: Simulation) -> BoxFuture<'_, Result<Simulated, Error>> {
+    /// Makes a dry run. The design must be complete ([`App::automation_faults`]).
+    pub(crate) fn dry_run(&self, dry_run: DryRun) -> BoxFuture<'_, Result<DryRunOutcome, Error>> {
         Box::pin(async move {
             let stores = self.temporary_stores().ok_or(Error::NotImplemented)?;
             let busy = Error::Unavailable { retry_after: 5 };
-            let turn = turn(self.simulations(), simulation.workspace);
+            let turn = turn(self.dry_runs(), dry_run.workspace);
             let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, turn).await else {
                 return Err(busy);
             };
             let temporary = stores.open().await?;
-            let simulating = perform(self, Arc::clone(&temporary.store), &simulation);
-            let limit = if simulation.is_replay { REPLAY_LIMIT } else { TIME_LIMIT };
-            let outcome = match tokio::time::timeout(limit, simulating).await {
+            let performing = perform(self, Arc::clone(&temporary.store), &dry_run);
+            let limit = if dry_run.is_replay { REPLAY_LIMIT } else { TIME_LIMIT };
+            let outcome = match tokio::time::timeout(limit, performing).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(too_much("takes more than a minute to get there; end earlier")),
             };
@@ -63,7 +63,7 @@ impl App {
     }
 }
 
-/// The turn of a workspace, which leaves one for others however many simulations it asks for.
+/// The turn of a workspace, which leaves one for others however many dry runs it asks for.
 fn turn(turns: &FairSemaphore, workspace: WorkspaceId) -> impl Future<Output = Result<Permit, Overloaded>> {
     turns.acquire(vec![Share { owner: Owner::Workspace(workspace), cap: Cap::AsMuchAsIsLeft }], 1)
 }
@@ -71,9 +71,9 @@ fn turn(turns: &FairSemaphore, workspace: WorkspaceId) -> impl Future<Output = R
 async fn perform(
     from: &App,
     store: Arc<dyn messaging_core::ports::Store>,
-    simulation: &Simulation,
-) -> Result<Simulated, Error> {
-    let start = start_of(simulation);
+    dry_run: &DryRun,
+) -> Result<DryRunOutcome, Error> {
+    let start = start_of(dry_run);
     let clock = Arc::new(ManualClock::new(start));
     let outbox = Arc::new(Outbox::default());
     let carrier = |channel| (channel, PROVIDER, Arc::clone(&outbox) as Arc<dyn Transport>);
@@ -89,13 +89,13 @@ async fn perform(
         .build()
         .await
         .map_err(Error::internal)?;
-    world::copy(from, &app, simulation).await?;
-    Course::new(&app, &clock, &outbox, simulation).run().await
+    world::copy(from, &app, dry_run).await?;
+    Course::new(&app, &clock, &outbox, dry_run).run().await
 }
 
 /// When the first thing happens.
-fn start_of(simulation: &Simulation) -> Timestamp {
-    simulation.events.iter().map(|event| event.at).fold(simulation.at, Timestamp::min)
+fn start_of(dry_run: &DryRun) -> Timestamp {
+    dry_run.events.iter().map(|event| event.at).fold(dry_run.at, Timestamp::min)
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_workspace_that_asks_for_many_leaves_a_turn_for_others() {
-        let turns = capacity::simulations();
+        let turns = capacity::dry_runs();
         let [one, other] = [1, 2].map(|number| WorkspaceId::from_bytes([number; 16]));
         let first = turn(&turns, one).await.unwrap();
         let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(turn(&turns, one))).collect();

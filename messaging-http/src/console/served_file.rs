@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 /// A file and how it may be kept.
-pub(super) struct Found {
+pub(super) struct ServedFile {
     pub(super) bytes: Bytes,
     pub(super) compression: Compression,
     pub(super) caching: &'static str,

@@ -1,5 +1,5 @@
-//! What is simulated, and what comes of it: as data, so that operations need not know how it is done
-//! ([`simulation`](crate::simulation)).
+//! What is tried out in a dry run, and what comes of it: as data, so that operations need not know how it is done
+//! ([`dry_run`](crate::dry_run)).
 
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::history::RunStep;
@@ -15,7 +15,7 @@ use messaging_core::time::Timestamp;
 
 /// A design that is complete, and what shall happen in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Simulation {
+pub(crate) struct DryRun {
     pub(crate) workspace: WorkspaceId,
     pub(crate) automation: AutomationId,
     pub(crate) design: Design,
@@ -40,7 +40,7 @@ pub(crate) struct Participant {
     pub(crate) is_known: bool,
     /// When it enters, where the trigger waits neither for an event nor for a date.
     pub(crate) enters_at: Timestamp,
-    /// What it did before the simulation.
+    /// What it did before the dry run.
     pub(crate) past: Vec<ProductEvent>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Planned {
     pub(crate) what: Happening,
 }
 
-/// Something that is planned to happen in a simulation.
+/// Something that is planned to happen in a dry run.
 #[derive(Debug, Clone)]
 pub(crate) enum Happening {
     /// A product event, whatever contact it names.
@@ -61,9 +61,9 @@ pub(crate) enum Happening {
     Message(MessageMove, String),
 }
 
-/// What has come of a simulation.
+/// What has come of a dry run.
 #[derive(Debug)]
-pub(crate) struct Simulated {
+pub(crate) struct DryRunOutcome {
     /// The runs in the order of entry, with what they did.
     pub(crate) runs: Vec<(Run, Vec<RunStep>)>,
     /// Numbers of runs by status, and of arrivals, waits and branches taken by node.

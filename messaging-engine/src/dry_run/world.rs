@@ -1,4 +1,4 @@
-//! What a simulation needs of the workspace, copied into its own store.
+//! What a dry run needs of the workspace, copied into its own store.
 //!
 //! Only what the design names and what is known of those who take part. The workspace keeps its id, and so do contacts,
 //! the automation and everything that the design names, so that texts, conditions and drawn shares are those of the
@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 use super::peers::PROVIDER;
 use crate::app::App;
 use crate::error::Error;
-use crate::services::simulating::{Participant, Simulation};
+use crate::services::dry_runs::{DryRun, Participant};
 
 /// Product events of a contact that are copied, the newest ones: pages of so many.
 const EVENTS: usize = 1000;
@@ -39,7 +39,7 @@ const MAX_ROUNDS: usize = 64;
 /// Writes of one commit.
 const PIECE: usize = 200;
 
-/// The design as the simulation has it: whoever is not entered by an event or a date is entered once, by a call.
+/// The design as the dry run has it: whoever is not entered by an event or a date is entered once, by a call.
 pub(super) fn performed(design: &Design) -> Design {
     let kind = design.trigger.get("kind").and_then(Value::as_str);
     if matches!(kind, Some("event" | "date")) {
@@ -54,13 +54,13 @@ pub(super) fn performed(design: &Design) -> Design {
 }
 
 /// The automation, active since a moment, with the writes that have it worked on.
-pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> Result<(Automation, Changes), Error> {
-    let design = performed(&simulation.design);
+pub(super) fn activation(app: &App, dry_run: &DryRun, now: Timestamp) -> Result<(Automation, Changes), Error> {
+    let design = performed(&dry_run.design);
     let reading = design.read();
     let Some(plan) = &reading.plan else { return Err(Error::AutomationInvalid(reading.gaps)) };
     let automation = Automation {
-        id: simulation.automation,
-        workspace_id: simulation.workspace,
+        id: dry_run.automation,
+        workspace_id: dry_run.workspace,
         name: "simulation".to_owned(),
         status: AutomationStatus::Active,
         pause_reason: None,
@@ -72,7 +72,7 @@ pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> 
     };
     let put = PutAutomation {
         automation: automation.clone(),
-        interest: plan.interest(),
+        subscription: plan.subscription(),
         lanes: App::automation_lanes(automation.workspace_id, automation.id),
         // Nothing is removed while it lasts.
         holds: Vec::new(),
@@ -82,13 +82,13 @@ pub(super) fn activation(app: &App, simulation: &Simulation, now: Timestamp) -> 
     Ok((automation, changes))
 }
 
-/// Copies what is needed from the workspace into the store of a simulation.
-pub(super) async fn copy(from: &App, to: &App, simulation: &Simulation) -> Result<(), Error> {
-    let reading = simulation.design.read();
-    let mut writes = frame(from, simulation.workspace).await?;
-    writes.extend(named_things(from, simulation, &reading).await?);
-    for participant in &simulation.people {
-        writes.extend(person(from, simulation, participant).await?);
+/// Copies what is needed from the workspace into the store of a dry run.
+pub(super) async fn copy(from: &App, to: &App, dry_run: &DryRun) -> Result<(), Error> {
+    let reading = dry_run.design.read();
+    let mut writes = frame(from, dry_run.workspace).await?;
+    writes.extend(named_things(from, dry_run, &reading).await?);
+    for participant in &dry_run.people {
+        writes.extend(person(from, dry_run, participant).await?);
     }
     // In pieces, so that a commit of ten thousand contacts is none that takes seconds.
     let mut writes = writes.into_iter().peekable();
@@ -125,16 +125,16 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
     Ok(writes)
 }
 
-/// A channel that the simulation carries.
+/// A channel that the dry run carries.
 pub(super) fn channel_settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
     ChannelSettings { workspace_id, channel, provider: PROVIDER.to_owned(), config: Map::new(), registration: None }
 }
 
 /// The lists, segments and templates that the design names or leads to, and the lists of those who take part.
-async fn named_things(from: &App, simulation: &Simulation, reading: &Reading) -> Result<Vec<Write>, Error> {
-    let (store, workspace) = (from.store(), simulation.workspace);
+async fn named_things(from: &App, dry_run: &DryRun, reading: &Reading) -> Result<Vec<Write>, Error> {
+    let (store, workspace) = (from.store(), dry_run.workspace);
     let mut writes = Vec::new();
-    let mut lists: HashSet<ListId> = simulation.people.iter().flat_map(|one| one.contact.list_ids.clone()).collect();
+    let mut lists: HashSet<ListId> = dry_run.people.iter().flat_map(|one| one.contact.list_ids.clone()).collect();
     let mut segments: Vec<SegmentId> = Vec::new();
     let mut templates = HashSet::new();
     for (_, reference) in &reading.references {
@@ -182,7 +182,7 @@ async fn named_things(from: &App, simulation: &Simulation, reading: &Reading) ->
     for segment in known {
         let filter = match segment.kind {
             SegmentKind::Dynamic => segment.filter.clone(),
-            SegmentKind::Static => members_of(from, simulation, segment.id).await?,
+            SegmentKind::Static => members_of(from, dry_run, segment.id).await?,
         };
         let segment = Segment { kind: SegmentKind::Dynamic, filter, status: SegmentStatus::Ready, ..segment };
         writes.push(Write::PutSegment(Box::new(segment), Expect::Absent));
@@ -208,15 +208,15 @@ fn lists_of(filter: &Filter) -> Vec<ListId> {
 }
 
 /// A filter that stands for the members of a static segment: whoever of those who take part is one.
-async fn members_of(from: &App, simulation: &Simulation, id: SegmentId) -> Result<StoredFilter, Error> {
-    let workspace = simulation.workspace;
+async fn members_of(from: &App, dry_run: &DryRun, id: SegmentId) -> Result<StoredFilter, Error> {
+    let workspace = dry_run.workspace;
     let ask = |participant: &Participant| Ask {
         contact_id: participant.contact.id,
         filter: Filter::Where(Condition::Leaf(Leaf::Segment { id, member: true })),
         span: AskSpan::default(),
         at: from.now(),
     };
-    let known: Vec<_> = simulation.people.iter().filter(|participant| participant.is_known).map(ask).collect();
+    let known: Vec<_> = dry_run.people.iter().filter(|participant| participant.is_known).map(ask).collect();
     let zone = from.workspace_zone(workspace).await?;
     let answers = if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, &zone).await? };
     // There is one contact that the workspace knows, or none.
@@ -231,8 +231,8 @@ pub(super) fn nobody() -> Value {
 }
 
 /// A contact, its memberships, why its addresses are suppressed, and what it did before.
-async fn person(from: &App, simulation: &Simulation, participant: &Participant) -> Result<Vec<Write>, Error> {
-    let (store, workspace, contact) = (from.store(), simulation.workspace, &participant.contact);
+async fn person(from: &App, dry_run: &DryRun, participant: &Participant) -> Result<Vec<Write>, Error> {
+    let (store, workspace, contact) = (from.store(), dry_run.workspace, &participant.contact);
     let put = PutContact { contact: Arc::new(contact.clone()), expect: Expect::Absent };
     let mut writes = vec![Write::PutContacts(vec![put])];
     let joins = contact.list_ids.iter().map(|list| Write::JoinList(workspace, *list, contact.id, contact.created_at));
@@ -246,19 +246,19 @@ async fn person(from: &App, simulation: &Simulation, participant: &Participant) 
         writes.push(Write::AppendProductEvents(participant.past.clone()));
     }
     if participant.is_known {
-        writes.extend(past(from, simulation, participant).await?);
+        writes.extend(past(from, dry_run, participant).await?);
     }
     Ok(writes)
 }
 
-/// What a contact of the workspace did before the simulation, and what it was sent of late.
-async fn past(from: &App, simulation: &Simulation, participant: &Participant) -> Result<Vec<Write>, StoreError> {
-    let (store, workspace, contact) = (from.store(), simulation.workspace, participant.contact.id);
+/// What a contact of the workspace did before the dry run, and what it was sent of late.
+async fn past(from: &App, dry_run: &DryRun, participant: &Participant) -> Result<Vec<Write>, StoreError> {
+    let (store, workspace, contact) = (from.store(), dry_run.workspace, participant.contact.id);
     let mut events = Vec::new();
     let mut page = PageRequest { after: None, limit: EVENTS };
     for _ in 0..EVENT_PAGES {
         let slice = store.product_events(workspace, contact, page).await?;
-        events.extend(slice.items.into_iter().filter(|event| event.received_at() <= simulation.at));
+        events.extend(slice.items.into_iter().filter(|event| event.received_at() <= dry_run.at));
         page.after = slice.next;
         if page.after.is_none() {
             break;

@@ -1,4 +1,4 @@
-//! Whom a simulation talks to in place of the world: nothing leaves the process.
+//! Whom a dry run talks to in place of the world: nothing leaves the process.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use messaging_core::ids::MessageId;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
 use messaging_core::ports::transport::{Acceptance, Outcome, Outgoing, Response, Sent, Transport, TransportError};
 
-/// The provider of all channels of a simulation.
+/// The provider of all channels of a dry run.
 pub(super) const PROVIDER: &str = "simulation";
 
-/// Ids of a simulation follow from it; they are not shown.
+/// Ids of a dry run follow from it; they are not shown.
 pub(super) const SEED: u64 = 14;
 
 /// Takes every message; that it was delivered is told afterwards, like a provider does.

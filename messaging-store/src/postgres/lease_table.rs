@@ -21,8 +21,8 @@ use super::places::PLACES;
 
 /// Claims and turns.
 #[derive(Debug)]
-pub(super) struct Desk {
-    memory: Mutex<Memory>,
+pub(super) struct LeaseTable {
+    memory: Mutex<LeaseState>,
     /// Per place, nearly the latest time at which a job was dated, as far as this process wrote it down.
     latest: Vec<AtomicI64>,
     /// One claim at a time.
@@ -43,7 +43,7 @@ pub(super) struct Lease {
 }
 
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct LeaseState {
     /// The term under which jobs are claimed.
     pub(super) term: i64,
     pub(super) leases: HashMap<JobId, Lease>,
@@ -81,8 +81,8 @@ pub(super) enum Effect {
 
 /// The jobs that a transaction names. Dropped before the transaction is committed, it has changed nothing.
 #[derive(Debug)]
-pub(super) struct Uses {
-    desk: Arc<Desk>,
+pub(super) struct JobUses {
+    lease_table: Arc<LeaseTable>,
     named: Vec<(JobId, u64, Effect)>,
     /// Whether times of jobs are written down by it.
     has_dated: bool,
@@ -90,9 +90,9 @@ pub(super) struct Uses {
     dates: HashMap<cursors::Cell, i64>,
 }
 
-impl Default for Desk {
+impl Default for LeaseTable {
     fn default() -> Self {
-        let memory = Memory {
+        let memory = LeaseState {
             term: 0,
             leases: HashMap::new(),
             in_commits: HashMap::new(),
@@ -113,8 +113,8 @@ impl Default for Desk {
     }
 }
 
-impl Desk {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
+impl LeaseTable {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LeaseState> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +134,7 @@ impl Desk {
     pub(super) fn is_quiet(&self, place: i16) -> bool {
         let mut memory = self.lock();
         let now = Instant::now();
-        let Memory { leases, in_commits, .. } = &mut *memory;
+        let LeaseState { leases, in_commits, .. } = &mut *memory;
         let in_work = |id: &JobId, lease: &Lease| lease.ends > now || in_commits.contains_key(id);
         if leases.iter().any(|(id, lease)| lease.place == place && in_work(id, lease)) {
             return false;
@@ -162,7 +162,7 @@ impl Desk {
     }
 }
 
-impl Memory {
+impl LeaseState {
     /// Begins to read jobs.
     pub(super) fn begin_reading(&mut self) {
         self.is_reading = true;
@@ -190,9 +190,9 @@ impl Memory {
     }
 }
 
-impl Uses {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, named: Vec::new(), has_dated: false, dates: HashMap::new() }
+impl JobUses {
+    pub(super) fn new(lease_table: Arc<LeaseTable>) -> Self {
+        Self { lease_table, named: Vec::new(), has_dated: false, dates: HashMap::new() }
     }
 
     /// The transaction gives a job of a place and class this date.
@@ -202,7 +202,7 @@ impl Uses {
 
     /// Names a claim in the transaction; fails unless it is the current one. Answers it.
     pub(super) fn claim(&mut self, term: i64, handle: &JobHandle, effect: Effect) -> Result<Lease, Fault> {
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         let ended = self.named.iter().any(|(id, _, effect)| *id == handle.id && *effect == Effect::Ends);
         let found = memory.leases.get(&handle.id).filter(|lease| lease.token == handle.token && !ended);
         let Some(lease) = found.filter(|_| memory.term == term).cloned() else { return Err(Fault::LeaseLost) };
@@ -214,12 +214,12 @@ impl Uses {
 
     /// Whether a claimed job is one that its lane needs once.
     pub(super) fn is_once(&self, handle: &JobHandle) -> bool {
-        self.desk.lock().leases.get(&handle.id).is_some_and(|lease| lease.once)
+        self.lease_table.lock().leases.get(&handle.id).is_some_and(|lease| lease.once)
     }
 
     /// Names a job that nobody has claimed; a conflict when it is claimed.
     pub(super) fn free(&mut self, id: JobId) -> Result<(), Fault> {
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         if memory.leases.contains_key(&id) {
             return Err(Fault::Conflict);
         }
@@ -231,7 +231,7 @@ impl Uses {
 
     /// Whether the time at which a job of a place is dated has to be written down.
     pub(super) fn is_later(&mut self, place: i16, time: i64, tolerance: i64) -> bool {
-        let is_later = self.desk.is_later(place, time, tolerance);
+        let is_later = self.lease_table.is_later(place, time, tolerance);
         self.has_dated |= is_later;
         is_later
     }
@@ -239,7 +239,7 @@ impl Uses {
     /// The transaction is committed.
     pub(super) fn committed(mut self) {
         self.has_dated = false;
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         for (id, token, effect) in &self.named {
             if *effect != Effect::Keeps && memory.is_reading {
                 memory.changed.insert(*id);
@@ -251,15 +251,15 @@ impl Uses {
     }
 }
 
-impl Drop for Uses {
+impl Drop for JobUses {
     fn drop(&mut self) {
         if self.has_dated {
-            self.desk.forget_latest();
+            self.lease_table.forget_latest();
         }
         if self.named.is_empty() && self.dates.is_empty() {
             return;
         }
-        let mut memory = self.desk.lock();
+        let mut memory = self.lease_table.lock();
         // Also where nobody knows whether it was committed.
         for (cell, due_at) in self.dates.drain() {
             memory.cursors.date(cell, due_at);

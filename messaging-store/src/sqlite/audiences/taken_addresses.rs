@@ -14,8 +14,8 @@ use super::super::query::one;
 use super::scan::LOOK;
 use crate::audience_rows::common;
 
-/// A look at which of some digests are taken.
-pub(super) struct Taken {
+/// Finds out which of some digests are taken, a look at a time.
+pub(super) struct TakenAddressScan {
     workspace: WorkspaceId,
     campaign: CampaignId,
     /// Rising.
@@ -25,7 +25,7 @@ pub(super) struct Taken {
     row: i64,
 }
 
-impl Taken {
+impl TakenAddressScan {
     pub(super) fn new(workspace: WorkspaceId, campaign: CampaignId, asked: Vec<u64>) -> Self {
         Self { workspace, campaign, asked, found: Vec::new(), row: 0 }
     }
@@ -54,7 +54,7 @@ impl Taken {
         }
     }
 
-    pub(super) fn found(self) -> Vec<u64> {
+    pub(super) fn into_taken(self) -> Vec<u64> {
         self.found
     }
 }

@@ -10,13 +10,13 @@ use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::AudiencePiece;
 
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ScannedPiece {
     pub(crate) facts: Piece,
     zones: HashMap<String, Bits>,
     pub(crate) addresses: Vec<(u16, Vec<u64>)>,
 }
 
-impl Found {
+impl ScannedPiece {
     /// Notes a contact that matches, but for its addresses.
     pub(crate) fn note(&mut self, place: u16, channel: Channel, consent: Option<bool>, zone: Option<&str>) {
         self.facts.matched.insert(place);

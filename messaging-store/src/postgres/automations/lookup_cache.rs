@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 
-use crate::tables::automations::Before;
+use crate::tables::automations::PriorRun;
 
 /// What a transaction has looked up.
 #[derive(Debug, Default)]
-pub(in super::super) struct LookedUp {
+pub(in super::super) struct LookupCache {
     pub(super) automations: HashMap<(WorkspaceId, AutomationId), i64>,
     pub(super) contacts: HashMap<(WorkspaceId, ContactId), i64>,
     pub(super) nodes: HashMap<i64, HashMap<String, i64>>,
     /// Runs of automations at revisions.
-    pub(super) runs: HashMap<(i64, RunId, u32), Before>,
+    pub(super) runs: HashMap<(i64, RunId, u32), PriorRun>,
 }
 
-impl LookedUp {
+impl LookupCache {
     /// Forgets the number of an automation that is being removed.
     pub(super) fn forget(&mut self, workspace: WorkspaceId, automation: AutomationId) {
         self.automations.remove(&(workspace, automation));

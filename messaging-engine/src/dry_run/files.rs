@@ -2,7 +2,7 @@
 //!
 //! Contract section 13.4, "Command line". A workspace is made up in a temporary store that has what the automation names:
 //! lists and segments are empty, a template that is not given says next to nothing, every sender is verified and every
-//! channel configured. In it the automation is judged and simulated like any other.
+//! channel configured. In it the automation is judged and tried out like any other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -38,41 +38,41 @@ use crate::error::Error;
 use crate::ops::automations::simulate::{SimulationReport, check_events, check_span, planned};
 use crate::ops::templates::CreateTemplate;
 use crate::ops::{Endpoint, Operation as _, Request, fill_path};
-use crate::services::simulating::{Participant, Simulation, made_id};
+use crate::services::dry_runs::{DryRun, Participant, made_id};
 
 /// The domain of senders that nobody named.
 const DOMAIN: &str = "simulation.test";
 
 /// An automation as files, and what shall happen in it.
 #[derive(Debug, Clone)]
-pub struct Rehearsal {
+pub struct DryRunFiles {
     /// The body of `POST …/automations`.
     pub automation: Value,
     /// Templates, each with the names that the automation may call it by: its id, or what stands in the place of one.
     pub templates: Vec<(Vec<String>, Value)>,
     /// Contacts in the members of `POST …/contacts`.
     pub contacts: Vec<Value>,
-    /// Events in the members of `events` of a simulation. One with `contact` (`external_id`, `email` or `phone`) is of that
-    /// contact, one without is everyone's.
+    /// Events in the members of `events` of a dry run. One with `contact` (`external_id`, `email` or `phone`) is of
+    /// that contact, one without is everyone's.
     pub events: Vec<Value>,
     /// Segments whose filters are known, by id. Others that the automation names are empty.
     pub segments: Vec<(String, Value)>,
     /// When the automation becomes active.
     pub at: Timestamp,
-    /// When the simulation ends.
+    /// When the dry run ends.
     pub until: Timestamp,
 }
 
 /// What has come of a contact.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RehearsedContact {
+pub struct ContactReport {
     /// Its own name, if it has one.
     pub external_id: Option<String>,
-    /// Report of the simulation with this contact: its steps and how it ended.
+    /// Report of the dry run with this contact: its steps and how it ended.
     pub report: SimulationReport,
 }
 
-/// What cannot be simulated, and why.
+/// What cannot be tried out, and why.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesFault {
@@ -88,22 +88,22 @@ pub enum FilesFault {
     /// An event, by its place.
     #[error("event {0} is refused")]
     Event(usize, #[source] Error),
-    /// The span, or the simulation itself.
+    /// The span, or the dry run itself.
     #[error("the simulation is refused")]
-    Simulation(#[source] Error),
+    DryRun(#[source] Error),
 }
 
-/// Tries an automation out with each of the contacts, in its own world. The simulations take place in stores of `stores`;
+/// Tries an automation out with each of the contacts, in its own world. The dry runs take place in stores of `stores`;
 /// `fetch` judges the addresses of webhook nodes, and none is called.
-pub async fn rehearse(
+pub async fn run_each(
     stores: Arc<dyn TemporaryStores>,
     fetch: Arc<dyn Fetch>,
-    rehearsal: &Rehearsal,
-) -> Result<Vec<RehearsedContact>, FilesFault> {
-    let stage = Stage::set_up(stores, fetch, rehearsal).await?;
-    let mut told = Vec::with_capacity(rehearsal.contacts.len());
-    for index in 0..rehearsal.contacts.len() {
-        told.push(stage.contact(rehearsal, index).await?);
+    files: &DryRunFiles,
+) -> Result<Vec<ContactReport>, FilesFault> {
+    let stage = Stage::set_up(stores, fetch, files).await?;
+    let mut told = Vec::with_capacity(files.contacts.len());
+    for index in 0..files.contacts.len() {
+        told.push(stage.contact(files, index).await?);
     }
     stage.app.store().close().await;
     Ok(told)
@@ -122,14 +122,14 @@ impl Stage {
     pub(super) async fn set_up(
         stores: Arc<dyn TemporaryStores>,
         fetch: Arc<dyn Fetch>,
-        rehearsal: &Rehearsal,
+        files: &DryRunFiles,
     ) -> Result<Self, FilesFault> {
         let mut faults = Violations::new();
-        check_span(rehearsal.at, rehearsal.until, &mut faults);
-        faults.into_result().map_err(|faults| FilesFault::Simulation(faults.into()))?;
-        let (sent, faults) = body::<AutomationInput>(&rehearsal.automation).map_err(FilesFault::Automation)?;
+        check_span(files.at, files.until, &mut faults);
+        faults.into_result().map_err(|faults| FilesFault::DryRun(faults.into()))?;
+        let (sent, faults) = body::<AutomationInput>(&files.automation).map_err(FilesFault::Automation)?;
         let (name, design) = sent.into_design();
-        let store = stores.open().await.map_err(|error| FilesFault::Simulation(error.into()))?;
+        let store = stores.open().await.map_err(|error| FilesFault::DryRun(error.into()))?;
         let outbox: Arc<dyn Transport> = Arc::new(Outbox::default());
         let app = App::builder(Arc::clone(&store.store), SecretKey::from_bytes([0; 32]))
             .entropy(Arc::new(SeededEntropy::new(SEED)))
@@ -138,22 +138,22 @@ impl Stage {
             .transports(Channel::ALL.map(|channel| (channel, PROVIDER, Arc::clone(&outbox))))
             .build()
             .await
-            .map_err(|error| FilesFault::Simulation(Error::internal(error)))?;
+            .map_err(|error| FilesFault::DryRun(Error::internal(error)))?;
         let mut faults = faults;
         let mut shape = Violations::new();
         let reading = app.read_design(&design, &mut shape).await.map_err(FilesFault::Automation)?;
         faults.merge(shape);
         faults.into_result().map_err(|faults| FilesFault::Automation(faults.into()))?;
         let stage = Self { app, workspace: made_id("simulation"), automation: made_id(&name), design, _store: store };
-        stage.furnish(rehearsal, &reading).await?;
+        stage.furnish(files, &reading).await?;
         stage.check(&reading).await.map_err(FilesFault::Automation)?;
         Ok(stage)
     }
 
     /// Makes up what the automation names.
-    async fn furnish(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
-        let (workspace_id, now) = (self.workspace, rehearsal.at);
-        let failed = FilesFault::Simulation;
+    async fn furnish(&self, files: &DryRunFiles, reading: &Reading) -> Result<(), FilesFault> {
+        let (workspace_id, now) = (self.workspace, files.at);
+        let failed = FilesFault::DryRun;
         let workspace = Workspace {
             id: workspace_id,
             name: "simulation".into(),
@@ -167,7 +167,7 @@ impl Stage {
             writes.push(Write::put(world::channel_settings(workspace_id, channel), Expect::Absent));
         }
         let mut domains = BTreeSet::from([DOMAIN.to_owned()]);
-        for sender in senders(&self.design.graph, &rehearsal.templates) {
+        for sender in senders(&self.design.graph, &files.templates) {
             domains.extend(sender.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase()));
         }
         for name in domains {
@@ -175,7 +175,7 @@ impl Stage {
             let domain = SendingDomain { status: DomainStatus::Verified, verified_at: Some(now), ..domain };
             writes.push(Write::put(domain, Expect::Absent));
         }
-        let mut lists: BTreeSet<_> = lists_of_contacts(&rehearsal.contacts);
+        let mut lists: BTreeSet<_> = lists_of_contacts(&files.contacts);
         let mut segments = BTreeSet::new();
         for (_, reference) in &reading.references {
             match reference {
@@ -189,11 +189,10 @@ impl Stage {
             let list = ContactList { id, workspace_id, name, contact_count: 0, created_at: now, updated_at: now };
             writes.push(Write::put(list, Expect::Absent));
         }
-        segments.extend(rehearsal.segments.iter().filter_map(|(id, _)| id.parse::<SegmentId>().ok()));
+        segments.extend(files.segments.iter().filter_map(|(id, _)| id.parse::<SegmentId>().ok()));
         for id in segments {
             let name = id.to_string();
-            let known =
-                rehearsal.segments.iter().find(|(known, _)| *known == name).map(|(_, filter)| filter.to_string());
+            let known = files.segments.iter().find(|(known, _)| *known == name).map(|(_, filter)| filter.to_string());
             let filter = known.unwrap_or_else(|| world::nobody().to_string());
             let filter = StoredFilter::read(&filter).map_err(Error::internal).map_err(failed)?;
             let segment = Segment {
@@ -213,11 +212,11 @@ impl Stage {
         }
         let changes: Changes = writes.into_iter().collect();
         self.app.commit(changes).await.map_err(|error| failed(error.into_store_error().into()))?;
-        self.put_templates(rehearsal, reading).await
+        self.put_templates(files, reading).await
     }
 
     /// The templates that the automation names: those that were given under that name, else stubs.
-    async fn put_templates(&self, rehearsal: &Rehearsal, reading: &Reading) -> Result<(), FilesFault> {
+    async fn put_templates(&self, files: &DryRunFiles, reading: &Reading) -> Result<(), FilesFault> {
         let mut known: HashSet<TemplateId> = HashSet::new();
         for (pointer, reference) in &reading.references {
             let Reference::Template(id) = reference else { continue };
@@ -225,14 +224,14 @@ impl Stage {
                 continue;
             }
             let name = id.to_string();
-            let place = rehearsal.templates.iter().position(|(names, _)| names.contains(&name));
+            let place = files.templates.iter().position(|(names, _)| names.contains(&name));
             let (made, at) = match place {
-                Some(place) => (rehearsal.templates[place].1.clone(), Some(place)),
+                Some(place) => (files.templates[place].1.clone(), Some(place)),
                 None => (stub(channel_at(&self.design, pointer)), None),
             };
             self.put_template(*id, made).await.map_err(|error| match at {
                 Some(place) => FilesFault::Template(place, error),
-                None => FilesFault::Simulation(error),
+                None => FilesFault::DryRun(error),
             })?;
         }
         Ok(())
@@ -280,36 +279,36 @@ impl Stage {
         if faults.is_empty() { Ok(()) } else { Err(Error::AutomationInvalid(faults)) }
     }
 
-    async fn contact(&self, rehearsal: &Rehearsal, index: usize) -> Result<RehearsedContact, FilesFault> {
-        let own = own_events(rehearsal, &rehearsal.contacts[index]);
+    async fn contact(&self, files: &DryRunFiles, index: usize) -> Result<ContactReport, FilesFault> {
+        let own = own_events(files, &files.contacts[index]);
         let events: Vec<&Value> = own.iter().map(|(_, event)| event).collect();
         let request = json!({
-            "contact": rehearsal.contacts[index], "events": events, "at": rehearsal.at, "until": rehearsal.until,
+            "contact": files.contacts[index], "events": events, "at": files.at, "until": files.until,
         });
         let (input, mut faults) =
             body::<SimulationInput>(&request).map_err(|error| FilesFault::Contact(index, error))?;
-        check_events(&self.design, &input.events, rehearsal.at, "/events", &mut faults);
+        check_events(&self.design, &input.events, files.at, "/events", &mut faults);
         sort_out(faults, index, &own)?;
-        let born = input.events.iter().filter_map(|event| event.occurred_at).fold(rehearsal.at, Timestamp::min);
+        let born = input.events.iter().filter_map(|event| event.occurred_at).fold(files.at, Timestamp::min);
         let sent = input.contact.clone().unwrap_or_default();
         let refused = |error| FilesFault::Contact(index, error);
         let contact = self.app.thought_of(self.workspace, sent, born).await.map_err(refused)?;
         let contact = contact.map_err(|faults| refused(faults.into()))?;
         let (id, external_id) = (contact.id, contact.external_id.clone());
-        let events = input.events.iter().filter_map(|event| planned(event, id, rehearsal.at)).collect();
-        let simulation = Simulation {
+        let events = input.events.iter().filter_map(|event| planned(event, id, files.at)).collect();
+        let dry_run = DryRun {
             workspace: self.workspace,
             automation: self.automation,
             design: self.design.clone(),
-            people: vec![Participant { contact, is_known: false, enters_at: rehearsal.at, past: Vec::new() }],
+            people: vec![Participant { contact, is_known: false, enters_at: files.at, past: Vec::new() }],
             events,
-            at: rehearsal.at,
-            until: rehearsal.until,
+            at: files.at,
+            until: files.until,
             is_replay: false,
         };
-        let simulated = self.app.simulate(simulation).await.map_err(FilesFault::Simulation)?;
-        let report = SimulationReport::of(simulated.runs.iter(), Redactor::new(true));
-        Ok(RehearsedContact { external_id, report })
+        let outcome = self.app.dry_run(dry_run).await.map_err(FilesFault::DryRun)?;
+        let report = SimulationReport::of(outcome.runs.iter(), Redactor::new(true));
+        Ok(ContactReport { external_id, report })
     }
 }
 
@@ -323,7 +322,7 @@ pub(super) fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Er
 }
 
 /// The events of a contact with their places, without the member that says whose they are.
-fn own_events(rehearsal: &Rehearsal, contact: &Value) -> Vec<(usize, Value)> {
+fn own_events(files: &DryRunFiles, contact: &Value) -> Vec<(usize, Value)> {
     let is_own = |of: &Value| {
         of.as_object().is_some_and(|named| {
             !named.is_empty()
@@ -338,7 +337,7 @@ fn own_events(rehearsal: &Rehearsal, contact: &Value) -> Vec<(usize, Value)> {
         let of = event.as_object_mut().and_then(|members| members.remove("contact"));
         of.as_ref().is_none_or(is_own).then_some((index, event))
     };
-    rehearsal.events.iter().enumerate().filter_map(own).collect()
+    files.events.iter().enumerate().filter_map(own).collect()
 }
 
 /// Tells what is wrong with an event from what is wrong with the contact or the span.

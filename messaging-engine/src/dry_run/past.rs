@@ -16,11 +16,11 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::files::{FilesFault, Rehearsal, Stage, body};
+use super::files::{DryRunFiles, FilesFault, Stage, body};
 use crate::error::Error;
 use crate::ops::automations::simulate::planned;
 use crate::ops::automations::stats::{NodeStats, nodes_of};
-use crate::services::simulating::{Participant, Simulation};
+use crate::services::dry_runs::{DryRun, Participant};
 
 /// Contacts that are gone through.
 pub const MAX_CONTACTS: usize = 10_000;
@@ -46,17 +46,17 @@ pub struct PastReport {
     pub nodes: Vec<NodeStats>,
 }
 
-/// Goes through what contacts did between `at` and `until` of the rehearsal, whose own contacts and events are left out.
+/// Goes through what contacts did between `at` and `until` of the files, whose own contacts and events are left out.
 pub async fn replay(
     stores: Arc<dyn TemporaryStores>,
     fetch: Arc<dyn Fetch>,
-    mut rehearsal: Rehearsal,
+    mut files: DryRunFiles,
     contacts: Vec<PastContact>,
 ) -> Result<PastReport, FilesFault> {
-    rehearsal.events = Vec::new();
-    rehearsal.contacts = contacts.iter().map(|one| one.contact.clone()).collect();
-    let (at, until) = (rehearsal.at, rehearsal.until);
-    let stage = Stage::set_up(stores, fetch, &rehearsal).await?;
+    files.events = Vec::new();
+    files.contacts = contacts.iter().map(|one| one.contact.clone()).collect();
+    let (at, until) = (files.at, files.until);
+    let stage = Stage::set_up(stores, fetch, &files).await?;
     let kind = stage.design.trigger.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !["event", "date", "contact_created"].contains(&kind.as_str()) {
         let rule = "has no past that could be gone through: event, date and contact_created have one";
@@ -99,7 +99,7 @@ pub async fn replay(
     }
     let contacts = people.len() as u64;
     events.sort_by_key(|event| event.at);
-    let simulation = Simulation {
+    let dry_run = DryRun {
         workspace: stage.workspace,
         automation: stage.automation,
         design: stage.design.clone(),
@@ -109,10 +109,10 @@ pub async fn replay(
         until,
         is_replay: true,
     };
-    let simulated = stage.app.simulate(simulation).await.map_err(FilesFault::Simulation)?;
+    let outcome = stage.app.dry_run(dry_run).await.map_err(FilesFault::DryRun)?;
     stage.app.store().close().await;
-    let counts: Vec<NodeCounts> = simulated.counts.nodes;
-    let entered = simulated.counts.runs.iter().sum();
+    let counts: Vec<NodeCounts> = outcome.counts.nodes;
+    let entered = outcome.counts.runs.iter().sum();
     Ok(PastReport { contacts, entered, nodes: nodes_of(&stage.design, counts) })
 }
 

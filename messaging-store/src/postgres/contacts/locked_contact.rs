@@ -19,7 +19,7 @@ use crate::tables::contacts::{attributes_text, tags_text, text_columns};
 
 /// A contact as it is stored, and held until the transaction ends.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LockedContact {
     pub(super) n: i64,
     pub(super) revision: u32,
     /// In the order of `CONTACT_FIELDS`.
@@ -37,7 +37,7 @@ pub(super) async fn read(
     workspace: WorkspaceId,
     contacts: Vec<Value>,
     is_asked: bool,
-) -> Result<HashMap<ContactId, Held>, Fault> {
+) -> Result<HashMap<ContactId, LockedContact>, Fault> {
     const SQL: &str = concat!(
         "SELECT id, n, revision, tags, updated_at, marketing_email, sms, CASE WHEN $3 THEN attributes END, ",
         text_columns!(),
@@ -51,7 +51,7 @@ pub(super) async fn read(
         for field in CONTACT_FIELDS {
             texts[field as usize] = get(row, TEXTS + field as usize)?;
         }
-        let held = Held {
+        let held = LockedContact {
             n: get(row, 1)?,
             revision: get(row, 2)?,
             tags: get(row, 3)?,
@@ -65,7 +65,7 @@ pub(super) async fn read(
     Ok(many(transaction, SQL, params![key(workspace), contacts, is_asked], held).await?.into_iter().collect())
 }
 
-impl Held {
+impl LockedContact {
     fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         let named = |field: ContactField| field.identifier_of(self.texts[field as usize].clone()?);
         CONTACT_FIELDS.into_iter().filter_map(named)
@@ -99,7 +99,7 @@ impl Held {
 
 /// Follows identifiers through puts that one statement makes at once: a conflict when one is taken before it is free.
 /// Answers the numbers of the contacts that give one up which another of them takes; they have to lose theirs before.
-pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, Held>) -> Result<Vec<i64>, Fault> {
+pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, LockedContact>) -> Result<Vec<i64>, Fault> {
     let mut owners: HashMap<Identifier, ContactId> = HashMap::new();
     for (id, held) in held {
         owners.extend(held.identifiers().map(|identifier| (identifier, *id)));

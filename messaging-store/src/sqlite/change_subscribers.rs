@@ -12,15 +12,15 @@ use super::segments::ReadMasks;
 
 /// Who wants to hear of changes.
 #[derive(Debug, Default)]
-pub(super) struct Interests {
+pub(super) struct ChangeSubscribers {
     /// Dynamic segments.
     pub(super) read_masks: ReadMasks,
     /// Automations.
     pub(super) listeners: Listeners,
 }
 
-impl Interests {
-    /// Begins a set of changes; answers the place for [`Interests::undo_to`].
+impl ChangeSubscribers {
+    /// Begins a set of changes; answers the place for [`ChangeSubscribers::undo_to`].
     pub(super) fn begin(&mut self, changes: &Changes) -> Mark {
         self.caused_at(0);
         self.listeners.begin(changes.writes().iter().find_map(Write::claim))

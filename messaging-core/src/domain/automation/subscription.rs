@@ -5,43 +5,47 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::graph::{Awaited, Graph, NodeKind};
-use super::note::{EntryInterest, Interest, RunInterest};
-use super::parse::{Plan, Reading};
+use super::note::{EntrySubscription, EventSubscription, RunSubscription};
+use super::parse::{AutomationPlan, Reading};
 use super::trigger::{Trigger, TriggerKind};
 use crate::domain::campaign;
 use crate::domain::segment::filter::{Condition, Filter, Leaf, PropertyTest};
 use crate::domain::segment::parse::{Purpose, Reference, parse};
 use crate::violation::Violations;
 
-impl Plan {
+impl AutomationPlan {
     /// What it listens for while it is active.
-    pub fn interest(&self) -> Interest {
-        Interest { entry: Some(self.trigger.interest()), runs: self.graph.interest() }
+    pub fn subscription(&self) -> EventSubscription {
+        EventSubscription { entry: Some(self.trigger.subscription()), runs: self.graph.subscription() }
     }
 }
 
 impl Trigger {
     /// Events and changes by which a contact may enter, so that a store keeps notes of them.
-    fn interest(&self) -> EntryInterest {
+    fn subscription(&self) -> EntrySubscription {
         match &self.kind {
-            TriggerKind::Event { name, conditions, .. } if conditions.is_empty() => EntryInterest::Event(name.clone()),
-            TriggerKind::Event { name, conditions, .. } => EntryInterest::EventWhere(name.clone(), conditions.clone()),
+            TriggerKind::Event { name, conditions, .. } if conditions.is_empty() => {
+                EntrySubscription::Event(name.clone())
+            }
+            TriggerKind::Event { name, conditions, .. } => {
+                EntrySubscription::EventWhere(name.clone(), conditions.clone())
+            }
             TriggerKind::SegmentEnter { segment_id, include_existing } => {
-                EntryInterest::SegmentEnter { segment_id: *segment_id, include_existing: *include_existing }
+                EntrySubscription::SegmentEnter { segment_id: *segment_id, include_existing: *include_existing }
             }
-            TriggerKind::SegmentExit(segment_id) => EntryInterest::SegmentExit(*segment_id),
-            TriggerKind::ListAdded(list_id) => EntryInterest::ListAdded(*list_id),
-            TriggerKind::ContactCreated => EntryInterest::ContactCreated,
+            TriggerKind::SegmentExit(segment_id) => EntrySubscription::SegmentExit(*segment_id),
+            TriggerKind::ListAdded(list_id) => EntrySubscription::ListAdded(*list_id),
+            TriggerKind::ContactCreated => EntrySubscription::ContactCreated,
             TriggerKind::MessageEvent { event, campaign_id, template_id } => {
-                EntryInterest::MessageEvent(*event, *campaign_id, *template_id)
+                EntrySubscription::MessageEvent(*event, *campaign_id, *template_id)
             }
-            TriggerKind::Date(_) => EntryInterest::Date,
-            TriggerKind::Manual => EntryInterest::Nothing,
+            TriggerKind::Date(_) => EntrySubscription::Date,
+            TriggerKind::Manual => EntrySubscription::Nothing,
         }
     }
 }
 
-impl EntryInterest {
+impl EntrySubscription {
     /// What must hold for the properties of a product event: nothing where it is about something else.
     pub fn tests(&self) -> Vec<PropertyTest> {
         let Self::EventWhere(name, conditions) = self else { return Vec::new() };
@@ -55,7 +59,7 @@ impl EntryInterest {
 
 impl Graph {
     /// What its runs may go on or end by.
-    pub fn interest(&self) -> RunInterest {
+    pub fn subscription(&self) -> RunSubscription {
         let awaited = self.nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::WaitEvent { on, .. } => Some(on),
             _ => None,
@@ -67,7 +71,7 @@ impl Graph {
                 Awaited::Message(_) => messages = true,
             }
         }
-        RunInterest {
+        RunSubscription {
             everything: self.goal.is_some() || !self.exit_conditions.is_empty(),
             events: events.into_iter().collect(),
             messages,
