@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use messaging_benches::product::Product;
 use messaging_benches::sink::{Sink, fill};
 use messaging_benches::{BenchOptions, report};
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_engine::Sweep;
 use messaging_engine::ops::campaigns::CreateCampaign;
 use messaging_engine::ops::campaigns::actions::ScheduleCampaign;

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use rusqlite::{Connection, params};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;

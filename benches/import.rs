@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use messaging_benches::product::Product;
 use messaging_benches::{BenchOptions, floor, report};
-use messaging_core::domain::import::ImportStatus;
+use messaging_core::domain::audience::import::ImportStatus;
 use messaging_engine::work::Workers;
 use rusqlite::{Connection, params};
 use serde_json::json;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use messaging_benches::median;
 use messaging_benches::product::Product;
-use messaging_core::domain::api_key::generate;
+use messaging_core::domain::security::api_key::generate;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 
 /// Keys that exist.

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{Email, Mailbox};

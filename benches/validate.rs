@@ -1,7 +1,7 @@
 //! What checking a message costs beside merely parsing it.
 
 use divan::{Bencher, black_box};
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::input;
 
 fn main() {

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use messaging::core::domain::signature::{Distrust, SigningKey, new_secret};
+use messaging::core::domain::security::signature::{Distrust, SigningKey, new_secret};
 use messaging::core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};

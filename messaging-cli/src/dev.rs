@@ -11,8 +11,8 @@ use std::path::Path;
 
 use clap::{ArgMatches, Command};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::fence::MEANING;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::installation::fence::MEANING;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DevSetup};
 use messaging_engine::ops::keys::ApiKeyInput;

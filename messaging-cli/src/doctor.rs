@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_core::domain::checkup::{CheckReport, CheckStatus};
+use messaging_core::domain::installation::checkup::{CheckReport, CheckStatus};
 use messaging_http::Settings;
 use messaging_http::settings::running;
 use messaging_http::standalone::doctor::{Examination, MAX_BLOCKLISTS, examine};

@@ -6,7 +6,7 @@ mod csv;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_core::domain::custom_field::FieldType;
+use messaging_core::domain::audience::custom_field::FieldType;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::contacts::{ExportContact, ListContacts};
 use messaging_engine::ops::custom_fields::ListCustomFields;

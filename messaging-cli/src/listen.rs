@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command};
 use http::Method;
-use messaging_core::domain::signature::{SigningKey, new_secret, signed_headers};
+use messaging_core::domain::security::signature::{SigningKey, new_secret, signed_headers};
 use messaging_core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch as _, FetchRequest, Protocol};
 use messaging_transport::{Dns, GuardedFetch};

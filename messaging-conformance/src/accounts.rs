@@ -1,8 +1,10 @@
 //! Users, sessions, workspaces, memberships.
 
 use messaging_core::changes::{AccountWrite, DocumentKey, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, TicketInvitation, User, Workspace};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::account::{
+    Member, MemberStatus, Session, Ticket, TicketInvitation, User, Workspace,
+};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::SessionId;
 use messaging_core::ports::store::Store;
 use messaging_core::scope::Role;

@@ -1,7 +1,7 @@
 //! What was said on the wire.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog, KEPT_ATTEMPTS, MessageAttempt};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog, KEPT_ATTEMPTS, MessageAttempt};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
 

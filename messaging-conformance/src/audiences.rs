@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{AudienceRow, DocumentKey, Expect, Write};
+use messaging_core::domain::audience::contact::{Consent, Contact};
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceSet, AudienceVerdict, address_digest, number_at, place_of,
 };
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::domain::segment::{Segment, SegmentKind};
 use messaging_core::ids::{CampaignId, ListId, WorkspaceId};
 use messaging_core::ports::store::Store;

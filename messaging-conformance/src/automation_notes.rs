@@ -1,6 +1,8 @@
 //! What automations hear of: every cause makes exactly its notes, in order, in its own commit.
 
 use messaging_core::changes::{AutomationWrite, Expect, PutRun, TakeNotes, Write};
+use messaging_core::domain::audience::contact::{Consent, Contact};
+use messaging_core::domain::audience::product_event::ProductEvent;
 use messaging_core::domain::automation::note::{
     Cause, EntrySubscription, EventSubscription, Happened, Note, RunSubscription,
 };
@@ -8,9 +10,7 @@ use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{Consent, Contact};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
-use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;

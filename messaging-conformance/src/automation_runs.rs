@@ -6,11 +6,11 @@ use messaging_core::changes::{
     AutomationWrite, Condition, CountNodes, DateFire, Expect, ExpectEntries, JobWrite, MoveRuns, PutDateFires, PutRun,
     RunKey, Write,
 };
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::automation::Automation;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::EntrySubscription;
 use messaging_core::domain::automation::run::{Entry, KEPT_AFTER_END, Run, RunStatus};
-use messaging_core::domain::contact::Contact;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{AutomationCounts, NodeCounts, RunFilter, Store, Stored};
 use messaging_core::time::Timestamp;

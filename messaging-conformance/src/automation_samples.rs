@@ -6,7 +6,7 @@ use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription, RunSubscription};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::Store;
 use serde_json::Map;

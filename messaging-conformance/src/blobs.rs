@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use messaging_core::changes::Write;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::{BlobStore, Store};

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Condition, ContactSends, DocumentKey, Engagement, Expect, WaitingKey, Write};
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::campaign::audience::AudienceCounts;
 use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Group, Wave};
 use messaging_core::domain::campaign::split::Split;
@@ -12,9 +14,7 @@ use messaging_core::domain::campaign::{
     Reference, Variant,
 };
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::content::TemplateUse;
-use messaging_core::domain::list::ContactList;
+use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::template::Template;

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 use serde_json::Map;

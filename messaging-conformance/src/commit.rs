@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use messaging_core::changes::{AutomationWrite, Changes, Expect, Write};
-use messaging_core::domain::account::{User, Workspace};
 use messaging_core::domain::message::MessageStatus;
+use messaging_core::domain::security::account::{User, Workspace};
 use messaging_core::ports::store::{CommitBatch, CommitError, CommitObserver, Priority, Store, StoreError};
 
 use super::sample::{at, change, claim, enqueue, id, insert, message, next_due, reply, user, workspace};

@@ -1,8 +1,8 @@
 //! Contacts.
 
 use messaging_core::changes::{Changes, Expect, PutContact, Write};
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::domain::audience::contact::attributes::Attributes;
+use messaging_core::domain::audience::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, Priority, Store};
 

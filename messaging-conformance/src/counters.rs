@@ -7,14 +7,14 @@ use messaging_core::changes::{
     AttributeMessage, Condition, CountLink, CountMessages, DocumentKey, Expect, MoveProductEvents, RedactMessage,
     Write, moves, visited,
 };
+use messaging_core::domain::analytics::tally::buckets::{Buckets, Interval, Quarter};
+use messaging_core::domain::analytics::tally::{Counter, Counts, Row, tally};
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::product_event::ProductEvent;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
 use messaging_core::domain::message::milestones::Skip;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageSource, MessageStatus};
-use messaging_core::domain::product_event::ProductEvent;
-use messaging_core::domain::tally::buckets::{Buckets, Interval, Quarter};
-use messaging_core::domain::tally::{Counter, Counts, Row, tally};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::product_events::EventActivity;

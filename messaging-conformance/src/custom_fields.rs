@@ -1,7 +1,7 @@
 //! Custom fields.
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::custom_field::CustomField;
+use messaging_core::domain::audience::custom_field::CustomField;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

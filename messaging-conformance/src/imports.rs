@@ -1,8 +1,8 @@
 //! Imports of contacts.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::import::report::RowErrors;
-use messaging_core::domain::import::{Cursor, Import, ImportState};
+use messaging_core::domain::audience::import::report::RowErrors;
+use messaging_core::domain::audience::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::ports::store::Store;
 

@@ -2,12 +2,12 @@
 
 use messaging_core::changes::{Expect, SwitchSecretKey, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::Algorithm;
-use messaging_core::domain::fence::Fence;
-use messaging_core::domain::quarantine::{KEPT, Quarantined};
-use messaging_core::domain::secret_key;
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::installation::fence::Fence;
+use messaging_core::domain::installation::quarantine::{KEPT, Quarantined};
+use messaging_core::domain::mail::dkim::Algorithm;
+use messaging_core::domain::mail::sending_domain::{Check, DkimKey, SendingDomain};
+use messaging_core::domain::security::secret_key;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{CommitError, SealedSecret, Store, needs_its_key};
 use serde_json::json;

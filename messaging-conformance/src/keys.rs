@@ -1,8 +1,8 @@
 //! API keys.
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::api_key::ApiKey;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

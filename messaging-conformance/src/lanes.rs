@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use messaging_core::changes::Write;
-use messaging_core::domain::lane::{Flow, JobClass, Lane};
+use messaging_core::domain::delivery::lane::{Flow, JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{Priority, Store, StoreError};

@@ -5,20 +5,20 @@
 use std::fmt::Debug;
 
 use messaging_core::changes::{Engagement, Expect, Write};
-use messaging_core::domain::account::MemberStatus;
+use messaging_core::domain::audience::contact::erasure::Names;
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
+use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::suppression::SuppressionFilter;
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::erasure::Names;
-use messaging_core::domain::contact::{Contact, ContactFilter};
-use messaging_core::domain::list::ContactList;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::domain::security::account::MemberStatus;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
-use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::domain::suppression::SuppressionFilter;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};

@@ -1,8 +1,8 @@
 //! Lists of contacts and their members.
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::contact::{Contact, ContactFilter};
-use messaging_core::domain::list::ContactList;
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
+use messaging_core::domain::audience::list::ContactList;
 use messaging_core::ids::{ListId, WorkspaceId};
 use messaging_core::ports::store::Store;
 

@@ -4,13 +4,13 @@
 use std::hash::{BuildHasher as _, RandomState};
 
 use messaging_core::changes::{AutomationWrite, Expect, Write};
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::product_event::ProductEvent;
+use messaging_core::domain::audience::soft_bounce::Streak;
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionFilter};
 use messaging_core::domain::automation::run::Entry;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::product_event::ProductEvent;
-use messaging_core::domain::provider_link::ProviderLink;
-use messaging_core::domain::soft_bounce::Streak;
-use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
+use messaging_core::domain::channel::provider_link::ProviderLink;
 use messaging_core::ports::store::Store;
 
 use super::automation_samples::create;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, Id as _, ImportId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::uploads::UploadFile;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{JobPlace, JobWrite, NewJob, PutBack, Write};
-use messaging_core::domain::lane::{JobClass, Lane};
-use messaging_core::domain::queue::{QueueScope, Suspension, Suspensions};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::queue::{QueueScope, Suspension, Suspensions};
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::ports::store::{DatedJob, LaneSummary, Store};

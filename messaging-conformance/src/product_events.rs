@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Expect, MoveProductEvents, Write};
-use messaging_core::domain::contact::{Contact, Identifier};
-use messaging_core::domain::product_event::event_deduplicator::Known;
-use messaging_core::domain::product_event::{ProductEvent, Properties, UNIQUE_FOR};
+use messaging_core::domain::audience::contact::{Contact, Identifier};
+use messaging_core::domain::audience::product_event::event_deduplicator::Known;
+use messaging_core::domain::audience::product_event::{ProductEvent, Properties, UNIQUE_FOR};
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::product_events::Named;

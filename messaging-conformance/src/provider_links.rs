@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::InboundKey;
-use messaging_core::domain::provider_link::{KEPT, ProviderLink};
+use messaging_core::domain::channel::inbound_message::InboundKey;
+use messaging_core::domain::channel::provider_link::{KEPT, ProviderLink};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::time::Timestamp;

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use messaging_core::changes::{
     AutomationWrite, Condition, ContactSends, DocumentKey, EraseCopy, Expect, JobWrite, TakeNotes, Write, moves,
 };
-use messaging_core::domain::account::Workspace;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::automation::note::{Cause, EntrySubscription};
 use messaging_core::domain::campaign::{CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::domain::message::{EventKind, Message};
+use messaging_core::domain::security::account::Workspace;
 use messaging_core::ids::{ContactId, EventId};
 use messaging_core::ports::Store;
 use messaging_core::ports::settle_blobs;
@@ -319,7 +319,7 @@ pub async fn a_listing_is_exact_while_the_other_writes(twice: &Twice) {
         }
     };
     let list = async {
-        let filter = messaging_core::domain::contact::ContactFilter::default();
+        let filter = messaging_core::domain::audience::contact::ContactFilter::default();
         let page = async |page| one.contacts(workspace, &filter, page).await;
         all_pages(3, page, async || tokio::task::yield_now().await).await
     };

@@ -2,7 +2,7 @@
 
 use messaging_core::changes::{AttributeMessage, Condition, EraseCopy, RedactMessage, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::mail::link_token::CopyKey;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::ports::store::{PageRequest, Store};
 

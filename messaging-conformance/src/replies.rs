@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use messaging_core::changes::{AccountWrite, Reply, ReplyKey, Write};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ports::store::Store;
 
 use super::sample::{at, id, insert, message, reply, session, ticket};

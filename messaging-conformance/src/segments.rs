@@ -6,9 +6,9 @@ pub mod random;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
+use messaging_core::domain::audience::contact::attributes::Attributes;
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::segment::filter::{Condition, Filter};
 use messaging_core::domain::segment::parse::{Purpose, parse};
@@ -206,7 +206,7 @@ pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
     let attributes: Attributes = object(&json!({"telegram_chat_id": 4711, "plan": "free"})).into();
     let tagged = Contact { tags: vec!["new".to_owned()], ..ann.clone() };
     let moved = Contact { locale: Some("fr".to_owned()), ..tagged.clone() };
-    let agreeing = Contact { consent: messaging_core::domain::contact::Consent::default(), ..moved.clone() };
+    let agreeing = Contact { consent: messaging_core::domain::audience::contact::Consent::default(), ..moved.clone() };
     let later = Contact { attributes, updated_at: at(86_400_000), ..agreeing.clone() };
     let replace = |contact: &Contact, revision| Write::put_contact(contact.clone(), Expect::Revision(revision));
     let suppressed = |channel: &str| json!({"type": "suppression", "channel": channel, "value": true});

@@ -1,8 +1,8 @@
 //! Sending domains.
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::dkim::Algorithm;
-use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, SendingDomain};
+use messaging_core::domain::mail::dkim::Algorithm;
+use messaging_core::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, SendingDomain};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::changes::{AccountWrite, Write};
-use messaging_core::domain::login_attempts::{
+use messaging_core::domain::security::login_attempts::{
     KEPT_FOR, PER_ACCOUNT, PER_EMAIL, PER_NETWORK, PER_SITE, SLOWED_FOR, SignInAttempt, SignInBlocks, SlowedAccount,
 };
 use messaging_core::ports::store::{Priority, Store};

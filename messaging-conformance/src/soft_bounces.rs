@@ -1,8 +1,8 @@
 //! Soft bounces in a row.
 
 use messaging_core::changes::Write;
+use messaging_core::domain::audience::soft_bounce::Streak;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::soft_bounce::Streak;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

@@ -1,8 +1,8 @@
 //! The suppression list.
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionFilter, SuppressionReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobWrite, Write};
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
     Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,

@@ -1,8 +1,8 @@
 //! Targets of redirected links.
 
 use messaging_core::changes::{DocumentKey, Write};
-use messaging_core::domain::contact::erasure::Names;
-use messaging_core::domain::link_token::UrlKey;
+use messaging_core::domain::audience::contact::erasure::Names;
+use messaging_core::domain::mail::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Store;
 

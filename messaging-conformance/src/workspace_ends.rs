@@ -1,10 +1,10 @@
 //! Workspaces under deletion, their removal, and users who are removed.
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::account::{Workspace, WorkspaceEnd};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::installation::quarantine::Quarantined;
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::domain::quarantine::Quarantined;
+use messaging_core::domain::security::account::{Workspace, WorkspaceEnd};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::scope::Role;
@@ -132,7 +132,7 @@ pub async fn a_user_is_removed_with_what_opens_something(store: &dyn Store) {
     put(store, [Write::put(home.clone(), Expect::Absent)]).await;
     let (mut user, mut member, _) = joined(home.id, Role::Owner);
     (user.id, member.user_id) = (session.user_id, session.user_id);
-    let of_user = messaging_core::domain::account::Ticket { user_id: user.id, ..ticket.clone() };
+    let of_user = messaging_core::domain::security::account::Ticket { user_id: user.id, ..ticket.clone() };
     let (other, _, join) = joined(home.id, Role::Viewer);
     put(store, [Write::put(user.clone(), Expect::Absent), Write::put(member, Expect::Absent)]).await;
     put(store, join).await;

@@ -17,22 +17,22 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use crate::domain::attachment::MessageBlob;
-use crate::domain::attempt::MessageAttempt;
+use crate::domain::audience::contact::Contact;
+use crate::domain::audience::import::report::RowErrors;
+use crate::domain::audience::product_event::ProductEvent;
+use crate::domain::audience::soft_bounce::Streak;
+use crate::domain::audience::suppression::Suppression;
 use crate::domain::channel::Channel;
-use crate::domain::contact::Contact;
-use crate::domain::fence::Fence;
-use crate::domain::import::report::RowErrors;
-use crate::domain::inbound_message::InboundKey;
-use crate::domain::link_token::CopyKey;
+use crate::domain::channel::inbound_message::InboundKey;
+use crate::domain::channel::provider_link::ProviderLink;
+use crate::domain::delivery::attempt::MessageAttempt;
+use crate::domain::delivery::queue::{QueueScope, Suspension};
+use crate::domain::installation::fence::Fence;
+use crate::domain::installation::quarantine::Quarantined;
+use crate::domain::mail::link_token::CopyKey;
+use crate::domain::message::attachment::MessageBlob;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
-use crate::domain::product_event::ProductEvent;
-use crate::domain::provider_link::ProviderLink;
-use crate::domain::quarantine::Quarantined;
-use crate::domain::queue::{QueueScope, Suspension};
 use crate::domain::segment::Segment;
-use crate::domain::soft_bounce::Streak;
-use crate::domain::suppression::Suppression;
 use crate::ids::{
     AutomationId, BlobId, CampaignId, ContactId, JobId, ListId, MessageId, SegmentId, SuppressionId, TemplateId,
     WorkspaceId,
@@ -163,7 +163,7 @@ pub enum Write {
     /// already. Its product events stay until they are moved or deleted.
     DeleteContact(WorkspaceId, ContactId),
     /// Adds product events, in order. A conflict when a contact is gone, and when a unique id arrived already
-    /// within [`UNIQUE_FOR`](crate::domain::product_event::UNIQUE_FOR) before the event.
+    /// within [`UNIQUE_FOR`](crate::domain::audience::product_event::UNIQUE_FOR) before the event.
     AppendProductEvents(Vec<ProductEvent>),
     /// Gives product events of a merged contact to the one it became.
     MoveProductEvents(MoveProductEvents),
@@ -203,7 +203,7 @@ pub enum Write {
     /// Forgets that a message copies somebody; no conflict when that was not noted.
     UnlistCopy(WorkspaceId, MessageId, CopyKey),
     /// Keeps a provider's name for a message, in place of another message of that name, and lets go of some that are
-    /// older than [`KEPT`](crate::domain::provider_link::KEPT).
+    /// older than [`KEPT`](crate::domain::channel::provider_link::KEPT).
     PutProviderLink(Box<ProviderLink>),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
@@ -217,7 +217,7 @@ pub enum Write {
     AppendAttempt(Box<MessageAttempt>),
     /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
     PutCapture(Box<Capture>),
-    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::link_token::UrlKey); no
+    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::mail::link_token::UrlKey); no
     /// conflict when it is there already.
     PutUrl(WorkspaceId, String),
     /// Names bytes that were put before, because the message of this commit does. A conflict when they were abandoned.
@@ -267,7 +267,7 @@ pub enum Write {
     /// Lifts the suspension of exactly this part of the queue, if there is one.
     LiftSuspension(QueueScope),
     /// Records that something was put aside, and lets the oldest records go beyond
-    /// [`KEPT`](crate::domain::quarantine::KEPT).
+    /// [`KEPT`](crate::domain::installation::quarantine::KEPT).
     Quarantine(Box<Quarantined>),
     /// Removes the record of something that was put aside. A conflict when it is gone.
     ForgetQuarantined(JobId),

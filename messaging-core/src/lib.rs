@@ -6,7 +6,7 @@
 //! decides with [`domain`], and commits [`changes`].
 //!
 //! ```
-//! use messaging_core::domain::message_input::MessageInput;
+//! use messaging_core::domain::message::message_input::MessageInput;
 //! use messaging_core::input;
 //!
 //! let message = input::body::<MessageInput>(br#"{"channel": "email", "to": "ann", "subject": "Hi", "text": "t", "tags": 7}"#);

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use messaging_core::domain::account::User;
-use messaging_core::domain::api_key::ApiKey;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::account::User;
+use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{Id, SessionId, WorkspaceId};
 use messaging_core::scope::{Access, Role, Scope};
 use messaging_core::time::Timestamp;

@@ -4,7 +4,7 @@
 mod inbound;
 mod run;
 
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{BodyKind, Input};
 use messaging_core::scope::Access;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::VIBER_BOT;
-use messaging_core::domain::secret_key::SecretKey;
+use messaging_core::domain::channel::provider::VIBER_BOT;
+use messaging_core::domain::security::secret_key::SecretKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};

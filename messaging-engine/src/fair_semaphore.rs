@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::ids::{UserId, WorkspaceId};
 use tokio::sync::oneshot;
 

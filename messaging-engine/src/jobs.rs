@@ -3,7 +3,7 @@
 //! Services and operations enqueue jobs without knowing the code that runs them.
 
 use messaging_core::changes::NewJob;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::time::Timestamp;
 use serde::Serialize;

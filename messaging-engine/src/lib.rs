@@ -63,6 +63,6 @@ pub use caller::Caller;
 pub use dispatch::Admitted;
 pub use error::Error;
 pub use jobs::upkeep::Sweep;
-pub use messaging_core::domain::message_input::MessageInput as Message;
-pub use messaging_core::domain::secret_key::{KeyRing, SecretKey};
+pub use messaging_core::domain::message::message_input::MessageInput as Message;
+pub use messaging_core::domain::security::secret_key::{KeyRing, SecretKey};
 pub use vault::KeyRefused;

@@ -11,7 +11,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::secret_key::{KeyRing, SEALED_MARKER, SecretKey};
+use messaging_core::domain::security::secret_key::{KeyRing, SEALED_MARKER, SecretKey};
 use messaging_core::ports::clock::Entropy;
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};

@@ -29,7 +29,7 @@ const CRATES: [(&str, &str); 6] = [
 /// Where something is defined: the path of its module, and its name.
 type ItemPath = (String, String);
 
-/// The items of a crate by the path of their module, `domain::address`; nothing for the root.
+/// The items of a crate by the path of their module, `domain::channel::address`; nothing for the root.
 type Modules = BTreeMap<String, Vec<Item>>;
 
 /// A crate, and what of it was found to be public.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
-use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::input::count_values;
 use messaging_engine::Error;
 use messaging_engine::fair_semaphore::{Bounds, Cap, FairSemaphore, Overloaded, Owner, Permit, Share};

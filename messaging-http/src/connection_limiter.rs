@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipnet::IpNet;
-use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use tokio::sync::Notify;
 
 use crate::connection::activity::Activity;

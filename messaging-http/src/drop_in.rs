@@ -15,7 +15,7 @@ mod translation;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::error::JsonFault;
 use messaging_core::ids::MessageId;
 use messaging_engine::Error;

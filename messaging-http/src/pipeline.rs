@@ -18,7 +18,7 @@ use http_body::Body as _;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use ipnet::IpNet;
-use messaging_core::domain::caller_network::CallerNetwork;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
 use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::scope::Access;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ports::transport::CallbackReply;
 use messaging_engine::Error;
 use messaging_engine::ops::Answer;

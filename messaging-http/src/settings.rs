@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::web_url::is_absolute;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::security::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
 use messaging_transport::MxOverride;

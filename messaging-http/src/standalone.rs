@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use messaging_core::domain::domain_name::is_fully_qualified;
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
+use messaging_core::domain::mail::domain_name::is_fully_qualified;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
 

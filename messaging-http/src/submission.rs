@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_trait::async_trait;
-use messaging_core::domain::caller_network::CallerNetwork;
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
 use messaging_core::ids::MessageId;
 use messaging_core::violation::{At, FieldCode, Violations};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use messaging_core::domain::custom_field::FieldTypes;
-use messaging_core::domain::import::columns::{Header, Mapping};
-use messaging_core::domain::import::row as import_row;
+use messaging_core::domain::audience::custom_field::FieldTypes;
+use messaging_core::domain::audience::import::columns::{Header, Mapping};
+use messaging_core::domain::audience::import::row as import_row;
 use serde_json::Value;
 
 use super::directory::Entry;

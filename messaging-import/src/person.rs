@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use messaging_core::domain::contact::attributes;
+use messaging_core::domain::audience::contact::attributes;
 use serde_json::{Map, Value, json};
 
 /// The key of an attribute that a column or a foreign key becomes: letters, digits and underscores, in lower case.

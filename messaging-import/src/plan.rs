@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use messaging_core::domain::import::columns::Header;
+use messaging_core::domain::audience::import::columns::Header;
 use serde_json::{Map, Value, json};
 
 use super::directory::Entry;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use messaging_core::domain::address;
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::suppression::input::SuppressionInput;
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::suppression::input::SuppressionInput;
+use messaging_core::domain::channel::address;
 use messaging_core::error::DomainError;
 use messaging_core::input;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
+use messaging_core::domain::audience::import::table::{self, MAX_ROW_BYTES};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Exports of SendGrid: contacts and suppressions as CSV (or as its API answers them), templates as JSON.
 
-use messaging_core::domain::address::is_e164;
+use messaging_core::domain::channel::address::is_e164;
 use serde_json::{Value, json};
 
 use super::directory::Entry;
@@ -139,7 +139,7 @@ fn bounce(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
 
 fn invalid(row: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     with_email(row, found, |email, found| {
-        let is_address = messaging_core::domain::address::EmailAddress::parse(email).is_ok();
+        let is_address = messaging_core::domain::channel::address::EmailAddress::parse(email).is_ok();
         found.push(if is_address { ImportRecord::suppressed(email, "invalid") } else { ImportRecord::Left(MALFORMED) });
     });
 }

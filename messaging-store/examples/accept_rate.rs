@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use messaging_core::changes::{Changes, JobWrite, MoveMessage, NewJob, Reply, ReplyKey, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::message::milestones::Milestones;
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};
 use messaging_core::ids::{IdSource, MessageId, WorkspaceId};

@@ -17,8 +17,8 @@ use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, Au
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::message::channel_content::ViberService;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::parse::{Purpose, parse};
 use messaging_core::ids::{CampaignId, ContactId, Id as _, ListId, SuppressionId, TemplateId, WorkspaceId};

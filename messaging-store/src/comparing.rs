@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use messaging_core::domain::analytics::tally::buckets::Quarter;
+use messaging_core::domain::analytics::tally::{Counter, Counts};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::milestones::EngagementFlags;
-use messaging_core::domain::tally::buckets::Quarter;
-use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ids::{CampaignId, Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::verification::Verified;
 

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use messaging_core::changes::CountMessages;
+use messaging_core::domain::analytics::tally::Counts;
+use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::MessageSource;
-use messaging_core::domain::tally::Counts;
-use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::time::Timestamp;
 

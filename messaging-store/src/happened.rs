@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
+use messaging_core::domain::audience::product_event::ProductEvent;
 use messaging_core::domain::automation::note::{EntrySubscription, RunSubscription};
 use messaging_core::domain::automation::trigger::TriggerEvent;
 use messaging_core::domain::automation::{AutomationStatus, SHARDS};
 use messaging_core::domain::message::EventKind;
-use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::{MessageEventKind, PropertyTest};
 use messaging_core::ids::{CampaignId, EventId, Id as _, ListId, MessageId, SegmentId, TemplateId};
 use messaging_core::time::Timestamp;

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use messaging_core::domain::secret_key::{KeyRing, SecretKey};
+use messaging_core::domain::security::secret_key::{KeyRing, SecretKey};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 

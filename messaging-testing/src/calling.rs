@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use http::Method;
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::inbound::ProviderSink;
 use messaging_core::ports::transport::{
     About, Acceptance, AddressFault, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, PTR, TXT};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
-use messaging_core::domain::domain_name::reversed;
+use messaging_core::domain::mail::domain_name::reversed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::{AbortHandle, JoinSet};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use messaging_core::domain::attempt::Dialog;
+use messaging_core::domain::delivery::attempt::Dialog;
 use messaging_core::ports::transport::{Acceptance, Outcome, OutcomeClass, Outgoing, Sent, Transport, TransportError};
 use tokio::sync::watch;
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::dkim::{Algorithm, Signer, generate};
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::mail::dkim::{Algorithm, Signer, generate};
 use messaging_core::ports::clock::Entropy;
 use messaging_core::ports::transport::{AttachedFile, Email, Mailbox};
 use messaging_core::time::Timestamp;

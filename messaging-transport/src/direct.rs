@@ -38,8 +38,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
-use messaging_core::domain::attempt::Dialog;
-use messaging_core::domain::lane::{Flow, JobClass};
+use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::lane::{Flow, JobClass};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::{
     Content, Email, Outcome, Outgoing, Reservation, Route, RouteState, Sent, Transport, TransportError,

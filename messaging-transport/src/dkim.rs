@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use messaging_core::domain::dkim::Signer;
+use messaging_core::domain::mail::dkim::Signer;
 use messaging_core::time::Timestamp;
 
 use self::canonical::Field;

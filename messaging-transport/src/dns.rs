@@ -16,7 +16,7 @@ use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::{Message, Query, ResponseCode};
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
-use messaging_core::domain::domain_name::reversed;
+use messaging_core::domain::mail::domain_name::reversed;
 use messaging_core::ports::resolver::{LookupError, Resolver};
 use tokio::net::UdpSocket;
 

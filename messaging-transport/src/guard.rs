@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use messaging_core::domain::web_url::is_absolute;
+use messaging_core::domain::security::web_url::is_absolute;
 use messaging_core::ports::fetch::UrlFault;
 use url::{Host, Position, Url};
 

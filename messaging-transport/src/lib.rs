@@ -26,7 +26,7 @@
 //!
 //! # How to add a provider
 //!
-//! Its settings are a row of the table in core's `domain/provider/table.rs`. Here it is a folder of its name with four
+//! Its settings are a row of the table in core's `domain/channel/provider/table.rs`. Here it is a folder of its name with four
 //! files, each with its tests:
 //!
 //! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
@@ -41,7 +41,7 @@
 //!   class comes from the same table. What cannot be read is ignored.
 //! * **Messages of recipients** (`provider/inbound.rs`): from a callback to [`InboundMessage`].
 //!
-//! Then a line in [`defaults`]. What follows from a class is core's (`domain/consequence.rs`), so no file here says what
+//! Then a line in [`defaults`]. What follows from a class is core's (`domain/delivery/consequence.rs`), so no file here says what
 //! becomes of a message, an address or a lane. A program outside of this project does the same with a transport of its
 //! own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
 //!
@@ -51,8 +51,8 @@
 //! [`may_have_arrived`]: messaging_core::ports::fetch::FetchError::may_have_arrived
 //! [`Fetched::retry_after`]: messaging_core::ports::fetch::Fetched::retry_after
 //! [`ReceiptLink`]: messaging_core::ports::inbound::ReceiptLink
-//! [`Receipt`]: messaging_core::domain::receipt::Receipt
-//! [`InboundMessage`]: messaging_core::domain::inbound_message::InboundMessage
+//! [`Receipt`]: messaging_core::domain::channel::receipt::Receipt
+//! [`InboundMessage`]: messaging_core::domain::channel::inbound_message::InboundMessage
 
 pub mod direct;
 mod dkim;

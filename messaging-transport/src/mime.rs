@@ -18,7 +18,7 @@ mod body;
 mod encoded;
 mod header;
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::transport::{AttachedFile, Email};
 
 pub use self::body::MAX_LINE;

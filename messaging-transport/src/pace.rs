@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
+use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::transport::{Outcome, Outgoing, Reservation, RouteState, Sent};
 use messaging_core::time::Monotonic;

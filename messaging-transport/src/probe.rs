@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use messaging_core::domain::checkup::CertificateFact;
+use messaging_core::domain::installation::checkup::CertificateFact;
 use messaging_core::ports::Clock;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;

@@ -16,7 +16,7 @@ mod webpush;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::outcome::{Answer, Outcome, OutcomeClass, ProviderAnswer, Scope};
+use messaging_core::domain::delivery::outcome::{Answer, Outcome, OutcomeClass, ProviderAnswer, Scope};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{

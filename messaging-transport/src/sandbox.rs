@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::receipt::Receipt;
-use messaging_core::domain::simulator::{SimulatedDevice, simulate_device};
+use messaging_core::domain::channel::receipt::Receipt;
+use messaging_core::domain::message::simulator::{SimulatedDevice, simulate_device};
 use messaging_core::ports::inbound::{ProviderSink, ReceiptLink};
 use messaging_core::ports::transport::{
     Acceptance, Answer, Content, Outcome, OutcomeClass, Outgoing, ProviderAnswer, Response, Sent, TelegramText,

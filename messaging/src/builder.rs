@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::Store;
 use messaging_engine::work::Workers;
 use messaging_engine::{App, Settings, admin, app};

@@ -1,8 +1,8 @@
 //! What a workspace needs before it sends: providers, the domain of its sender, or a place to capture mail.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::Algorithm;
-use messaging_core::domain::provider;
+use messaging_core::domain::channel::provider;
+use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::PageRequest;
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, DeleteChannel, SetChannel};

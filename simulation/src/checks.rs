@@ -8,8 +8,8 @@ pub(crate) use rows::rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use messaging_core::domain::content;
-use messaging_core::domain::import::ImportStatus;
+use messaging_core::domain::audience::import::ImportStatus;
+use messaging_core::domain::message::content;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter, MessageStatus};
 use messaging_core::ids::{ImportId, MessageId};
 use messaging_core::ports::Clock as _;

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, UrlFault};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::report::{Action, RecipientReport, Report};
+use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::Response;
 use messaging_engine::{App, Error};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
-use messaging_core::domain::provider;
+use messaging_core::domain::channel::provider;
 use messaging_core::scope::Access;
 use messaging_engine::ops::{self, BodyKind, Endpoint};
 

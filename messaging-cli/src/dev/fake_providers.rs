@@ -329,7 +329,7 @@ fn text(value: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::provider;
+    use messaging_core::domain::channel::provider;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Items of listings as rows of CSV.
 
-use messaging_core::domain::contact::fields::CONTACT_FIELDS;
-use messaging_core::domain::custom_field::FieldType;
+use messaging_core::domain::audience::contact::fields::CONTACT_FIELDS;
+use messaging_core::domain::audience::custom_field::FieldType;
 use serde_json::{Map, Value};
 
 /// What stands between the items of a list, as an import reads it.

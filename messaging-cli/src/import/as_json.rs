@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use csv::ByteRecord;
-use messaging_core::domain::import::columns::Header;
+use messaging_core::domain::audience::import::columns::Header;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::contacts::BulkUpsertContacts;
 use serde_json::{Map, Value, json};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use messaging_core::domain::contact::attributes::{MAX_KEY_LENGTH, is_key};
-use messaging_core::domain::custom_field::{FieldType, FieldTypes};
-use messaging_core::domain::import::columns::{Header, Mapping, Target};
+use messaging_core::domain::audience::contact::attributes::{MAX_KEY_LENGTH, is_key};
+use messaging_core::domain::audience::custom_field::{FieldType, FieldTypes};
+use messaging_core::domain::audience::import::columns::{Header, Mapping, Target};
 use serde::Serialize;
 
 use super::guess::Guess;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use messaging_core::domain::custom_field::FieldTypes;
-use messaging_core::domain::import::columns::{Header, Target};
-use messaging_core::domain::import::row;
+use messaging_core::domain::audience::custom_field::FieldTypes;
+use messaging_core::domain::audience::import::columns::{Header, Target};
+use messaging_core::domain::audience::import::row;
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Guesses the type of a column from its cells.
 
-use messaging_core::domain::custom_field::FieldType;
+use messaging_core::domain::audience::custom_field::FieldType;
 use serde_json::Value;
 
 /// Digits of a number; what has more is a name of something, which a number would round.

@@ -5,8 +5,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use csv::ByteRecord;
-use messaging_core::domain::import::columns::Header;
-use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
+use messaging_core::domain::audience::import::columns::Header;
+use messaging_core::domain::audience::import::table::{self, MAX_ROW_BYTES};
 
 use crate::failure::Failure;
 use crate::files;

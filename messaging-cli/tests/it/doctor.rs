@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use messaging_core::domain::checkup::CheckId;
+use messaging_core::domain::installation::checkup::CheckId;
 use messaging_testing::{DnsFailure, TestDns};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use messaging_core::domain::signature::SigningKey;
+use messaging_core::domain::security::signature::SigningKey;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_testing::{Answer, HttpRequest, ScriptedHttpServer};
 use serde_json::{Value, json};

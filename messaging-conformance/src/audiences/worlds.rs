@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use messaging_core::domain::address;
 use messaging_core::domain::campaign::audience::{
     AudienceCounts, AudienceVerdict, ContactFacts, agrees, claim, shares_addresses, verdict,
 };
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::domain::segment::StoredFilter;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::ContactId;

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{AttributeMessage, DocumentKey, Expect, MoveProductEvents, Write};
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
+use messaging_core::domain::audience::product_event::ProductEvent;
+use messaging_core::domain::audience::suppression::Suppression;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{Contact, ContactFilter};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter};
-use messaging_core::domain::product_event::ProductEvent;
 use messaging_core::domain::segment::filter::{Condition, Filter, MessageEventKind};
 use messaging_core::domain::segment::matching::{EventFact, Facts, MessageFact};
 use messaging_core::domain::segment::values::Present;
 use messaging_core::domain::segment::{Segment, SegmentKind, StoredFilter};
-use messaging_core::domain::suppression::Suppression;
 use messaging_core::ids::{ContactId, EventId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::Store;
 use messaging_core::ports::store::segments::MemberQuery;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use messaging_core::domain::contact::{Consent, Contact};
+use messaging_core::domain::audience::contact::{Consent, Contact};
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::StoredFilter;
 use messaging_core::domain::segment::parse::{Purpose, parse};

@@ -1,8 +1,8 @@
 //! Writes about users and API keys: sessions, tickets, attempts to sign in, last uses.
 
-use crate::domain::account::{Session, Ticket};
-use crate::domain::digest::Digest;
-use crate::domain::login_attempts::SignInAttempt;
+use crate::domain::security::account::{Session, Ticket};
+use crate::domain::security::digest::Digest;
+use crate::domain::security::login_attempts::SignInAttempt;
 use crate::ids::{ApiKeyId, UserId};
 use crate::time::Timestamp;
 

@@ -6,7 +6,7 @@ use crate::domain::automation::history::RunStep;
 use crate::domain::automation::note::EventSubscription;
 use crate::domain::automation::run::{Entry, Run};
 use crate::domain::campaign::Reference;
-use crate::domain::lane::Lane;
+use crate::domain::delivery::lane::Lane;
 use crate::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
 use crate::revision::Expect;
 use crate::time::Timestamp;

@@ -67,7 +67,7 @@ pub struct ContactSends {
     pub contact_id: ContactId,
     /// The channel.
     pub channel: Channel,
-    /// In order; those of the last 168 hours, [`remembered`](crate::domain::recipient_time::frequency_cap::remembered).
+    /// In order; those of the last 168 hours, [`remembered`](crate::domain::delivery::recipient_time::frequency_cap::remembered).
     /// A store may keep seconds, rounded up.
     pub times: Vec<Timestamp>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::contact::Contact;
+use crate::domain::audience::contact::Contact;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::revision::Expect;
 

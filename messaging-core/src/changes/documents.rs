@@ -1,16 +1,16 @@
 //! Documents: records that are put whole, read by their key, listed and removed.
 
-use crate::domain::account::{Member, User, Workspace};
-use crate::domain::api_key::ApiKey;
+use crate::domain::audience::custom_field::CustomField;
+use crate::domain::audience::import::Import;
+use crate::domain::audience::list::ContactList;
 use crate::domain::campaign::Campaign;
 use crate::domain::campaign::progress::CampaignProgress;
 use crate::domain::channel::Channel;
-use crate::domain::custom_field::CustomField;
-use crate::domain::import::Import;
-use crate::domain::link_token::UrlKey;
-use crate::domain::list::ContactList;
-use crate::domain::sending_domain::SendingDomain;
-use crate::domain::settings::ChannelSettings;
+use crate::domain::channel::settings::ChannelSettings;
+use crate::domain::mail::link_token::UrlKey;
+use crate::domain::mail::sending_domain::SendingDomain;
+use crate::domain::security::account::{Member, User, Workspace};
+use crate::domain::security::api_key::ApiKey;
 use crate::domain::template::Template;
 use crate::domain::webhook::Webhook;
 use crate::ids::{CampaignId, DomainId, FieldId, ListId, UserId, WebhookId, WorkspaceId};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::lane::Lane;
+use crate::domain::delivery::lane::Lane;
 use crate::ids::JobId;
 use crate::time::Timestamp;
 

@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use super::campaigns::Engagement;
 use super::{JobWrite, Write};
-use crate::domain::attempt::Dialog;
+use crate::domain::analytics::tally::buckets::Quarter;
+use crate::domain::analytics::tally::{self, Counts, Row};
 use crate::domain::channel::Channel;
-use crate::domain::fallback;
+use crate::domain::delivery::attempt::Dialog;
+use crate::domain::message::fallback;
 use crate::domain::message::hold::Hold;
 use crate::domain::message::milestones::Milestones;
 use crate::domain::message::{Capture, EventKind, Message, MessageContent, MessageSource, MessageStatus};
-use crate::domain::tally::buckets::Quarter;
-use crate::domain::tally::{self, Counts, Row};
 use crate::ids::{ContactId, EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 

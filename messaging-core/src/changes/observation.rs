@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::address::ascii_domain;
-use crate::domain::bounce::BounceClass;
 use crate::domain::channel::Channel;
+use crate::domain::channel::address::ascii_domain;
+use crate::domain::delivery::bounce::BounceClass;
 use crate::domain::message::{EventKind, Message};
 use crate::ids::{ImportId, MessageId, WebhookId, WorkspaceId};
 

@@ -4,7 +4,7 @@
 //! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
 //! [`audience`] who gets it, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
 //! for one recipient and [`stats`] for all, and [`progress`] how far the work on it has come. When a recipient gets it is decided by
-//! [`recipient_time`](crate::domain::recipient_time).
+//! [`recipient_time`](crate::domain::delivery::recipient_time).
 
 pub mod audience;
 pub mod check;

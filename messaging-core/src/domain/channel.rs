@@ -2,6 +2,14 @@
 //!
 //! Contract section 16.
 
+pub mod address;
+pub mod inbound_message;
+pub mod provider;
+pub mod provider_link;
+pub mod receipt;
+pub mod settings;
+pub mod sms;
+
 use std::fmt;
 
 use schemars::JsonSchema;

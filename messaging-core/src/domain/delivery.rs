@@ -4,13 +4,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::bounce::BounceClass;
+use crate::domain::audience::suppression::SuppressionReason;
 use crate::domain::channel::Channel;
-use crate::domain::consequence::{AddressEffect, Circumstances, Disposition, counts_for_recipient, disposition};
+use crate::domain::delivery::bounce::BounceClass;
+use crate::domain::delivery::consequence::{
+    AddressEffect, Circumstances, Disposition, counts_for_recipient, disposition,
+};
+use crate::domain::delivery::outcome::{Acceptance, Answer, Outcome, OutcomeClass, Response};
+use crate::domain::message::recipients::{Recipient, RecipientKind};
 use crate::domain::message::{EventKind, Message, MessageStatus};
-use crate::domain::outcome::{Acceptance, Answer, Outcome, OutcomeClass, Response};
-use crate::domain::recipients::{Recipient, RecipientKind};
-use crate::domain::suppression::SuppressionReason;
 use crate::time::Timestamp;
 
 /// What the event of a held message says.
@@ -92,7 +94,7 @@ pub struct Judgment {
     pub suppress: Vec<Suppressed>,
     /// Addresses that were delivered to.
     pub reached: Vec<String>,
-    /// Addresses that bounced softly in a way that counts (see [`crate::domain::soft_bounce`]).
+    /// Addresses that bounced softly in a way that counts (see [`crate::domain::audience::soft_bounce`]).
     pub soft_bounces: Vec<String>,
 }
 
@@ -388,4 +390,15 @@ pub(super) fn delivered_meta(channel: Channel, address: &str, answer: &Answer) -
 }
 
 #[cfg(test)]
+pub mod attempt;
+pub mod bounce;
+pub mod consequence;
+pub mod fair_turns;
+pub mod lane;
+pub mod outcome;
+pub mod queue;
+pub mod recipient_time;
+pub mod response;
+pub mod retry;
+pub mod retry_after;
 mod tests;

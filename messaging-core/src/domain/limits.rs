@@ -40,10 +40,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::domain::audience::{custom_field, import};
+    use crate::domain::channel::{address, sms};
+    use crate::domain::mail::domain_name;
+    use crate::domain::message::{channel_content, message_input};
     use crate::domain::segment::parse::{MAX_GROUPS, MAX_LEAVES, MAX_TEXT, MAX_VALUES};
     use crate::domain::segment::resolve::{MAX_NESTING, MAX_RESOLVED_LEAVES};
     use crate::domain::segment::{MAX_FILTER_BYTES, MAX_SEGMENTS};
-    use crate::domain::{address, channel_content, custom_field, domain_name, import, message_input, sms, webhook};
+    use crate::domain::webhook;
 
     /// A document of the project, or all of a folder, its white space folded.
     fn document(name: &str) -> String {

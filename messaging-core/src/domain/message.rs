@@ -2,11 +2,18 @@
 //!
 //! Contract section 4.2.
 
+pub mod attachment;
+pub mod channel_content;
+pub mod content;
 mod cure;
 pub mod explanation;
+pub mod fallback;
 pub mod hold;
+pub mod message_input;
 pub mod milestones;
 pub mod obstacle;
+pub mod recipients;
+pub mod simulator;
 mod status;
 
 use serde_json::{Map, Value};

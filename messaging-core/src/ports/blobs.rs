@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::store::StoreError;
-use crate::domain::attachment::MessageBlob;
+use crate::domain::message::attachment::MessageBlob;
 use crate::ids::{BlobId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 /// use std::sync::Mutex;
 /// use async_trait::async_trait;
 /// use bytes::Bytes;
-/// use messaging_core::domain::attachment::MessageBlob;
+/// use messaging_core::domain::message::attachment::MessageBlob;
 /// use messaging_core::ids::{BlobId, Id, IdSource, WorkspaceId};
 /// use messaging_core::ports::BlobStore;
 /// use messaging_core::ports::clock::SeededEntropy;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::domain::retry_after::retry_after;
+use crate::domain::delivery::retry_after::retry_after;
 use crate::domain::webhook::delivery::DeliveryError;
 use crate::time::Timestamp;
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use async_trait::async_trait;
 
-use crate::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
+use crate::domain::installation::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
 
 /// Looks at the machine.
 ///

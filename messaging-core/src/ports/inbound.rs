@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use super::store::StoreError;
 use crate::domain::channel::Channel;
-use crate::domain::inbound_message::InboundMessage;
-use crate::domain::link_token::{RecipientTag, ReturnPurpose};
-use crate::domain::receipt::Receipt;
-use crate::domain::report::Report;
+use crate::domain::channel::inbound_message::InboundMessage;
+use crate::domain::channel::receipt::Receipt;
+use crate::domain::mail::link_token::{RecipientTag, ReturnPurpose};
+use crate::domain::mail::report::Report;
 use crate::ids::{MessageId, WorkspaceId};
 
 /// An address that we made, and what its token says.
@@ -66,7 +66,7 @@ pub struct RoleMail {
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use messaging_core::domain::report::Report;
+/// use messaging_core::domain::mail::report::Report;
 /// use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
 /// use messaging_core::ports::store::StoreError;
 ///

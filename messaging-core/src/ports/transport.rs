@@ -18,9 +18,9 @@ use bytes::Bytes;
 
 use serde_json::{Map, Value};
 
-use crate::domain::attempt::Dialog;
-use crate::domain::lane::JobClass;
-use crate::domain::suppression::SuppressionReason;
+use crate::domain::audience::suppression::SuppressionReason;
+use crate::domain::delivery::attempt::Dialog;
+use crate::domain::delivery::lane::JobClass;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::inbound::ProviderSink;
 
@@ -30,7 +30,7 @@ pub use callback::{
 };
 pub use content::*;
 
-pub use crate::domain::outcome::{
+pub use crate::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
 };
 
@@ -123,7 +123,7 @@ pub trait Transport: Debug + Send + Sync {
 
     /// The JSON Schema of the workspace's settings, of a provider that is not one of contract section 16: settings are
     /// checked against it before they are stored, and what is `writeOnly` there is kept as a secret; see
-    /// [`ProviderKind::from_schema`](crate::domain::provider::ProviderKind::from_schema). Without one there are no
+    /// [`ProviderKind::from_schema`](crate::domain::channel::provider::ProviderKind::from_schema). Without one there are no
     /// settings.
     fn settings_schema(&self) -> Option<Value> {
         None
@@ -313,7 +313,7 @@ pub struct LastLook(Option<Arc<dyn Admission>>);
 /// ```
 /// use std::sync::{Arc, Mutex};
 /// use async_trait::async_trait;
-/// use messaging_core::domain::suppression::SuppressionReason;
+/// use messaging_core::domain::audience::suppression::SuppressionReason;
 /// use messaging_core::ports::transport::{Admission, Admitted, LastLook, Outcome};
 ///
 /// /// Grants everything once.

@@ -1,9 +1,9 @@
 //! The users and workspaces of the installation, as the operator looks at them.
 
 use messaging_core::changes::{AccountWrite, Changes, Write};
-use messaging_core::domain::account::User;
-use messaging_core::domain::page_cursor::CursorScope;
-use messaging_core::domain::user_email::UserEmail;
+use messaging_core::domain::security::account::User;
+use messaging_core::domain::security::page_cursor::CursorScope;
+use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::ids::UserId;
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use messaging_core::time::Timestamp;

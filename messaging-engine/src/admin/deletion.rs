@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, User, Workspace, WorkspaceEnd};
-use messaging_core::domain::user_email::UserEmail;
+use messaging_core::domain::security::account::{Member, MemberStatus, User, Workspace, WorkspaceEnd};
+use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError, Stored};
 use messaging_core::time::Timestamp;

@@ -1,8 +1,8 @@
 //! Workspaces of programs that embed the engine.
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::account::MemberStatus;
 use messaging_core::domain::limits::MAX_NAME;
+use messaging_core::domain::security::account::MemberStatus;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::violation::Violations;

@@ -5,7 +5,7 @@ use messaging_core::changes::{
 };
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
-use messaging_core::domain::quarantine::{Again, KEPT, Quarantined};
+use messaging_core::domain::installation::quarantine::{Again, KEPT, Quarantined};
 use messaging_core::error::Chain;
 use messaging_core::ids::{AutomationId, ContactId, JobId, WorkspaceId};
 use messaging_core::ports::store::Stored;

@@ -7,11 +7,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use messaging_core::changes::{Changes, Expect, SwitchSecretKey, Write};
-use messaging_core::domain::account::Workspace;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::secret_key::{SecretKey, replace_channel_secrets};
-use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::security::account::Workspace;
+use messaging_core::domain::security::secret_key::{SecretKey, replace_channel_secrets};
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{DomainId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, Slice, StoreError};

@@ -1,6 +1,6 @@
 //! Whether what is kept is what the rows and files say.
 
-use messaging_core::domain::content;
+use messaging_core::domain::message::content;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::verification::{Difference, PlacedContent, Verified};

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, Document, DocumentKey, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::consequence::{AccountState, PROBE_EVERY};
-use messaging_core::domain::settings::CallbackRegistration;
+use messaging_core::domain::channel::settings::CallbackRegistration;
+use messaging_core::domain::delivery::consequence::{AccountState, PROBE_EVERY};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
 
@@ -281,7 +281,7 @@ impl AccountPauses {
 #[cfg(test)]
 mod tests {
     use messaging_core::changes::Expect;
-    use messaging_core::domain::settings::ChannelSettings;
+    use messaging_core::domain::channel::settings::ChannelSettings;
     use messaging_core::ids::Id as _;
     use serde_json::{Map, json};
 

@@ -17,8 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::consequence::AccountState;
-use messaging_core::domain::provider::{MAX_RATE, ROUTES};
+use messaging_core::domain::channel::provider::{MAX_RATE, ROUTES};
+use messaging_core::domain::delivery::consequence::AccountState;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
 use serde_json::Value;

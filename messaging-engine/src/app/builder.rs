@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, ProviderKind};
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::channel::provider::{self, ProviderKind};
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::{Fetch, NoFetch};
@@ -229,7 +229,7 @@ fn own_providers(
 
 impl App {
     /// Starts putting an application together over a store, whose secrets are sealed under one of `secret_keys`: a
-    /// [`SecretKey`](messaging_core::domain::secret_key::SecretKey), the same one at every start, or those that there are
+    /// [`SecretKey`](messaging_core::domain::security::secret_key::SecretKey), the same one at every start, or those that there are
     /// after a rotation. The others only open what they sealed, and verify links in mail that was sent.
     pub fn builder(store: Arc<dyn Store>, secret_keys: impl Into<KeyRing>) -> Builder {
         Builder {

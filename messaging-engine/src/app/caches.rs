@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use messaging_core::domain::account::Workspace;
-use messaging_core::domain::api_key::ApiKey;
+use messaging_core::domain::audience::custom_field::FieldTypes;
 use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::TemplateUse;
-use messaging_core::domain::custom_field::FieldTypes;
-use messaging_core::domain::queue::Suspensions;
+use messaging_core::domain::delivery::queue::Suspensions;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::domain::message::content::TemplateUse;
+use messaging_core::domain::security::account::Workspace;
+use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{AutomationId, CampaignId, TemplateId, UserId, WorkspaceId};

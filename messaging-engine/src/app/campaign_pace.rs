@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::recipient_time::pacing::Pacing;
+use messaging_core::domain::delivery::recipient_time::pacing::Pacing;
 use messaging_core::ids::CampaignId;
 use messaging_core::time::Timestamp;
 

@@ -171,7 +171,7 @@ impl Drop for ChatPosition {
 #[cfg(test)]
 mod tests {
     use messaging_core::domain::channel::Channel;
-    use messaging_core::domain::recipients::RecipientKey;
+    use messaging_core::domain::message::recipients::RecipientKey;
     use messaging_core::ids::{Id as _, WorkspaceId};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::checkup::CheckReport;
+use messaging_core::domain::installation::checkup::CheckReport;
 use messaging_core::ports::HostProbe;
 use messaging_core::time::Monotonic;
 use messaging_core::validate::Setters;

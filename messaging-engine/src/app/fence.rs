@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use messaging_core::domain::fence::{Fence, MEANING};
+use messaging_core::domain::installation::fence::{Fence, MEANING};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::StoreError;
 

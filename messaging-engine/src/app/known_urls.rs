@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, DocumentKey, Write};
-use messaging_core::domain::link_token::UrlKey;
+use messaging_core::domain::mail::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
 

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, MessageObservation, Observation, Write};
-use messaging_core::domain::bounce::BounceClass;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::checkup::{CheckReport, CheckStatus};
+use messaging_core::domain::delivery::bounce::BounceClass;
+use messaging_core::domain::installation::checkup::{CheckReport, CheckStatus};
 use messaging_core::domain::message::EventKind;
 use messaging_core::ports::store::{CommitBatch, CommitObserver, StoreHealth};
 use prometheus::core::Collector;
@@ -338,7 +338,7 @@ impl Families<'_> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::checkup::{judge_clock, judge_name, judge_resolver};
+    use messaging_core::domain::installation::checkup::{judge_clock, judge_name, judge_resolver};
 
     use super::*;
 

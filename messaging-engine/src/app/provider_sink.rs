@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::InboundMessage;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundMessage;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
 use serde_json::{Map, Value};

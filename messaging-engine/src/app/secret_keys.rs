@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use messaging_core::domain::link_token::LinkKey;
-use messaging_core::domain::page_cursor::CursorKey;
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::mail::link_token::LinkKey;
+use messaging_core::domain::security::page_cursor::CursorKey;
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::Entropy;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use messaging_core::domain::dkim::Signer;
+use messaging_core::domain::mail::dkim::Signer;
 use messaging_core::ids::DomainId;
 
 /// Domains whose opened keys are kept; a key is some kilobytes.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::contact::Identifier;
+use messaging_core::domain::audience::contact::Identifier;
 use messaging_core::ids::WorkspaceId;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;

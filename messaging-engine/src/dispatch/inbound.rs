@@ -1,8 +1,8 @@
 //! What comes in by mail: reports of messages, and mail to the operator, which is sent on as a message.
 
 use async_trait::async_trait;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::report::Report;
+use messaging_core::domain::mail::report::Report;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress, RoleAddress, RoleMail};
 use messaging_core::ports::store::StoreError;
 

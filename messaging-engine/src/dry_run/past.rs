@@ -2,9 +2,9 @@
 //!
 //! Contract section 13.4, "Command line": `--past`. All contacts are in one world, in which nothing reaches anybody.
 
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
 use messaging_core::domain::automation::simulation::SimulatedEvent;
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::product_event::{ProductEvent, Properties};
 use messaging_core::ids::{EventId, Id as _};
 use messaging_core::ports::store::NodeCounts;
 use messaging_core::ports::{Fetch, TemporaryStores};

@@ -1,7 +1,7 @@
 //! The call of a web address by a run.
 
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{AutomationId, RunId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 

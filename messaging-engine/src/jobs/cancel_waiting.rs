@@ -1,6 +1,6 @@
 //! What a copy is not to send any more, cancelled.
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};

@@ -1,6 +1,6 @@
 //! The removal of a workspace whose end has come.
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 

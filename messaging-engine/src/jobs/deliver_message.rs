@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use messaging_core::domain::campaign::settings::{FrequencyCap, QuietHours};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::retry;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
-use messaging_core::domain::retry;
+use messaging_core::domain::message::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::ClaimedJob;
 use messaging_core::ports::transport::Outcome;

@@ -1,7 +1,7 @@
 //! The delivery of an event to a webhook.
 
 use messaging_core::changes::NewJob;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::webhook::delivery::Delivery;
 use messaging_core::ids::{DeliveryId, JobId, WebhookId, WorkspaceId};
 use messaging_core::time::Timestamp;

@@ -1,6 +1,6 @@
 //! The backlog of a webhook, sent in order.
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! The erasure of a person from their messages.
 
 use messaging_core::cursor::StoreCursor;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 

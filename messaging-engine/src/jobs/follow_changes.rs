@@ -1,6 +1,6 @@
 //! Changes of contacts, on their way to the segments whose members they change.
 
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The reading of an uploaded file, and the end of the wait for one.
 
-use messaging_core::domain::import::Import;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::audience::import::Import;
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{ImportId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The resources that lanes are named by.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{WebhookId, WorkspaceId};
 
 /// Mail; the recipients' domain follows.
@@ -20,7 +20,7 @@ pub(crate) const CONTACTS: &str = "contacts";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
 /// What follows a message that does not arrive, which follows.
-pub(crate) const FALLBACK: &str = messaging_core::domain::fallback::RESOURCE;
+pub(crate) const FALLBACK: &str = messaging_core::domain::message::fallback::RESOURCE;
 /// Receipts whose message nobody knows yet.
 pub(crate) const RECEIPTS: &str = "receipts";
 /// Files that are read.

@@ -1,6 +1,6 @@
 //! The messages and product events of a merged contact, on their way to the one it became.
 
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The calculation of the members of a segment.
 
 use messaging_core::cursor::StoreCursor;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::domain::segment::Segment;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 

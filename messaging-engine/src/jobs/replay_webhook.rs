@@ -1,6 +1,6 @@
 //! The repetition of what a receiver missed.
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::webhook::delivery::Replayed;
 use messaging_core::ids::{DeliveryId, WebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use messaging_core::cursor::StoreCursor;
 use messaging_core::domain::automation::SHARDS;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{AutomationId, SegmentId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use messaging_core::domain::campaign::Campaign;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

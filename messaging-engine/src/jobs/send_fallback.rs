@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::fallback;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::message::fallback;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

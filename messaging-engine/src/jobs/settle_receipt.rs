@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::lane::{JobClass, Lane};
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::receipt::Receipt;
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ports::inbound::ReceiptLink;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};

@@ -1,9 +1,9 @@
 //! The daily look at the records of a sending domain.
 
 use messaging_core::changes::NewJob;
-use messaging_core::domain::lane::Lane;
-use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::domain::verification::next_look;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::domain::mail::verification::next_look;
 use messaging_core::ids::{DomainId, JobId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What an operator asks for by hand of the messages that wait.
 
-use messaging_core::domain::lane::Lane;
-use messaging_core::domain::queue::QueueScope;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::delivery::queue::QueueScope;
 use messaging_core::ids::JobId;
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};

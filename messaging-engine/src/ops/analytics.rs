@@ -7,9 +7,9 @@ pub mod events;
 pub mod span;
 
 use http::{Method, StatusCode};
+use messaging_core::domain::analytics::tally::buckets::{Buckets, Interval};
+use messaging_core::domain::analytics::tally::{Counter, Counts, rate};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::tally::buckets::{Buckets, Interval};
-use messaging_core::domain::tally::{Counter, Counts, rate};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::SeriesOf;
 use messaging_core::scope::{Access, Scope};

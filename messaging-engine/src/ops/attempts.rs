@@ -1,8 +1,8 @@
 //! `GET /messages/{id}/attempts`: what was said on the wire.
 
 use http::{Method, StatusCode};
-use messaging_core::domain::attempt::{AttemptOutcome, MessageAttempt};
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, MessageAttempt};
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::input::{Empty, PageQuery};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;

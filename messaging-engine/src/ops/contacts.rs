@@ -1,6 +1,6 @@
 //! Contacts.
 //!
-//! Contract section 6. What a request means is decided in [`messaging_core::domain::contact`]; what is shown to
+//! Contract section 6. What a request means is decided in [`messaging_core::domain::audience::contact`]; what is shown to
 //! whom, here.
 
 mod bulk;
@@ -12,14 +12,14 @@ use std::collections::HashSet;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{JobWrite, Write};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::contact::identity_resolver::UpsertContext;
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::contact::{Consent, Contact, ContactFilter, IdentifierKind};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::identity_resolver::UpsertContext;
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::contact::{Consent, Contact, ContactFilter, IdentifierKind};
+use messaging_core::domain::channel::address;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::message::channel_content::ViberService;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};

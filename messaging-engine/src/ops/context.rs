@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
 use messaging_core::patch::Patch;

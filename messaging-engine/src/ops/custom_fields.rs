@@ -5,8 +5,8 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::contact::attributes;
-use messaging_core::domain::custom_field::{CustomField, FieldType, MAX_FIELDS};
+use messaging_core::domain::audience::contact::attributes;
+use messaging_core::domain::audience::custom_field::{CustomField, FieldType, MAX_FIELDS};
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::ids::{FieldId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};

@@ -1,11 +1,11 @@
 //! Product events: what contacts did, as the workspace's own programs tell it.
 //!
-//! Contract section 5. Which contact an event means is decided in [`messaging_core::domain::product_event`].
+//! Contract section 5. Which contact an event means is decided in [`messaging_core::domain::audience::product_event`].
 
 mod bulk;
 
 use http::{Method, StatusCode};
-use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::domain::audience::product_event::input::ProductEventInput;
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::input::Empty;
 use messaging_core::scope::{Access, Scope};

@@ -4,10 +4,10 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::api_key::{self, ApiKey};
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::ip_block::IpBlock;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::api_key::{self, ApiKey};
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::ip_block::IpBlock;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Role, Scope};

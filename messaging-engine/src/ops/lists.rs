@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
+use messaging_core::domain::audience::contact::ContactFilter;
+use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::{MAX_BULK, MAX_NAME};
-use messaging_core::domain::list::ContactList;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;

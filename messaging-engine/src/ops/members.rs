@@ -6,8 +6,8 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, User};
-use messaging_core::domain::user_email::UserEmail;
+use messaging_core::domain::security::account::{Member, MemberStatus, User};
+use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::Replace;

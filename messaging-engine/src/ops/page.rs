@@ -1,9 +1,9 @@
 //! Pages of listings and their cursors.
 //!
 //! Contract section 1.5. A cursor is a place as the store names it, sealed for the workspace, operation, path and
-//! filters of the listing ([`CursorKey`](messaging_core::domain::page_cursor::CursorKey)), so that it works nowhere else.
+//! filters of the listing ([`CursorKey`](messaging_core::domain::security::page_cursor::CursorKey)), so that it works nowhere else.
 
-use messaging_core::domain::page_cursor::CursorScope;
+use messaging_core::domain::security::page_cursor::CursorScope;
 use messaging_core::ids::Id as _;
 use messaging_core::input::PageQuery;
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{JobWrite, Write};
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::delivery::queue::{MAX_SUSPENSIONS, QueueScope, Suspension, Suspensions, messages_of};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::queue::{MAX_SUSPENSIONS, QueueScope, Suspension, Suspensions, messages_of};
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::LaneSummary;

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, JobWrite, Write};
+use messaging_core::domain::audience::contact::ContactFilter;
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::contact::ContactFilter;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::segment::parse::Purpose;
 use messaging_core::domain::segment::resolve::SegmentGraph;

@@ -7,10 +7,10 @@ pub mod verification;
 
 use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::dns_record::UNNAMED;
-use messaging_core::domain::domain_name::{self, Unsuitable};
-use messaging_core::domain::sending_domain::{Check, SendingDomain};
-use messaging_core::domain::verification::SANDBOX_DOMAIN;
+use messaging_core::domain::mail::dns_record::UNNAMED;
+use messaging_core::domain::mail::domain_name::{self, Unsuitable};
+use messaging_core::domain::mail::sending_domain::{Check, SendingDomain};
+use messaging_core::domain::mail::verification::SANDBOX_DOMAIN;
 use messaging_core::ids::{DomainId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};

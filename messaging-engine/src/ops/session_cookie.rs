@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::secret::Secret;
 
 /// What a browser is told about the cookie that holds its session (contract section 2.3).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,12 +4,14 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::suppression::input::SuppressionInput;
+use messaging_core::domain::audience::suppression::{
+    Suppression, SuppressionFilter, SuppressionReason, SuppressionSource,
+};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::redaction::Redactor;
-use messaging_core::domain::suppression::input::SuppressionInput;
-use messaging_core::domain::suppression::{Suppression, SuppressionFilter, SuppressionReason, SuppressionSource};
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{SuppressionId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::{Access, Scope};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::checkup::CheckReport;
+use messaging_core::domain::delivery::queue::{QueueScope, Suspension, Suspensions};
+use messaging_core::domain::installation::checkup::CheckReport;
+use messaging_core::domain::installation::quarantine::Quarantined;
 use messaging_core::domain::message::hold::HoldReason;
-use messaging_core::domain::quarantine::Quarantined;
-use messaging_core::domain::queue::{QueueScope, Suspension, Suspensions};
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::Empty;
 use messaging_core::ports::store::{self, LaneSummary, Queues};

@@ -7,8 +7,8 @@ pub mod events;
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::limits::MAX_URL;
-use messaging_core::domain::secret::Secret;
-use messaging_core::domain::signature;
+use messaging_core::domain::security::secret::Secret;
+use messaging_core::domain::security::signature;
 use messaging_core::domain::webhook::{MAX_WEBHOOKS, Topic, Webhook, WebhookStatus};
 use messaging_core::ids::{WebhookId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Workspace, WorkspaceEnd};
-use messaging_core::domain::inbound_message::opts_in;
+use messaging_core::domain::channel::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
+use messaging_core::domain::security::account::{Member, MemberStatus, Workspace, WorkspaceEnd};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};

@@ -8,7 +8,7 @@ use messaging_core::domain::automation::parse::{AutomationPlan, Reading};
 use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::automation::{Automation, AutomationStatus};
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::resolve::named;
 use messaging_core::ids::{AutomationId, WorkspaceId};

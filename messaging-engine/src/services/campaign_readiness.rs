@@ -4,15 +4,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::campaign::check::{self, ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::schedule::{Readiness, SenderState};
 use messaging_core::domain::campaign::{CampaignPlan, Reference};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::sending_domain::responsible;
-use messaging_core::domain::{provider, sender};
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::channel::provider;
+use messaging_core::domain::mail::sender;
+use messaging_core::domain::mail::sending_domain::responsible;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::error::DomainError;
 use messaging_core::ids::{DomainId, ListId, TemplateId, WorkspaceId};
 use messaging_core::ports::store::StoreError;

@@ -1,12 +1,12 @@
 //! What operations on campaigns and the work on them have in common.
 
 use messaging_core::changes::{JobWrite, Write};
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::TemplateUse;
-use messaging_core::domain::recipient_time::Terms;
-use messaging_core::domain::sender;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::delivery::recipient_time::Terms;
+use messaging_core::domain::mail::sender;
+use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;

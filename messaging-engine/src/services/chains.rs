@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use messaging_core::changes::{JobWrite, Write, moves};
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content;
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::mail::link_token::CopyKey;
+use messaging_core::domain::message::content;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::message_input::MessageInput;
 use messaging_core::ids::{ContactId, MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;

@@ -1,6 +1,6 @@
 //! The checks of the operator: what `messaging doctor` prints and `GET /system` shows (contract section 22).
 //!
-//! Here is looked, side by side and with an end for everything; core's `domain/checkup.rs` judges. A server looks when
+//! Here is looked, side by side and with an end for everything; core's `domain/installation/checkup.rs` judges. A server looks when
 //! somebody wants to know and what it knows is older than `FRESH`, never by itself: nobody waits for it but the first.
 
 mod domains;
@@ -9,7 +9,7 @@ pub mod host;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::checkup::{CheckId, CheckReport, NodeFacts, judge_fence, judge_node_clock};
+use messaging_core::domain::installation::checkup::{CheckId, CheckReport, NodeFacts, judge_fence, judge_node_clock};
 use messaging_core::ports::store::{NodeView, StoreError};
 
 use crate::app::App;

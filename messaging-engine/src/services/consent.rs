@@ -3,9 +3,9 @@
 //! Contract section 10: `consent.marketing_email` becomes false, in the commit of what the person did.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::contact::{Consent, Contact, Identifier};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::channel::address;
 use messaging_core::domain::message::Message;
 use messaging_core::ports::store::StoreError;
 

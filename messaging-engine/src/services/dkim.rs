@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError};
 
-use messaging_core::domain::dkim::{Algorithm, NewKey, Signer, generate};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
+use messaging_core::domain::mail::dkim::{Algorithm, NewKey, Signer, generate};
+use messaging_core::domain::mail::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::ids::DomainId;
 use messaging_core::time::Timestamp;
 

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use futures_util::future::join_all;
-use messaging_core::domain::dns_record::{
+use messaging_core::domain::mail::dns_record::{
     Installation, UNNAMED, dmarc_host, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tracking,
 };
-use messaging_core::domain::domain_name::organizational;
-use messaging_core::domain::sending_domain::{Check, RecordStatus, SendingDomain};
-use messaging_core::domain::verification::{Finding, Findings};
+use messaging_core::domain::mail::domain_name::organizational;
+use messaging_core::domain::mail::sending_domain::{Check, RecordStatus, SendingDomain};
+use messaging_core::domain::mail::verification::{Finding, Findings};
 use messaging_core::ports::resolver::LookupError;
 use messaging_core::ports::store::StoreError;
 use tokio::sync::SemaphorePermit;

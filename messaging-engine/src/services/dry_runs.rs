@@ -1,14 +1,14 @@
 //! What is tried out in a dry run, and what comes of it: as data, so that operations need not know how it is done
 //! ([`dry_run`](crate::dry_run)).
 
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::product_event::ProductEvent;
+use messaging_core::domain::audience::product_event::input::ProductEventInput;
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::simulation::MessageMove;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::product_event::ProductEvent;
-use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{AutomationId, ContactId, Id, WorkspaceId};
 use messaging_core::ports::store::AutomationCounts;
 use messaging_core::time::Timestamp;

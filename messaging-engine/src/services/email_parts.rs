@@ -2,12 +2,12 @@
 //!
 //! Made for every attempt, and again for whoever asks what a message says: both are the same function.
 
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::mail::sending_domain::responsible;
+use messaging_core::domain::mail::tracking::{self, Campaigned, Links, Tracked};
+use messaging_core::domain::mail::{plain_text, unsubscribe_header};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::sending_domain::responsible;
-use messaging_core::domain::tracking::{self, Campaigned, Links, Tracked};
-use messaging_core::domain::{plain_text, unsubscribe_header};
+use messaging_core::domain::message::content::RequestContent;
 use messaging_core::ports::transport::Mailbox;
 use messaging_core::time::Timestamp;
 

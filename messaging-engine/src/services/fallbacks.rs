@@ -5,10 +5,10 @@
 //! chain goes on behind it.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::fallback;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::message_input::MessageInput;
-use messaging_core::domain::message_input::chain::FallbackInput;
+use messaging_core::domain::message::fallback;
+use messaging_core::domain::message::message_input::MessageInput;
+use messaging_core::domain::message::message_input::chain::FallbackInput;
 use messaging_core::ports::store::StoreError;
 use messaging_core::violation::Violations;
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use messaging_core::DomainError;
 use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, JobWrite, Observation, Write};
-use messaging_core::domain::contact::identity_resolver::{IdentityResolver, Known};
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::import::columns::Header;
-use messaging_core::domain::import::report::{self, RowErrors};
-use messaging_core::domain::import::row::{self, Read};
-use messaging_core::domain::import::{Cursor, Import, ImportState};
+use messaging_core::domain::audience::contact::identity_resolver::{IdentityResolver, Known};
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::import::columns::Header;
+use messaging_core::domain::audience::import::report::{self, RowErrors};
+use messaging_core::domain::audience::import::row::{self, Read};
+use messaging_core::domain::audience::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 use messaging_core::ports::uploads::UploadFile;

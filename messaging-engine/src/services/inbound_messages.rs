@@ -1,11 +1,11 @@
 //! What recipients send to us: words that opt out or in, and signs that they can be reached.
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::address;
-use messaging_core::domain::contact::{Consent, Contact, Identifier};
-use messaging_core::domain::inbound_message::{InboundJudgment, InboundKey, InboundMessage, judge};
+use messaging_core::domain::audience::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::audience::suppression::Suppression;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::channel::inbound_message::{InboundJudgment, InboundKey, InboundMessage, judge};
 use messaging_core::domain::message::EventKind;
-use messaging_core::domain::suppression::Suppression;
 use messaging_core::ports::store::{PageRequest, StoreError};
 use serde_json::json;
 

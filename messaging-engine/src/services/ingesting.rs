@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use messaging_core::DomainError;
 use messaging_core::changes::{Expect, PutContact, Write};
-use messaging_core::domain::product_event::UNIQUE_FOR;
-use messaging_core::domain::product_event::event_deduplicator::{EventDeduplicator, IngestContext};
-use messaging_core::domain::product_event::input::ProductEventInput;
+use messaging_core::domain::audience::product_event::UNIQUE_FOR;
+use messaging_core::domain::audience::product_event::event_deduplicator::{EventDeduplicator, IngestContext};
+use messaging_core::domain::audience::product_event::input::ProductEventInput;
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::product_events::Named;

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{AccountWrite, Changes, Write};
-use messaging_core::domain::account::{Member, Workspace};
-use messaging_core::domain::api_key::KeyText;
+use messaging_core::domain::audience::custom_field::{FieldTypes, MAX_FIELDS};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::TemplateUse;
-use messaging_core::domain::custom_field::{FieldTypes, MAX_FIELDS};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::channel::provider::BUILTIN;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::provider::BUILTIN;
+use messaging_core::domain::message::content::TemplateUse;
+use messaging_core::domain::security::account::{Member, Workspace};
+use messaging_core::domain::security::api_key::KeyText;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::domain::sending_domain::SendingDomain;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::MAX_WEBHOOKS;
 use messaging_core::ids::{CampaignId, Id as _, TemplateId, UserId, WorkspaceId};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use messaging_core::changes::Write;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::{self, RequestContent};
+use messaging_core::domain::channel::sms::{self, Size};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::redaction::Redactor;
-use messaging_core::domain::sms::{self, Size};
+use messaging_core::domain::message::content::{self, RequestContent};
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreError;
 

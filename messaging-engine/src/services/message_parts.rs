@@ -6,19 +6,19 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use messaging_core::domain::address::EmailAddress;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::{ChannelContent, Parts, TooLong, ViberService};
-use messaging_core::domain::content::{RequestContent, TemplateUse};
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_SUBJECT};
+use messaging_core::domain::mail::plain_text;
+use messaging_core::domain::mail::sending_domain::responsible;
+use messaging_core::domain::mail::tracking::{self, Links, NumberedLink, footer};
+use messaging_core::domain::message::channel_content::{ChannelContent, Parts, TooLong, ViberService};
+use messaging_core::domain::message::content::{RequestContent, TemplateUse};
+use messaging_core::domain::message::message_input::Category;
 use messaging_core::domain::message::{Message, MessageSource};
-use messaging_core::domain::message_input::Category;
-use messaging_core::domain::plain_text;
-use messaging_core::domain::redaction::Redactor;
-use messaging_core::domain::sending_domain::responsible;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
 use messaging_core::domain::template::values::{ContactValues, Values};
-use messaging_core::domain::tracking::{self, Links, NumberedLink, footer};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::StoreError;
 use serde_json::{Map, Value};

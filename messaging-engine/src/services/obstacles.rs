@@ -5,11 +5,11 @@
 //! in the events of the messages that it attempted.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::message::obstacle::{Obstacle, ObstacleKind};
-use messaging_core::domain::recipients::{Recipient, RecipientKind};
-use messaging_core::domain::simulator;
+use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
+use messaging_core::domain::message::simulator;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Route, RouteState};

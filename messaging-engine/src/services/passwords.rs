@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use messaging_core::domain::caller_network::CallerNetwork;
-use messaging_core::domain::password;
+use messaging_core::domain::security::caller_network::CallerNetwork;
+use messaging_core::domain::security::password;
 
 use crate::app::App;
 use crate::error::Error;

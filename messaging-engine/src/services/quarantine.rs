@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 
 use messaging_core::changes::Write;
-use messaging_core::domain::quarantine::{Again, Quarantined};
+use messaging_core::domain::installation::quarantine::{Again, Quarantined};
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::delivery::queue::{QueueScope, Suspension, Suspensions};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::queue::{QueueScope, Suspension, Suspensions};
 use messaging_core::ports::store::{LaneSummary, StoreError};
 
 use crate::app::App;

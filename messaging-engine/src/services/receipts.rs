@@ -5,8 +5,8 @@
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, JobWrite, Write, moves};
+use messaging_core::domain::channel::receipt::{self, Receipt, Receipted};
 use messaging_core::domain::message::{EventKind, Message};
-use messaging_core::domain::receipt::{self, Receipt, Receipted};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::store::StoreError;

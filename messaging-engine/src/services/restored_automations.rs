@@ -6,7 +6,7 @@
 use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::automation::{Automation, SHARDS};
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::ports::store::{CommitError, PageRequest, RunFilter, StoreError, Stored};
 use messaging_core::time::Timestamp;
 

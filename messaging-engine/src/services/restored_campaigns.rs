@@ -5,7 +5,7 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::{Campaign, PauseReason};
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 

@@ -4,10 +4,10 @@
 //! the one whose domain the name belongs to, or else the postmaster's own address: mail to the operator is shown to
 //! nobody else's workspace. A workspace under deletion sends nothing, so its domains do not count.
 
-use messaging_core::domain::address::{self, EmailAddress};
+use messaging_core::domain::channel::address::{self, EmailAddress};
 use messaging_core::domain::limits::MAX_SUBJECT;
-use messaging_core::domain::message_input::MessageInput;
-use messaging_core::domain::sending_domain::{BOUNCE_LABEL, DomainStatus, SendingDomain};
+use messaging_core::domain::mail::sending_domain::{BOUNCE_LABEL, DomainStatus, SendingDomain};
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::ports::inbound::{RoleAddress, RoleMail};
 use messaging_core::ports::store::StoreError;
 

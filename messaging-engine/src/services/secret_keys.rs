@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
 
 use crate::app::App;

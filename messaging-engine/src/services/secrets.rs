@@ -1,9 +1,9 @@
 //! Settings of channels as their transports get them: secrets in clear, defaults filled in.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{ProviderKind, ROUTES};
-use messaging_core::domain::secret_key::channel_secret_place;
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::provider::{ProviderKind, ROUTES};
+use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::security::secret_key::channel_secret_place;
 use messaging_core::ids::WorkspaceId;
 use serde_json::{Map, Value};
 

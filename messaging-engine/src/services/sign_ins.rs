@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use messaging_core::changes::{AccountWrite, Changes, Write};
-use messaging_core::domain::login_attempts::{SignInAttempt, SignInBlocks};
+use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
 use messaging_core::ports::store::CommitError;
 
 use crate::app::App;

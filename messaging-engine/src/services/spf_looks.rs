@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use messaging_core::domain::spf::evaluation::MAX_ROUNDS;
-use messaging_core::domain::spf::{Answers, Question, QuestionKind};
+use messaging_core::domain::mail::spf::evaluation::MAX_ROUNDS;
+use messaging_core::domain::mail::spf::{Answers, Question, QuestionKind};
 use messaging_core::ports::resolver::{LookupError, Resolver};
 
 /// A question without an answer after this is given up: contract section 14 promises the answer to `verify` within

@@ -2,12 +2,13 @@
 //! soft bounces that lead there.
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::soft_bounce;
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::delivery::{Judgment, Suppressed};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
-use messaging_core::domain::{address, soft_bounce};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::TemplateUse;
+use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::domain::template::budget::Limits;
 use messaging_core::domain::template::compiled::{Compiled, Rendering, Replaced};
 use messaging_core::domain::template::engine::RenderFault;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::domain::template::budget::Limits;
 use messaging_core::domain::template::engine::RenderFault;
 use messaging_core::domain::template::text::TextTemplate;

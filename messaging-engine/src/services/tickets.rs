@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::account::{Ticket, TicketInvitation, User};
-use messaging_core::domain::api_key::random_text;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::account::{Ticket, TicketInvitation, User};
+use messaging_core::domain::security::api_key::random_text;
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::time::Timestamp;
 
 use crate::app::App;

@@ -3,10 +3,10 @@
 //! Contract section 10, "Unsubscribe". The link, one click and the mail all end here.
 
 use messaging_core::changes::{Changes, moves};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
+use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::message::EventKind;
-use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
-use messaging_core::domain::unsubscribe::UnsubscribeMethod;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use bytes::{Bytes, BytesMut};
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
-use messaging_core::domain::caller_network::CallerNetwork;
-use messaging_core::domain::import::Import;
+use messaging_core::domain::audience::import::Import;
+use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::error::Chain;
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, Stored};

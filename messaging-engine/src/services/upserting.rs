@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use messaging_core::DomainError;
 use messaging_core::changes::{Changes, PutContact, Write};
-use messaging_core::domain::contact::IdentifierKind;
-use messaging_core::domain::contact::identity_resolver::{Decision, IdentityResolver, UpsertContext};
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::domain::audience::contact::IdentifierKind;
+use messaging_core::domain::audience::contact::identity_resolver::{Decision, IdentityResolver, UpsertContext};
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::custom_field::FieldTypes;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::patch::Patch;
 use messaging_core::ports::store::StoreError;

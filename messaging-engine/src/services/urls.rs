@@ -1,7 +1,7 @@
 //! Targets of redirected links.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::link_token::UrlKey;
+use messaging_core::domain::mail::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 
 use crate::app::App;

@@ -8,9 +8,9 @@
 use std::net::IpAddr;
 
 use messaging_core::changes::{Changes, CountLink, Write, visited};
-use messaging_core::domain::bot_detection::{self, Signs};
-use messaging_core::domain::contact::erasure;
-use messaging_core::domain::link_token::{Link, UrlKey};
+use messaging_core::domain::analytics::bot_detection::{self, Signs};
+use messaging_core::domain::audience::contact::erasure;
+use messaging_core::domain::mail::link_token::{Link, UrlKey};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
@@ -40,7 +40,7 @@ pub struct Visitor {
     /// Whether only the head of the answer was asked for.
     pub is_head: bool,
     /// Whether a header says that nobody asked for this yet; see
-    /// [`announces_prefetch`](messaging_core::domain::bot_detection::announces_prefetch).
+    /// [`announces_prefetch`](messaging_core::domain::analytics::bot_detection::announces_prefetch).
     pub is_prefetch: bool,
 }
 

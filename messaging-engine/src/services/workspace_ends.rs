@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use messaging_core::changes::{Expect, JobWrite, Write};
-use messaging_core::domain::account::{Workspace, WorkspaceEnd};
+use messaging_core::domain::security::account::{Workspace, WorkspaceEnd};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{StoreError, Stored};
 use messaging_core::time::Timestamp;

@@ -16,11 +16,11 @@ mod withdraw;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Condition, Expect, WaitingKey, Write};
+use messaging_core::domain::analytics::tally::{Counter, Counts};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, MAX_AHEAD};
 use messaging_core::domain::campaign::schedule::has_stalled;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason, PauseReason};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 use messaging_core::time::Timestamp;

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Changes, JobWrite, UpdateDelivery, WebhookWrite, Write, moves};
-use messaging_core::domain::fence::{Fence, FenceState};
+use messaging_core::domain::installation::fence::{Fence, FenceState};
 use messaging_core::domain::message::{EventKind, MessageStatus};
 use messaging_core::domain::webhook::delivery::DeliveryStatus;
 use messaging_core::ids::{MessageId, WorkspaceId};

@@ -1,12 +1,12 @@
 //! From a stored request to what the transport carries.
 
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::attachment::StoredFile;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content::RequestContent;
-use messaging_core::domain::link_token::ReturnPurpose;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::mail::link_token::ReturnPurpose;
+use messaging_core::domain::mail::sending_domain::{SendingDomain, responsible};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::sending_domain::{SendingDomain, responsible};
+use messaging_core::domain::message::attachment::StoredFile;
+use messaging_core::domain::message::content::RequestContent;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{AttachedFile, Content, Email, EnvelopeFrom};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
-use messaging_core::domain::account::{Workspace, WorkspaceEnd};
+use messaging_core::domain::security::account::{Workspace, WorkspaceEnd};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{AttemptSubject, Changes, EventSubject, Expect, Write, moves};
-use messaging_core::domain::address::normalize_email;
-use messaging_core::domain::attempt::{Dialog, MessageAttempt};
+use messaging_core::domain::audience::contact::erasure::ErasedAddresses;
+use messaging_core::domain::audience::contact::{Contact, moved_chat};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::erasure::ErasedAddresses;
-use messaging_core::domain::contact::{Contact, moved_chat};
-use messaging_core::domain::content;
+use messaging_core::domain::channel::address::normalize_email;
+use messaging_core::domain::channel::provider_link::ProviderLink;
 use messaging_core::domain::delivery::Judgment;
+use messaging_core::domain::delivery::attempt::{Dialog, MessageAttempt};
+use messaging_core::domain::message::content;
+use messaging_core::domain::message::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus};
-use messaging_core::domain::provider_link::ProviderLink;
-use messaging_core::domain::recipients::{self, Recipient, RecipientKey, RecipientKind};
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{Admission as _, Admitted, Outcome, Reservation};
 

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use messaging_core::domain::address::EmailAddress;
-use messaging_core::domain::attempt::Dialog;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::consequence::{AccountState, account_state};
-use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::consequence::{AccountState, account_state};
+use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::domain::delivery::retry;
 use messaging_core::domain::delivery::{Attempt, AttemptResult, Judgment, MAX_CUT_OFF, RecipientResult, judge};
-use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::mail::sender;
+use messaging_core::domain::message::content::RequestContent;
+use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
+use messaging_core::domain::message::simulator::{self, Simulated, simulate};
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::domain::recipients::{Recipient, RecipientKind};
-use messaging_core::domain::simulator::{self, Simulated, simulate};
-use messaging_core::domain::{retry, sender};
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{

@@ -4,7 +4,7 @@
 //! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
 
 use messaging_core::domain::delivery::{AttemptResult, RecipientResult};
-use messaging_core::domain::recipients::Recipient;
+use messaging_core::domain::message::recipients::Recipient;
 
 use crate::jobs::deliver_message::RecipientProgress;
 

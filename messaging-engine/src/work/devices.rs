@@ -7,14 +7,14 @@
 
 use std::cmp::Reverse;
 
-use messaging_core::domain::address::normalize;
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::channel::address::normalize;
 use messaging_core::domain::delivery::{AttemptResult, Judgment, RecipientResult};
 use messaging_core::domain::message::Message;
-use messaging_core::domain::recipients::{Recipient, RecipientKind};
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::message::content::RequestContent;
+use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Outcome, OutcomeClass};
 

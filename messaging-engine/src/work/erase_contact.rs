@@ -13,12 +13,12 @@ mod messages;
 use std::time::Duration;
 
 use messaging_core::changes::{AutomationWrite, Changes, DocumentKey, Write};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::contact::erasure::{ErasedAddresses, Names};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::erasure::{ErasedAddresses, Names};
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::installation::quarantine::{KEPT, Quarantined};
+use messaging_core::domain::mail::link_token::CopyKey;
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::domain::quarantine::{KEPT, Quarantined};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::{PageRequest, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::retry;
 use messaging_core::domain::delivery::{AttemptResult, judge};
 use messaging_core::domain::message::{EventKind, Message};
-use messaging_core::domain::retry;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Outcome, OutcomeClass, Response, Scope};
 use messaging_core::time::Timestamp;

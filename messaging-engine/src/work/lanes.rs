@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use messaging_core::domain::lane::{Flow, JobClass, Lane};
+use messaging_core::domain::delivery::lane::{Flow, JobClass, Lane};
 use messaging_core::ports::store::Claim;
 use messaging_core::time::{Monotonic, Timestamp};
 

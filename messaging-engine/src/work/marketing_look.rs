@@ -12,11 +12,11 @@ use messaging_core::changes::{Changes, Condition, ContactSends, Expect, WaitingK
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::campaign::schedule::STALE;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::delivery::recipient_time::frequency_cap::remembered;
+use messaging_core::domain::delivery::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict, zone_of};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{Milestones, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::recipient_time::frequency_cap::remembered;
-use messaging_core::domain::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict, zone_of};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::{StoreError, Stored};
 use messaging_core::time::Timestamp;

@@ -4,8 +4,8 @@
 //! nobody knows yet give some jobs, which are put back.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::lane::{JobClass, Lane};
-use messaging_core::domain::simulator;
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
+use messaging_core::domain::message::simulator;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, StoreError};
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::settings::{CallbackRegistration, ChannelSettings};
+use messaging_core::domain::channel::settings::{CallbackRegistration, ChannelSettings};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ports::store::{CommitError, Stored};
 use messaging_core::ports::transport::Registration;
 use tokio::time::timeout;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use messaging_core::changes::Changes;
-use messaging_core::domain::lane::Lane;
-use messaging_core::domain::quarantine::Again;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::installation::quarantine::Again;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError, StoreHealth, WithheldOf};

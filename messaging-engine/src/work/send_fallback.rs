@@ -4,8 +4,8 @@
 //! this job are one commit, so a crash sends none twice and loses none.
 
 use messaging_core::changes::{Changes, Condition, Write};
-use messaging_core::domain::content;
-use messaging_core::domain::fallback::{self, Next};
+use messaging_core::domain::message::content;
+use messaging_core::domain::message::fallback::{self, Next};
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{CommitError, StoreError};

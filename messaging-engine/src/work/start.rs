@@ -1,7 +1,7 @@
 //! What a process sees to before it works.
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::domain_name::is_fully_qualified;
+use messaging_core::domain::mail::domain_name::is_fully_qualified;
 use messaging_core::ports::store::CommitError;
 
 use crate::app::App;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
-use messaging_core::domain::product_event::UNIQUE_FOR;
+use messaging_core::domain::audience::product_event::UNIQUE_FOR;
 use messaging_core::domain::webhook::{HELD, KEPT};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};

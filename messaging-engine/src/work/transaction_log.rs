@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Condition, Write, moves};
-use messaging_core::domain::content;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::message::content;
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::error::Chain;
 use messaging_core::ports::Transport;
 use messaging_core::ports::store::CommitError;

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::verification::{apply, is_exempt, next_look};
+use messaging_core::domain::mail::sending_domain::DomainStatus;
+use messaging_core::domain::mail::verification::{apply, is_exempt, next_look};
 use messaging_core::ids::DomainId;
 use messaging_core::ports::store::{CommitError, Stored};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::consequence::PROBE_EVERY;
+use messaging_core::domain::delivery::consequence::PROBE_EVERY;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Answer, OutcomeClass, Outgoing, Response, Scope, Sent, TransportError};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{AccountWrite, Changes, Write};
-use messaging_core::domain::account::Session;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::login_attempts::SignInAttempt;
+use messaging_core::domain::security::account::Session;
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::login_attempts::SignInAttempt;
 use messaging_core::ports::store::Priority;
 use messaging_engine::admin;
 use messaging_engine::caller::Caller;

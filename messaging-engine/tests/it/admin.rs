@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::ip_block::IpBlock;
-use messaging_core::domain::sending_domain::DomainStatus;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
+use messaging_core::domain::security::ip_block::IpBlock;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{self, DEV_EMAIL};
 use messaging_engine::caller::Caller;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use messaging_core::changes::Changes;
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
-use messaging_core::domain::link_token::ReturnPurpose;
-use messaging_core::domain::report::{Action, RecipientReport, Report};
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::mail::link_token::ReturnPurpose;
+use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
 use messaging_core::ports::transport::{Content, Outcome, Response};
 use serde_json::json;
 

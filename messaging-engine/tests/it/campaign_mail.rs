@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use messaging_core::domain::analytics::tally::buckets::Quarter;
+use messaging_core::domain::analytics::tally::{Counter, Counts};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::Link;
-use messaging_core::domain::report::Report;
-use messaging_core::domain::tally::buckets::Quarter;
-use messaging_core::domain::tally::{Counter, Counts};
+use messaging_core::domain::mail::link_token::Link;
+use messaging_core::domain::mail::report::Report;
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::store::SeriesOf;
@@ -341,7 +341,7 @@ async fn leaving_and_complaining_count_for_the_campaign_once() {
     // Ann has another address by now: she leaves all the same.
     let path = format!("/workspaces/{}/contacts/{ann}", shop.workspace);
     assert_eq!(shop.patch(&shop.caller, &path, json!({"email": "ann@home.example"})).await.summary(), "200");
-    let unsubscribe = messaging_core::domain::unsubscribe::UnsubscribeMethod::OneClick;
+    let unsubscribe = messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::OneClick;
     assert!(shop.app.unsubscribe(shop.workspace, to_ann, unsubscribe).await.unwrap());
     assert!(!shop.app.unsubscribe(shop.workspace, to_ann, unsubscribe).await.unwrap());
     assert_eq!(shop.get(&shop.caller, &path).await["consent"]["marketing_email"], false);
@@ -377,7 +377,7 @@ async fn whoever_left_before_the_second_half_is_kept_out_of_it() {
     assert!(shop.mails().is_empty());
     let token = &behind(earlier[0].2.html.as_ref().unwrap(), UNSUBSCRIBE)[0];
     let (workspace, message, _) = shop.app.link_key().read_link(token).unwrap();
-    let method = messaging_core::domain::unsubscribe::UnsubscribeMethod::Link;
+    let method = messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::Link;
     assert!(shop.app.unsubscribe(workspace, message, method).await.unwrap());
     shop.pass(Duration::from_mins(46)).await;
     let sent: Vec<_> = shop.mails().into_iter().map(|(to, ..)| to).collect();

@@ -12,9 +12,9 @@ mod turns;
 use std::ops::Deref;
 use std::time::Duration;
 
+use messaging_core::domain::analytics::tally::{self, Counts, Row};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::tally::{self, Counts, Row};
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::{CampaignMessageFilter, PageRequest};
 use messaging_testing::MemoryTransport;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::{InboundMessage, InboundNews};
+use messaging_core::domain::channel::inbound_message::{InboundMessage, InboundNews};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::resolver::NoResolver;
@@ -369,8 +369,8 @@ const MARK: &str = "kzqx";
 async fn no_answer_has_a_secret_of_a_provider() {
     let channels = Channels::start().await;
     let mut bodies = String::new();
-    for kind in messaging_core::domain::provider::all() {
-        let value = |member: &messaging_core::domain::provider::Member| match member.name.as_str() {
+    for kind in messaging_core::domain::channel::provider::all() {
+        let value = |member: &messaging_core::domain::channel::provider::Member| match member.name.as_str() {
             "port" => json!(25),
             "max_rate" => json!(10),
             "tls" | "environment" | "routes" => Value::Null,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{Changes, ContactSends, Expect, RedactMessage, Write};
+use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::{Link as LinkTo, UrlKey};
+use messaging_core::domain::mail::link_token::{Link as LinkTo, UrlKey};
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, OneClick};
 use messaging_core::ids::{ContactId, MessageId};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::PageRequest;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Priority;
 use messaging_engine::caller::Caller;

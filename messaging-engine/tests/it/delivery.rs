@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{Acceptance, Content, TransportError};
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};

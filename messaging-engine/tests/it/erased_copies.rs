@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::Write;
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog};
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::MessageId;
 use messaging_testing::fetched;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::domain::product_event::UNIQUE_FOR;
+use messaging_core::domain::audience::product_event::UNIQUE_FOR;
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::caller::Caller;
 use messaging_engine::work::sweep::sweep;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::transport::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_engine::App;

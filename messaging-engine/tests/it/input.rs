@@ -2,7 +2,7 @@
 
 use messaging_core::DomainError;
 use messaging_core::domain::campaign::input::CampaignInput;
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::input::{self, BodyKind};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::time::Timestamp;

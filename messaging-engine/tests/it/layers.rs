@@ -57,7 +57,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ),
 ];
 
-/// The modules of a crate: their text without comments and inner tests, by path (`domain::address`, nothing for the root).
+/// The modules of a crate: their text without comments and inner tests, by path (`domain::channel::address`, nothing for the root).
 type Modules = BTreeMap<String, String>;
 
 /// A path of names.

@@ -1,7 +1,7 @@
 //! The links of what is sent: contract sections 10 and 18.
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::link_token::{Link, UrlKey};
+use messaging_core::domain::mail::link_token::{Link, UrlKey};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::{Content, Email};
 use serde_json::json;

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::{Link, ReturnPurpose, UrlKey};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::mail::link_token::{Link, ReturnPurpose, UrlKey};
+use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
 use messaging_core::domain::message::Capture;
-use messaging_core::domain::report::{Action, RecipientReport, Report};
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::{Response, TransportError};

@@ -1,7 +1,7 @@
 //! Contract section 2.3: members.
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Workspace};
+use messaging_core::domain::security::account::{Member, MemberStatus, Workspace};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;

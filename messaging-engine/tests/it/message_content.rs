@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog};
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::ports::transport::{Acceptance, Answer, Content, Email, OutcomeClass, ProviderAnswer, Response};
 use serde_json::{Value, json};
@@ -62,8 +62,8 @@ async fn a_message_shows_its_request_and_what_left() {
         "html": "<p>Thanks <a href=\"https://shop.example/\">shop</a></p>", "headers": {"X-Order": "17"},
         "attachments": [file, picture],
     });
-    let listed =
-        product.suppression("gone@example.com", messaging_core::domain::suppression::SuppressionReason::Manual);
+    let listed = product
+        .suppression("gone@example.com", messaging_core::domain::audience::suppression::SuppressionReason::Manual);
     product.commit([listed].into_iter().collect()).await;
     let id = product.send(&request).await;
     // It shows what would leave, and then what left.

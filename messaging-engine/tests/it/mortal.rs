@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use messaging_conformance::every_call::prelude::*;
 use messaging_conformance::{failure_of_call, for_every_read};
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
     Claim, ClaimedJob, CommitObserver, Jobs, News, Priority, Queues, StoreGauges, StoreHealth, StoredJob,

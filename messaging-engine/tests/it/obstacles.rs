@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::consequence::PROBE_EVERY;
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::delivery::consequence::PROBE_EVERY;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{

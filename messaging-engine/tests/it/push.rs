@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::Write;
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Outgoing, Sent, TransportError};

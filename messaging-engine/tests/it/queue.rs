@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::queue::MAX_SUSPENSIONS;
+use messaging_core::domain::delivery::queue::MAX_SUSPENSIONS;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::transport::Admitted;
 use messaging_engine::{App, Caller};

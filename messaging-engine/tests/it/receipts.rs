@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::{InboundMessage, InboundNews};
-use messaging_core::domain::receipt::Receipt;
-use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
+use messaging_core::domain::channel::inbound_message::{InboundMessage, InboundNews};
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::{ProviderSink as _, ReceiptLink};
 use messaging_core::ports::transport::{

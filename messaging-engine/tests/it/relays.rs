@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::soft_bounce;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::settings::ChannelSettings;
-use messaging_core::domain::soft_bounce;
+use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_testing::{Action, ScriptedSmtpServer, Stage};
 use messaging_transport::SmtpRelay;
 use messaging_transport::smtp::Timeouts;

@@ -1,11 +1,11 @@
 //! What comes back by mail, and what it does to its message.
 
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::ReturnPurpose;
-use messaging_core::domain::report::{Action, RecipientReport, Report};
-use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
-use messaging_core::domain::suppression::{Suppression, SuppressionReason};
+use messaging_core::domain::mail::link_token::ReturnPurpose;
+use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
+use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::Response;

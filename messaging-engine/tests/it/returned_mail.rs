@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::link_token::ReturnPurpose;
-use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
+use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
+use messaging_core::domain::mail::link_token::ReturnPurpose;
 use messaging_core::ids::MessageId;
 use messaging_transport::inbound::Inbound;
 use messaging_transport::smtp_server::SmtpServerOptions;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::transport::{Content, Email};
 use messaging_engine::{Caller, Settings, admin};
 use messaging_transport::inbound::Inbound;

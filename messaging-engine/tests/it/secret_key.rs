@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::mail::sending_domain::DkimKey;
 use messaging_core::domain::message::{EventKind, MessageStatus};
-use messaging_core::domain::sending_domain::DkimKey;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::Priority;
 use messaging_engine::vault::{KeyRefused, Vault};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::{Link, LinkKey, ReturnPurpose};
+use messaging_core::domain::mail::link_token::{Link, LinkKey, ReturnPurpose};
 use messaging_core::ports::Transport;
 use messaging_core::ports::resolver::NoResolver;
 use messaging_engine::services::callbacks::CallbackCall;

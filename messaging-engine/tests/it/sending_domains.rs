@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
-use messaging_core::domain::dkim::{Algorithm, generate};
-use messaging_core::domain::sending_domain::{Check, DkimKey, SendingDomain};
+use messaging_core::domain::mail::dkim::{Algorithm, generate};
+use messaging_core::domain::mail::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::resolver::{LookupError, Resolver};
 use messaging_core::ports::store::Priority;

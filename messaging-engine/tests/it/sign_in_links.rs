@@ -69,7 +69,7 @@ async fn only_the_digest_of_a_ticket_is_kept() {
     bed.user("ann@example.com").await;
     let url = link(&bed, "ann@example.com").await;
     let text = url.split_once("#ticket=").unwrap().1;
-    let digest = messaging_core::domain::digest::Digest::of(text);
+    let digest = messaging_core::domain::security::digest::Digest::of(text);
     let stored = bed.store.ticket(&digest).await.unwrap().unwrap();
     assert!(!serde_json::to_string(&stored).unwrap().contains(&text[3..]));
 }

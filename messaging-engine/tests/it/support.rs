@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{self, Changes, Expect, Write};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::fetch::Fetch;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use messaging_conformance::sample::{campaign, contact};
 use messaging_core::changes::{Changes, ContactSends, DocumentKey, Expect, Write};
-use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_engine::work::sweep::sweep;
 use serde_json::json;
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::report::{Action as ReportedAction, RecipientReport, Report};
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::mail::report::{Action as ReportedAction, RecipientReport, Report};
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::PageRequest;

@@ -1,8 +1,8 @@
 //! A recipient unsubscribes: once, whatever the way and however often.
 
+use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
+use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::{Link, Mailto, OneClick};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::{SuppressionReason, SuppressionSource};
-use messaging_core::domain::unsubscribe::UnsubscribeMethod::{Link, Mailto, OneClick};
 use messaging_engine::Error;
 
 use crate::support::Product;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::account::Workspace;
+use messaging_core::domain::security::account::Workspace;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::store::{Accounts as _, Priority};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
+use messaging_core::domain::mail::link_token::{Link, LinkKey, UrlKey};
 use messaging_core::ids::MessageId;
 use messaging_engine::App;
 use messaging_engine::services::{Click, Visitor};

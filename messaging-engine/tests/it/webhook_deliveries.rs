@@ -10,7 +10,7 @@ mod states;
 use std::sync::Arc;
 
 use http::Method;
-use messaging_core::domain::signature::SigningKey;
+use messaging_core::domain::security::signature::SigningKey;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::fetch::FetchRequest;
 use messaging_engine::Caller;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
+use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::OneClick;
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::domain::unsubscribe::UnsubscribeMethod::OneClick;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, Priority};
 use messaging_engine::admin::{self, DeletedWorkspace};

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, Form, Member};
+use messaging_core::domain::channel::provider::{self, Form, Member};
 use messaging_core::scope::{Access, Role};
 use messaging_engine::ops;
 use serde::Serialize;

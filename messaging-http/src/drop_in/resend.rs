@@ -135,7 +135,7 @@ fn base64(content: Value) -> Option<String> {
         _ => return None,
     };
     let bytes: Option<Vec<u8>> = bytes.iter().map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
-    bytes.map(|bytes| messaging_core::domain::attachment::Base64::Decoded(bytes.into())).and_then(|decoded| {
+    bytes.map(|bytes| messaging_core::domain::message::attachment::Base64::Decoded(bytes.into())).and_then(|decoded| {
         match serde_json::to_value(decoded) {
             Ok(Value::String(text)) => Some(text),
             _ => None,

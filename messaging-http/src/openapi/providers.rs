@@ -2,7 +2,7 @@
 //! settings are checked by.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, Form, MASK, Member, ProviderKind};
+use messaging_core::domain::channel::provider::{self, Form, MASK, Member, ProviderKind};
 use serde_json::{Map, Value, json};
 
 use super::schemas::SCHEMAS;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::IpNet;
-use messaging_core::domain::api_key::parse_block;
+use messaging_core::domain::security::api_key::parse_block;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::error::SettingsError;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is made and nothing is repaired: what a start would put right is told as it is.
 
-use messaging_core::domain::checkup::{CheckId, CheckReport, SecretKeyFact, skipped};
+use messaging_core::domain::installation::checkup::{CheckId, CheckReport, SecretKeyFact, skipped};
 use messaging_core::error::Chain;
 pub use messaging_engine::services::checkup::host::MAX_BLOCKLISTS;
 use messaging_engine::services::checkup::host::{Host, check_host};

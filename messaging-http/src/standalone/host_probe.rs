@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::installation::checkup::{
+    CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
+};
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
 use messaging_core::ports::HostProbe;
 use messaging_core::ports::clock::{Clock, SystemClock};

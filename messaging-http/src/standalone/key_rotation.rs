@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use messaging_core::domain::secret_key::{KeyRing, SecretKey};
+use messaging_core::domain::security::secret_key::{KeyRing, SecretKey};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::store::{KeyHolder, StoreError};
 use messaging_engine::admin::{self, ResealReport};

@@ -6,8 +6,8 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use std::time::Instant;
 
-use messaging_core::domain::domain_name::is_fully_qualified;
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::mail::domain_name::is_fully_qualified;
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::SystemClock;

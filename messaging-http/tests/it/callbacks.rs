@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::SuppressionReason;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::SystemEntropy;

@@ -1,6 +1,6 @@
 //! Contract section 18: the send calls of two other services.
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::transport::{Content, Email, Outgoing};
 use messaging_core::scope::Scope;
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
-use messaging_core::domain::user_email::UserEmail;
+use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
 use messaging_core::ports::fetch::Fetched;

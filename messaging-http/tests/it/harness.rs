@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{AccountWrite, Changes, Document, Expect, Write};
-use messaging_core::domain::account::{Member, Session, User, Workspace};
-use messaging_core::domain::api_key::{self, ApiKey};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::account::{Member, Session, User, Workspace};
+use messaging_core::domain::security::api_key::{self, ApiKey};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};

@@ -1,7 +1,7 @@
 //! From a request to a message on its way.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::sending_domain::{DomainStatus, SendingDomain};
+use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::ports::transport::Content;
 use messaging_core::scope::Scope;
 

@@ -71,7 +71,7 @@ async fn a_body_that_is_no_json_is_told_where_with_and_without_a_key() {
 #[tokio::test]
 async fn an_unverified_sender_learns_what_comes_next() {
     use messaging_core::changes::{Expect, Write};
-    use messaging_core::domain::sending_domain::SendingDomain;
+    use messaging_core::domain::mail::sending_domain::SendingDomain;
     use serde_json::json;
 
     let server = sending_server().await;

@@ -148,7 +148,7 @@ async fn only_keys_that_may_send_send() {
     let reading = server.key(&[Scope::ContactsRead]).await;
     let reply = Program::of(&server, &reading).await.submit(&["ann@example.com"], MAIL).await;
     assert_eq!(reply, "550 5.7.1 scope_required: scope required: messages:send");
-    let elsewhere = |key: &mut messaging_core::domain::api_key::ApiKey| {
+    let elsewhere = |key: &mut messaging_core::domain::security::api_key::ApiKey| {
         key.ip_allowlist = vec!["192.0.2.0/24".parse().unwrap()];
     };
     let elsewhere = server.key_with(&[Scope::MessagesSend], elsewhere).await;

@@ -2,9 +2,9 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::{Link, LinkKey, UrlKey};
+use messaging_core::domain::mail::link_token::{Link, LinkKey, UrlKey};
+use messaging_core::domain::mail::tracking::{Links, track};
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
-use messaging_core::domain::tracking::{Links, track};
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Scope;

@@ -5,10 +5,10 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use messaging_core::domain::content;
-use messaging_core::domain::fence::Fence;
-use messaging_core::domain::import::{Import, ImportState};
+use messaging_core::domain::audience::import::{Import, ImportState};
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::message::MessageContent;
+use messaging_core::domain::message::content;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use rusqlite::backup::{Backup, StepResult};

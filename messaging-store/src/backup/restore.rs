@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::BlobStore;
 use messaging_core::ports::store::StoreError;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::fair_turns::Places;
-use messaging_core::domain::lane::{Flow, JobClass, Lane};
+use messaging_core::domain::delivery::fair_turns::Places;
+use messaging_core::domain::delivery::lane::{Flow, JobClass, Lane};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::time::{Monotonic, Timestamp};

@@ -7,7 +7,7 @@ mod put;
 mod tags;
 
 use async_trait::async_trait;
-use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, JobHandle, JobPlace, JobWrite, NewJob, PutBack, Reschedule, Write};
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::jobs::{Claim, ClaimedJob, Queued, Queues, StoredJob};
 use messaging_core::ports::store::{Jobs, StoreError};

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::fair_turns::FairTurns;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::fair_turns::FairTurns;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::time::{Monotonic, Timestamp};
 

@@ -1,6 +1,6 @@
 //! Where lanes belong, and to whom.
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 
 /// The number of places that lanes are divided into.
 pub(super) const PLACES: i16 = 256;
@@ -43,7 +43,7 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use messaging_core::domain::lane::JobClass;
+    use messaging_core::domain::delivery::lane::JobClass;
     use messaging_core::ids::{Id as _, WorkspaceId};
 
     use super::*;

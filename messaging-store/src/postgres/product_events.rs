@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::contact::Identifier;
-use messaging_core::domain::product_event::event_deduplicator::Known;
-use messaging_core::domain::tally::buckets::Buckets;
+use messaging_core::domain::analytics::tally::buckets::Buckets;
+use messaging_core::domain::audience::contact::Identifier;
+use messaging_core::domain::audience::product_event::event_deduplicator::Known;
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::product_events::{EventActivity, Named};

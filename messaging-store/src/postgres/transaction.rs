@@ -17,7 +17,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Topic, Topics};

@@ -6,7 +6,7 @@
 //! is new, or sees what it was woken for.
 
 use messaging_core::changes::JobPlace;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::time::Timestamp;
 
 use super::fault::Fault;

@@ -1,6 +1,6 @@
 //! Digests that suppressed addresses are found by: an address may be longer than a key should be.
 
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::digest::Digest;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 

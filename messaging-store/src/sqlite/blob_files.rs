@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::message::Capture;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, Id, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 

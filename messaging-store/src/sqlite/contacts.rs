@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, PutContact};
-use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::domain::audience::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored};

@@ -13,7 +13,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::error::Chain;
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::StoreHealth;

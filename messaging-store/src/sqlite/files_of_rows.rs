@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, ImportId, MessageId, WorkspaceId};
 use messaging_core::ports::uploads::UploadFile;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use messaging_core::domain::fair_turns::FairTurns;
-use messaging_core::domain::lane::{Flow, JobClass, Lane};
+use messaging_core::domain::delivery::fair_turns::FairTurns;
+use messaging_core::domain::delivery::lane::{Flow, JobClass, Lane};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 

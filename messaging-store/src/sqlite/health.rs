@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use messaging_core::changes::Changes;
-use messaging_core::domain::checkup::DiskFacts;
+use messaging_core::domain::installation::checkup::DiskFacts;
 use messaging_core::ports::store::{StoreGauges, StoreHealth};
 use tokio::sync::watch;
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::lane::Lane;
-use messaging_core::domain::queue::Suspensions;
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::delivery::queue::Suspensions;
 use messaging_core::ids::JobId;
 use messaging_core::ports::store::{Claim, WithheldOf};
 use messaging_core::time::{Monotonic, Timestamp};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};

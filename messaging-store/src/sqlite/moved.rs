@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::fence::Fence;
-use messaging_core::domain::lane::{JobClass, Lane};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
+use messaging_core::domain::installation::fence::Fence;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{BlobId, Id, ImportId, MessageId, WorkspaceId};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 use messaging_core::ports::store::Store as _;

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use messaging_core::domain::analytics::tally::{Counts, Row, of_event, tally};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::milestones::{EngagementFlags, Skip};
 use messaging_core::domain::message::{EventKind, MessageContent, MessageStatus};
-use messaging_core::domain::tally::{Counts, Row, of_event, tally};
 use messaging_core::ids::{AutomationId, CampaignId, Id as _, WorkspaceId};
 use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
 use messaging_core::ports::store::{StoreCursor, StoreError};

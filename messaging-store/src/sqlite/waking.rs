@@ -1,7 +1,7 @@
 //! Making jobs due that wait for something: for an operation or a job that asks for it, and with notes for automations.
 
 use messaging_core::changes::JobPlace;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};

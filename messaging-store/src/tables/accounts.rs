@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Accounts, PageRequest, RemovedRows, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;

@@ -1,7 +1,7 @@
 //! What was said on the wire.
 
 use async_trait::async_trait;
-use messaging_core::domain::attempt::{KEPT_ATTEMPTS, MessageAttempt};
+use messaging_core::domain::delivery::attempt::{KEPT_ATTEMPTS, MessageAttempt};
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{Attempts, PageRequest, Slice, StoreError};
 use messaging_core::time::Timestamp;

@@ -18,7 +18,7 @@ use messaging_core::changes::AudienceRow;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, ContactFacts, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::ids::{CampaignId, ContactId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::audiences::{

@@ -1,7 +1,7 @@
 //! Which attachments were given up. Those that are named have no rows here.
 
 use async_trait::async_trait;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ports::store::{Blobs, StoreError};
 use messaging_core::time::Timestamp;
 

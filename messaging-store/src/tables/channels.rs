@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Channels, StoreError, Stored};
 

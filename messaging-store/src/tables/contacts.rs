@@ -1,9 +1,9 @@
 //! Contacts.
 
 use async_trait::async_trait;
-use messaging_core::domain::contact::attributes::Attributes;
-use messaging_core::domain::contact::fields::CONTACT_FIELDS;
-use messaging_core::domain::contact::{Consent, Contact, ContactFilter, Identifier};
+use messaging_core::domain::audience::contact::attributes::Attributes;
+use messaging_core::domain::audience::contact::fields::CONTACT_FIELDS;
+use messaging_core::domain::audience::contact::{Consent, Contact, ContactFilter, Identifier};
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Contacts, PageRequest, Slice, StoreError, Stored};
 

@@ -8,9 +8,9 @@ mod deltas;
 
 use async_trait::async_trait;
 use messaging_core::changes::{CountLink, Engagement};
+use messaging_core::domain::analytics::tally::Counts;
+use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::tally::Counts;
-use messaging_core::domain::tally::buckets::Quarter;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::{Counters, LinkCounts, SeriesOf, StoreError};
 

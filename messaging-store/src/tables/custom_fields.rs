@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::custom_field::CustomField;
+use messaging_core::domain::audience::custom_field::CustomField;
 use messaging_core::ids::{FieldId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{CustomFields, PageRequest, Slice, StoreError, Stored};
 

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::import::Import;
-use messaging_core::domain::import::report::RowErrors;
+use messaging_core::domain::audience::import::Import;
+use messaging_core::domain::audience::import::report::RowErrors;
 use messaging_core::ids::{Id as _, ImportId, WorkspaceId};
 use messaging_core::ports::store::{Imports, PageRequest, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;

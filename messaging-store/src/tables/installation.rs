@@ -1,11 +1,11 @@
 //! What holds for the database as a whole, and what is sealed under its secret key.
 
 use async_trait::async_trait;
-use messaging_core::domain::fence::Fence;
-use messaging_core::domain::quarantine::Quarantined;
-use messaging_core::domain::secret_key;
-use messaging_core::domain::sending_domain::{DkimKey, SendingDomain};
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::installation::fence::Fence;
+use messaging_core::domain::installation::quarantine::Quarantined;
+use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::security::secret_key;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreError};
 use serde::de::DeserializeOwned;

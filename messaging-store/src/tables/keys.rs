@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::api_key::ApiKey;
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::{ApiKeyId, Id as _, WorkspaceId};
 use messaging_core::ports::store::{ApiKeys, PageRequest, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;
@@ -99,7 +99,7 @@ impl<D: Database> ApiKeys for SqlStore<D> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::api_key::generate;
+    use messaging_core::domain::security::api_key::generate;
     use messaging_core::ids::IdSource;
     use messaging_core::ports::clock::SystemEntropy;
     use rusqlite::{Connection, StatementStatus};

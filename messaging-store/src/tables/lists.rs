@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::list::ContactList;
+use messaging_core::domain::audience::list::ContactList;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
 

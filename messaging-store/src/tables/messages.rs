@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::MoveMessage;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::mail::link_token::CopyKey;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::milestones::{Milestones, Skip};
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter, MessageStatus};

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use messaging_core::changes::JobPlace;
-use messaging_core::domain::lane::Lane;
-use messaging_core::domain::queue::{QueueScope, Suspension};
+use messaging_core::domain::delivery::lane::Lane;
+use messaging_core::domain::delivery::queue::{QueueScope, Suspension};
 use messaging_core::ids::{Id as _, JobId};
 use messaging_core::ports::store::{DatedJob, LaneSummary, OperatorQueue, StoreError, StoredJob};
 use messaging_core::time::Timestamp;

@@ -8,9 +8,9 @@ mod gone;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::product_event::event_deduplicator::Known;
-use messaging_core::domain::product_event::{ProductEvent, Properties};
-use messaging_core::domain::tally::buckets::Buckets;
+use messaging_core::domain::analytics::tally::buckets::Buckets;
+use messaging_core::domain::audience::product_event::event_deduplicator::Known;
+use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::ports::store::product_events::{EventActivity, Named};
 use messaging_core::ports::store::{PageRequest, ProductEvents, Slice, StoreError};

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::inbound_message::InboundKey;
-use messaging_core::domain::provider_link::{KEPT, ProviderLink};
+use messaging_core::domain::channel::inbound_message::InboundKey;
+use messaging_core::domain::channel::provider_link::{KEPT, ProviderLink};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::{ProviderLinks, StoreError};
 use messaging_core::time::Timestamp;

@@ -1,6 +1,6 @@
 //! Quarantine: records of work that was put aside because the store refuses its outcome for good.
 
-use messaging_core::domain::quarantine::{KEPT, Quarantined};
+use messaging_core::domain::installation::quarantine::{KEPT, Quarantined};
 use messaging_core::ids::JobId;
 use messaging_core::ports::store::StoreError;
 

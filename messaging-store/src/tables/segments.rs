@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, JobHandle};
-use messaging_core::domain::contact::{Contact, ContactFilter};
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::sending_domain::SendingDomain;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::ids::{DomainId, Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, SendingDomains, Slice, StoreError, Stored};
 

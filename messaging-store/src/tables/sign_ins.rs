@@ -1,7 +1,7 @@
 //! Failed sign-ins.
 
 use async_trait::async_trait;
-use messaging_core::domain::login_attempts::{
+use messaging_core::domain::security::login_attempts::{
     KEPT_FOR, PER_ACCOUNT, PER_EMAIL, PER_NETWORK, PER_SITE, SLOWED_FOR, SignInAttempt, SignInBlocks, SlowedAccount,
 };
 use messaging_core::ports::store::{SignIns, StoreError};

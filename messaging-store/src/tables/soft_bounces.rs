@@ -1,9 +1,9 @@
 //! Soft bounces in a row.
 
 use async_trait::async_trait;
+use messaging_core::domain::audience::soft_bounce::Streak;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::soft_bounce::Streak;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{SoftBounces, StoreError};
 

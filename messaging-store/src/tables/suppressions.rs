@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionFilter};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
-use messaging_core::domain::suppression::{Suppression, SuppressionFilter};
 use messaging_core::ids::{Id as _, SuppressionId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError, Stored, Suppressions};
 use messaging_core::time::Timestamp;

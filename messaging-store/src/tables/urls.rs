@@ -1,8 +1,8 @@
 //! Targets of redirected links.
 
 use async_trait::async_trait;
-use messaging_core::domain::contact::erasure::Names;
-use messaging_core::domain::link_token::UrlKey;
+use messaging_core::domain::audience::contact::erasure::Names;
+use messaging_core::domain::mail::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError, Urls};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use messaging_conformance::sample::{at, bare_message, claim, enqueue, finish, id, insert, next_due};
 use messaging_conformance::{commit, put};
 use messaging_core::changes::{JobHandle, JobWrite, Write};
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ports::store::{CommitError, Jobs as _, Messages as _, Store as _, StoreError, StoreHealth};
 use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;

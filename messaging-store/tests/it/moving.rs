@@ -14,11 +14,11 @@ use messaging_conformance::{Opened, commit, first, put};
 use messaging_core::changes::{
     AccountWrite, AutomationWrite, CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves,
 };
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::audience::soft_bounce::Streak;
 use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::soft_bounce::Streak;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Contacts as _, EventLog as _, Installation as _, Jobs as _, Store};
 use messaging_core::ports::uploads::UploadFile;
@@ -94,7 +94,7 @@ impl Filled {
         let (_, _, join) = joined(workspace, Role::Owner);
         put(&store, join).await;
         let (ann, bob) = (contact(workspace), contact(workspace));
-        let bob = messaging_core::domain::contact::Contact {
+        let bob = messaging_core::domain::audience::contact::Contact {
             email: Some("bob@example.org".to_owned()),
             phone: None,
             external_id: None,
@@ -203,8 +203,8 @@ impl Filled {
             format!("{:?}", store.users(page()).await),
             format!("{:?}", store.workspace(workspace).await),
             format!("{:?}", store.members(workspace, page()).await),
-            format!("{:?}", store.session(&messaging_core::domain::digest::Digest::of("token")).await),
-            format!("{:?}", store.ticket(&messaging_core::domain::digest::Digest::of("ticket")).await),
+            format!("{:?}", store.session(&messaging_core::domain::security::digest::Digest::of("token")).await),
+            format!("{:?}", store.ticket(&messaging_core::domain::security::digest::Digest::of("ticket")).await),
             format!("{:?}", store.api_keys(workspace, page()).await),
             format!("{:?}", store.domains(workspace, page()).await),
             format!("{:?}", store.domains_named("acme.example", None, 5).await),
@@ -281,7 +281,7 @@ async fn what_was_moved_is_read_like_what_was_there() {
         &store,
         [
             Write::put_contact(
-                messaging_core::domain::contact::Contact {
+                messaging_core::domain::audience::contact::Contact {
                     email: Some("c@d.co".to_owned()),
                     phone: None,
                     external_id: None,

@@ -11,8 +11,8 @@ use messaging_conformance::sample::{
 };
 use messaging_conformance::{all_pages, commit, first, lanes, put, refuse_claim};
 use messaging_core::changes::{Expect, JobWrite, NewJob, Write};
-use messaging_core::domain::attachment::MessageBlob;
 use messaging_core::domain::message::MessageFilter;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, WorkspaceId};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::jobs::Claim;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use messaging_core::domain::attempt::Dialog;
+use messaging_core::domain::delivery::attempt::Dialog;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::lane::Flow;
+use messaging_core::domain::delivery::lane::Flow;
 use messaging_core::ports::transport::{Response, RouteState};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};

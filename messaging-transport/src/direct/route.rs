@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use messaging_core::domain::address::ascii_domain;
+use messaging_core::domain::channel::address::ascii_domain;
 use messaging_core::ports::clock::{Entropy, SystemEntropy};
 use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::timeout;

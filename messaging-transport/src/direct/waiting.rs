@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 
-use messaging_core::domain::fair_turns::{FairTurns, Places};
-use messaging_core::domain::lane::Flow;
+use messaging_core::domain::delivery::fair_turns::{FairTurns, Places};
+use messaging_core::domain::delivery::lane::Flow;
 use tokio::sync::oneshot;
 
 /// Who may wait in one lane; more are put off at once.
@@ -82,7 +82,7 @@ impl<T> WaitQueue<T> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::lane::JobClass;
+    use messaging_core::domain::delivery::lane::JobClass;
     use messaging_core::ids::{Id as _, WorkspaceId};
 
     use super::*;

@@ -1,4 +1,4 @@
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::mail::dkim::Algorithm;
 use ring::signature::{ED25519, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, UnparsedPublicKey};
 
 use super::*;
@@ -123,7 +123,7 @@ fn repeated_fields_are_signed_from_below() {
 #[test]
 fn there_is_room_for_a_signature() {
     let entropy = messaging_core::ports::clock::SystemEntropy::default();
-    let key = messaging_core::domain::dkim::generate(Algorithm::RsaSha256, &entropy);
+    let key = messaging_core::domain::mail::dkim::generate(Algorithm::RsaSha256, &entropy);
     let signer = Signer::new("mail.acme.example", "mk7f3a9c2d", Algorithm::RsaSha256, &key.private).unwrap();
     let mut message = MESSAGE.as_bytes().to_vec();
     sign(&mut message, &[Arc::new(signer)], Timestamp::from_millis(1_528_637_909_000));

@@ -1,6 +1,6 @@
 //! What the answers of such a service mean (contract section 16).
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope,
 };
 use serde_json::Value;

@@ -1,7 +1,9 @@
 //! What such a service reports: `{"id","status","error"?}` (contract section 16).
 
-use messaging_core::domain::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause};
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::receipt::Receipt;
+use messaging_core::domain::delivery::outcome::{
+    Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
+};
 use messaging_core::ports::transport::{About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
 use serde_json::Value;
 

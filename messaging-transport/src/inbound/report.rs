@@ -15,7 +15,7 @@ mod dsn;
 mod mail;
 mod phrases;
 
-use messaging_core::domain::report::{Action, RecipientReport, Report};
+use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
 
 use self::mail::Mail;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use messaging_core::domain::report::Report;
+use messaging_core::domain::mail::report::Report;
 use messaging_core::error::Chain;
 use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress, RoleAddress};
 use messaging_core::ports::store::StoreError;

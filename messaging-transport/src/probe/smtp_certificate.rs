@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::checkup::{CertificateTrust, SmtpCertificateFact};
+use messaging_core::domain::installation::checkup::{CertificateTrust, SmtpCertificateFact};
 use messaging_core::error::Chain;
 use messaging_core::ports::Clock;
 use rustls::CertificateError;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use messaging_core::domain::outcome::{Answer, ContentFault, OutcomeClass, Response, Scope};
+use messaging_core::domain::delivery::outcome::{Answer, ContentFault, OutcomeClass, Response, Scope};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Protocol};
 use messaging_core::time::Timestamp;

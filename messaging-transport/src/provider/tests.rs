@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{ContentFault, OutcomeClass, Scope};
+use messaging_core::domain::delivery::outcome::{ContentFault, OutcomeClass, Scope};
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::transport::TransportError;

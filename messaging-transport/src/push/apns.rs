@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::outcome::Answer;
+use messaging_core::domain::delivery::outcome::Answer;
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::{Fetch, Protocol};
 use messaging_core::ports::transport::{SettingsFault, TransportError};

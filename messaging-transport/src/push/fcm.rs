@@ -10,7 +10,7 @@ mod answer;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::outcome::Answer;
+use messaging_core::domain::delivery::outcome::Answer;
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::{Fetch, UrlFault};
 use messaging_core::ports::transport::{SettingsFault, TransportError};

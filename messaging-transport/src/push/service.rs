@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_core::domain::outcome::{Answer, ContentFault, OutcomeClass, ProviderAnswer, Response};
+use messaging_core::domain::delivery::outcome::{Answer, ContentFault, OutcomeClass, ProviderAnswer, Response};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::{DeliveryOptions, PushContent, SettingsFault, TransportError};
 use messaging_core::time::Timestamp;

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{AddressFault, ContentFault};
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::delivery::outcome::{AddressFault, ContentFault};
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::FetchRequest;

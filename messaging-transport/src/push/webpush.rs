@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::outcome::{AddressFault, Answer, OutcomeClass, Response};
+use messaging_core::domain::delivery::outcome::{AddressFault, Answer, OutcomeClass, Response};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::SettingsFault;

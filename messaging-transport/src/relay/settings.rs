@@ -1,6 +1,6 @@
 //! The workspace's settings of the provider `smtp` (contract section 16).
 
-use messaging_core::domain::address::ascii_domain;
+use messaging_core::domain::channel::address::ascii_domain;
 use messaging_core::ports::transport::TransportError;
 use rustls_pki_types::ServerName;
 use serde_json::{Map, Value};

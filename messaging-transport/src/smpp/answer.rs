@@ -1,6 +1,6 @@
 //! What the answers of message centers mean. Source: SMPP 3.4 section 5.1.3; what lies beyond is the center's own.
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
 };
 

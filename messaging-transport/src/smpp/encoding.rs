@@ -113,7 +113,7 @@ fn default_alphabet(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::sms;
+    use messaging_core::domain::channel::sms;
 
     use super::*;
 

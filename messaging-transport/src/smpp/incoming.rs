@@ -1,7 +1,7 @@
 //! What comes in over a session as `deliver_sm`: receipts (SMPP 3.4 appendix B) and messages of recipients.
 
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::outcome::{Answer, OutcomeClass, ProviderAnswer, Response};
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, ProviderAnswer, Response};
 use rusmpp::pdus::DeliverSm;
 use rusmpp::tlvs::TlvValue;
 use rusmpp::values::Ton;
@@ -98,7 +98,7 @@ fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::outcome::{Acceptance, SoftCause};
+    use messaging_core::domain::delivery::outcome::{Acceptance, SoftCause};
     use rusmpp::tlvs::MessageDeliveryRequestTlvValue as Tlv;
     use rusmpp::types::{AnyOctetString, COctetString, OctetString};
     use rusmpp::values::{DataCoding, EsmClass, MessagePayload, MessageState};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
+use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::ports::transport::TransportError;
 use rusmpp::pdus::BindTransceiver;
 use rusmpp::types::COctetString;

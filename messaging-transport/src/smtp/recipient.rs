@@ -1,6 +1,6 @@
 //! Who a message goes to, as the wire spells it.
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::transport::{Email, Outgoing, TransportError};
 
 use crate::mime;

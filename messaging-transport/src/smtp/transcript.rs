@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog, MAX_LINE, MAX_LINES};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog, MAX_LINE, MAX_LINES};
 use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use super::reply::Reply;

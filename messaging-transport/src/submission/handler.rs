@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 
 use super::mail::{self, Envelope};
 use super::refusal::Refusal;

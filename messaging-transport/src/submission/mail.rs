@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mail_parser::{Addr, Address, HeaderValue};
-use messaging_core::domain::address::normalize_email;
-use messaging_core::domain::attachment::{AttachmentInput, Base64};
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::channel::address::normalize_email;
+use messaging_core::domain::message::attachment::{AttachmentInput, Base64};
+use messaging_core::domain::message::message_input::MessageInput;
 use ring::digest::{SHA256, digest};
 
 use super::part::{Fields, split};

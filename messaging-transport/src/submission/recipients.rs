@@ -1,6 +1,6 @@
 //! Who of an envelope is `to`, `cc` and `bcc` (contract section 22, "Submission").
 
-use messaging_core::domain::address::normalize_email;
+use messaging_core::domain::channel::address::normalize_email;
 
 /// The recipients of an envelope by what the header says of them.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::ids::MessageId;
 
 use super::refusal::Refusal;

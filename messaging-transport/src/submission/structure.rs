@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use mail_parser::{ContentType, HeaderValue};
-use messaging_core::domain::attachment::is_content_id;
+use messaging_core::domain::message::attachment::is_content_id;
 
 use super::part::{Fields, split};
 use super::refusal::Refusal;

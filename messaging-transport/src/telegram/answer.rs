@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::outcome::MAX_WAIT;
+use messaging_core::domain::delivery::outcome::MAX_WAIT;
 use messaging_core::ports::transport::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope,
 };

@@ -1,6 +1,6 @@
 //! Updates: what people write to the bot, and that they block it or let it in again.
 
-use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundNews;
 use messaging_core::ports::transport::{Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
 use serde_json::Value;
 

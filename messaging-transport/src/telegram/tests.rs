@@ -1,5 +1,5 @@
 use http::Method;
-use messaging_core::domain::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundNews;
 use messaging_core::ports::clock::{ManualClock, SystemClock};
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::transport::{
@@ -25,7 +25,7 @@ fn bot_with(clock: Arc<dyn Clock>) -> (Arc<MemoryFetch>, TelegramBot) {
 fn route(chat: &str) -> Route {
     Route {
         workspace_id: messaging_core::ids::Id::from_bytes([1; 16]),
-        class: messaging_core::domain::lane::JobClass::Transactional,
+        class: messaging_core::domain::delivery::lane::JobClass::Transactional,
         settings: Arc::new(object(&settings())),
         domain: None,
         recipient: Some(chat.to_owned()),

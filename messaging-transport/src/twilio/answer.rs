@@ -1,6 +1,6 @@
 //! What Twilio's answers and error codes mean. Source: Twilio, Messages resource and error pages.
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
 };
 use serde_json::Value;

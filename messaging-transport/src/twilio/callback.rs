@@ -1,9 +1,9 @@
 //! What Twilio calls with: receipts of messages, and messages of recipients.
 
 use bytes::Bytes;
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response};
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
+use messaging_core::domain::delivery::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response};
 use messaging_core::ports::transport::{
     About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
 };
@@ -101,7 +101,7 @@ fn inbound(fields: &Fields) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use messaging_core::domain::outcome::{AddressFault, Scope, SoftCause};
+    use messaging_core::domain::delivery::outcome::{AddressFault, Scope, SoftCause};
 
     use super::*;
 

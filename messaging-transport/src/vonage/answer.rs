@@ -1,7 +1,7 @@
 //! What Vonage's answers and errors mean: problem documents (RFC 9457) whose `type` ends with the code behind `#`.
 //! Source: Vonage, Messages API errors.
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
 };
 use serde_json::Value;

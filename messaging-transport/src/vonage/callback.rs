@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope};
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
+use messaging_core::domain::delivery::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope};
 use messaging_core::ports::transport::{About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
 use serde_json::{Map, Value};
 
@@ -104,7 +104,7 @@ mod tests {
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use bytes::Bytes;
     use http::{HeaderMap, HeaderValue, Method};
-    use messaging_core::domain::outcome::{AddressFault, SoftCause};
+    use messaging_core::domain::delivery::outcome::{AddressFault, SoftCause};
     use messaging_core::time::Timestamp;
     use ring::hmac::HMAC_SHA256;
     use serde_json::json;

@@ -1,8 +1,8 @@
 //! Webhooks of the Cloud API: receipts, what people write, and what they want of marketing. Many come in one call.
 
 use http::Method;
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::transport::{
     About, Acceptance, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply,
     CallbackRequest, OutcomeClass, Response,

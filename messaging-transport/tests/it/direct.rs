@@ -11,7 +11,7 @@ mod tls;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use messaging_core::domain::attempt::{AttemptOutcome, Dialog};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog};
 use messaging_core::ports::transport::{
     Acceptance, Answer, Content, Email, Outcome, Outgoing, Response, Sent, Transport,
 };

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use messaging_core::domain::dkim::{Algorithm, Signer, generate};
+use messaging_core::domain::mail::dkim::{Algorithm, Signer, generate};
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::transport::Email;
 use messaging_transport::mime::build;

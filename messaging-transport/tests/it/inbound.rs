@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use messaging_core::domain::link_token::ReturnPurpose;
-use messaging_core::domain::report::Report;
+use messaging_core::domain::mail::link_token::ReturnPurpose;
+use messaging_core::domain::mail::report::Report;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress};
 use messaging_core::ports::store::StoreError;

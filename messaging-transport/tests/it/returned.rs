@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use messaging_core::domain::bounce::classify;
-use messaging_core::domain::report::{Action, Report};
+use messaging_core::domain::delivery::bounce::classify;
+use messaging_core::domain::mail::report::{Action, Report};
 use messaging_transport::inbound::report::{MAX_READ, read};
 use proptest::prelude::*;
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::receipt::Receipt;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::transport::{
     About, Admission, Admitted, Answer, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackRequest,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::message_input::MessageInput;
+use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::clock::SystemClock;
 use messaging_transport::smtp_server::{ServerTls, SmtpServerOptions};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::address::EmailAddress;
+use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ids::{Id, MessageId, WorkspaceId};
 use messaging_core::ports::transport::{
     Acceptance, Content, DeliveryOptions, Email, LastLook, Mailbox, OutcomeClass, Outgoing, Reservation, Scope,

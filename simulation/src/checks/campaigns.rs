@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use messaging_core::domain::analytics::tally::{self, Counts, Row};
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::message::Message;
-use messaging_core::domain::tally::{self, Counts, Row};
 use messaging_core::ids::{CampaignId, MessageId};
 use messaging_core::ports::store::StoreError;
 use messaging_engine::App;

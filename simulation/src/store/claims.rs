@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::JobHandle;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::JobId;
 use messaging_core::ports::store::{Claim, ClaimedJob, Jobs, Queues, StoreError, StoredJob};
 use messaging_core::time::{Monotonic, Timestamp};

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
 
-use messaging_core::domain::link_token::{Link, LinkKey};
-use messaging_core::domain::secret_key::KeyRing;
+use messaging_core::domain::mail::link_token::{Link, LinkKey};
+use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::ids::{Id as _, MessageId};
 use messaging_core::ports::Store;
 use messaging_engine::vault::Vault;

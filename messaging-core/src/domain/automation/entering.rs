@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::history::{RunStep, StepOutcome};
 use super::run::{Entry, Run, RunStatus};
 use super::{MAX_DEPTH, MAX_ENTRIES_A_DAY, ReEntry};
-use crate::domain::digest::Digest;
+use crate::domain::security::digest::Digest;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::note::{Cause, Happened};
 use super::trigger::{Trigger, TriggerEvent, TriggerKind};
-use crate::domain::product_event::ProductEvent;
+use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::segment::filter::MessageEventKind;
 use crate::domain::segment::values::Present;
 

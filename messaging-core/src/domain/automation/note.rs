@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::product_event::ProductEvent;
+use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::segment::matching::MessageFact;
 use crate::ids::{CampaignId, ContactId, EventId, ListId, MessageId, SegmentId, TemplateId};
 use crate::time::Timestamp;

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::input::AutomationPatch;
 use super::{Design, ReEntry};
-use crate::domain::contact::input::ContactInput;
+use crate::domain::audience::contact::input::ContactInput;
+use crate::domain::audience::product_event::Properties;
+use crate::domain::audience::product_event::input::{ContactReference, ProductEventInput};
 use crate::domain::limits::MAX_BULK;
-use crate::domain::product_event::Properties;
-use crate::domain::product_event::input::{ContactReference, ProductEventInput};
 use crate::input::Input;
 use crate::patch::{Patch, Replace};
 use crate::time::Timestamp;

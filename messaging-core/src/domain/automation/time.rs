@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::graph::{Delay, DelayUnit, Wait};
 use super::trigger::{DateTrigger, Repeat};
-use crate::domain::recipient_time::wall_clock;
+use crate::domain::delivery::recipient_time::wall_clock;
 use crate::domain::segment::filter::When;
 use crate::domain::segment::values::read_when;
 use crate::time::{Timestamp, zone};

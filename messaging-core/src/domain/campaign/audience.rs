@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::bits::Bits;
+use crate::domain::audience::contact::{AddressSource, Consent};
 use crate::domain::channel::Channel;
-use crate::domain::channel_content::ViberService;
-use crate::domain::contact::{AddressSource, Consent};
+use crate::domain::message::channel_content::ViberService;
 use crate::ids::{Id as _, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use super::{CampaignKind, CampaignPlan, MIN_VARIANTS, Reference, Variant};
-use crate::domain::address;
 use crate::domain::channel::Channel;
+use crate::domain::channel::address;
 use crate::domain::template::Parts;
 #[cfg(feature = "templates")]
 use crate::domain::template::engine::{Kind, Program, on_large_stack};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::audience::{AudienceCounts, Judged};
 use super::split::{self, Split};
 use super::{Campaign, CampaignKind, CampaignPhase};
-use crate::domain::content::TemplateUse;
+use crate::domain::message::content::TemplateUse;
 use crate::ids::{CampaignId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -9,7 +9,7 @@ use super::audience::AudienceCounts;
 use super::settings::WinnerMetric;
 use super::winner::{Score, Trials, Verdict, scores};
 use super::{Campaign, CampaignStatus};
-use crate::domain::tally::{Counter, Counts, rate};
+use crate::domain::analytics::tally::{Counter, Counts, rate};
 use crate::ids::CampaignId;
 
 /// Statistics of a campaign: its recipients, messages, opens, clicks and unsubscribes, in all and by variant.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::domain::queue::QueueScope;
+use crate::domain::delivery::queue::QueueScope;
 
 /// What can be done about it: a call of the API, or something that only a person can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

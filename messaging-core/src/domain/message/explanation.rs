@@ -12,11 +12,11 @@ use super::hold::{Hold, HoldReason};
 use super::obstacle::{Obstacle, quoted};
 use super::status::{EventKind, MessageStatus};
 use super::{Message, MessageEvent};
-use crate::domain::bounce::{self, BounceClass};
 use crate::domain::campaign::CampaignStatus;
 use crate::domain::channel::Channel;
-use crate::domain::queue::Suspension;
-use crate::domain::response::Response;
+use crate::domain::delivery::bounce::{self, BounceClass};
+use crate::domain::delivery::queue::Suspension;
+use crate::domain::delivery::response::Response;
 use crate::ids::SuppressionId;
 use crate::time::Timestamp;
 

@@ -4,7 +4,7 @@
 //! all of them at once.
 
 use super::cure::{Cure, call};
-use crate::domain::redaction::Redactor;
+use crate::domain::security::redaction::Redactor;
 use crate::ids::WorkspaceId;
 use crate::time::Timestamp;
 

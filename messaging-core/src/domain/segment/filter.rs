@@ -3,8 +3,8 @@
 //! Whoever holds a tree holds a valid one: it is within its limits, every operator has a value of its type,
 //! and the operators that are complements of others are those others, negated.
 
+use crate::domain::audience::contact::fields::ContactField;
 use crate::domain::channel::Channel;
-use crate::domain::contact::fields::ContactField;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 

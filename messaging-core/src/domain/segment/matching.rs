@@ -13,9 +13,9 @@ use super::filter::{
     PropertyTest, Scalar, TagsNeeded, Test, When,
 };
 use super::values::{self, Dates, Moments, Present};
+use crate::domain::audience::contact::Contact;
+use crate::domain::audience::contact::fields::ContactField;
 use crate::domain::channel::Channel;
-use crate::domain::contact::Contact;
-use crate::domain::contact::fields::ContactField;
 use crate::ids::{AutomationId, CampaignId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 

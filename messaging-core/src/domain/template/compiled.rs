@@ -8,8 +8,8 @@ use super::fault::Fault;
 use super::values::{PREHEADER, Values};
 use super::{Design, Part, Template, gate, links};
 use crate::domain::channel::Channel;
-use crate::domain::plain_text;
-use crate::domain::tracking::NumberedLink;
+use crate::domain::mail::plain_text;
+use crate::domain::mail::tracking::NumberedLink;
 
 /// The compiled parts of a version.
 #[derive(Debug)]

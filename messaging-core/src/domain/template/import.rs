@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{gate, markup};
-use crate::domain::html_events::{self, Piece, RawText};
+use crate::domain::mail::html_events::{self, Piece, RawText};
 
 /// Attributes that hold one address.
 const ADDRESSES: [&str; 6] = ["href", "src", "background", "poster", "action", "cite"];

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::gate::Tokens;
 use super::markup::{self, Element};
-use crate::domain::tracking::{MAX_NUMBERED, NumberedLink, decoded};
+use crate::domain::mail::tracking::{MAX_NUMBERED, NumberedLink, decoded};
 
 /// What a mark begins with; two digits follow.
 const MARK: char = '\0';
@@ -119,8 +119,8 @@ mod tests {
     use super::super::{Design, Parts, Template, gate};
     use super::*;
     use crate::domain::channel::Channel;
-    use crate::domain::link_token::{Link, LinkKey, UrlKey};
-    use crate::domain::tracking::{self, Campaigned, Links};
+    use crate::domain::mail::link_token::{Link, LinkKey, UrlKey};
+    use crate::domain::mail::tracking::{self, Campaigned, Links};
     use crate::ids::{Id as _, MessageId, TemplateId, WorkspaceId};
     use crate::time::Timestamp;
 

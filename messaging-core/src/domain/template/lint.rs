@@ -20,7 +20,7 @@ pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: b
         warnings.push(Warning::new(WarningCode::HtmlTooLarge, message));
     }
     let painted = markup::painted(source, tokens);
-    if !has_text && crate::domain::plain_text::from_html(&painted_html(html)).trim().is_empty() {
+    if !has_text && crate::domain::mail::plain_text::from_html(&painted_html(html)).trim().is_empty() {
         let message = "there is no text, and none can be made of the HTML: it has nothing to read";
         warnings.push(Warning::new(WarningCode::NoText, message));
     }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::gate::Tokens;
-use crate::domain::html_events::{self, Event, RawText, Span};
+use crate::domain::mail::html_events::{self, Event, RawText, Span};
 
 /// A start tag.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use serde_json::{Map, Value as Json};
 
 use super::budget::WORK;
 use super::escape;
+use crate::domain::audience::contact::Contact;
 use crate::domain::channel::Channel;
-use crate::domain::contact::Contact;
-use crate::domain::redaction::Redactor;
+use crate::domain::security::redaction::Redactor;
 
 /// The name under which the HTML finds the preheader.
 pub(super) const PREHEADER: &str = "preheader_of_template";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::delivery::{Delivery, DeliveryError, DeliveryStatus};
-use crate::domain::outcome::MAX_WAIT;
+use crate::domain::delivery::outcome::MAX_WAIT;
 use crate::time::Timestamp;
 
 /// Result of one call of a webhook: the receiver's answer, or why there was none.

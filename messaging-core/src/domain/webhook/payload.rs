@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::EventType;
 use crate::domain::channel::Channel;
 use crate::domain::message::{Message, MessageEvent, MessageStatus};
-use crate::domain::redaction::Redactor;
+use crate::domain::security::redaction::Redactor;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, Id as _, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use crate::domain::address::EmailAddress;
-use crate::domain::ip_block::IpBlock;
-use crate::domain::user_email::UserEmail;
+use crate::domain::channel::address::EmailAddress;
+use crate::domain::security::ip_block::IpBlock;
+use crate::domain::security::user_email::UserEmail;
 use crate::time::Timestamp;
 
 /// Nesting beyond this is refused by the JSON parser already.

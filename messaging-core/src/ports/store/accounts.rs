@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
-use crate::domain::digest::Digest;
+use crate::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
+use crate::domain::security::digest::Digest;
 use crate::ids::{SessionId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 

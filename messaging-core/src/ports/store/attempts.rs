@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
-use crate::domain::attempt::MessageAttempt;
+use crate::domain::delivery::attempt::MessageAttempt;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -9,7 +9,7 @@ use crate::changes::AudienceRow;
 use crate::domain::campaign::audience::bits::Bits;
 use crate::domain::campaign::audience::{AudienceCounts, AudienceSet, ContactFacts, Piece};
 use crate::domain::channel::Channel;
-use crate::domain::channel_content::ViberService;
+use crate::domain::message::channel_content::ViberService;
 use crate::domain::segment::filter::Filter;
 use crate::ids::{CampaignId, ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{StoreError, Stored};
 use crate::domain::channel::Channel;
-use crate::domain::settings::ChannelSettings;
+use crate::domain::channel::settings::ChannelSettings;
 use crate::ids::WorkspaceId;
 
 /// Reads of channel settings.

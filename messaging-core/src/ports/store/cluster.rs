@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::lane::Lane;
+use crate::domain::delivery::lane::Lane;
 use crate::time::Timestamp;
 
 /// The processes of an installation, and what waits for them.

@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::contact::{Contact, ContactFilter, Identifier};
+use crate::domain::audience::contact::{Contact, ContactFilter, Identifier};
 use crate::ids::{ContactId, WorkspaceId};
 
 /// Reads of contacts. Every contact comes with its lists.
 ///
 /// ```
 /// use messaging_core::domain::channel::Channel;
-/// use messaging_core::domain::contact::{Contact, Identifier};
+/// use messaging_core::domain::audience::contact::{Contact, Identifier};
 /// use messaging_core::ids::WorkspaceId;
 /// use messaging_core::ports::store::{Contacts, StoreError, Stored};
 ///

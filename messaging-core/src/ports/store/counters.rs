@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::analytics::tally::Counts;
+use crate::domain::analytics::tally::buckets::Quarter;
 use crate::domain::channel::Channel;
-use crate::domain::tally::Counts;
-use crate::domain::tally::buckets::Quarter;
 use crate::ids::{CampaignId, WorkspaceId};
 
 /// The messages that a series counts.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::custom_field::CustomField;
+use crate::domain::audience::custom_field::CustomField;
 use crate::ids::{FieldId, WorkspaceId};
 
 /// Reads of custom fields.

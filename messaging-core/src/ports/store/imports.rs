@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::import::Import;
-use crate::domain::import::report::RowErrors;
+use crate::domain::audience::import::Import;
+use crate::domain::audience::import::report::RowErrors;
 use crate::ids::{ImportId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::fence::Fence;
-use crate::domain::quarantine::Quarantined;
+use crate::domain::installation::fence::Fence;
+use crate::domain::installation::quarantine::Quarantined;
 
-/// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::secret_key::SecretKey).
+/// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::security::secret_key::SecretKey).
 #[async_trait]
 pub trait Installation {
     /// The check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored it.
@@ -55,7 +55,7 @@ impl KeyHolder {
 pub struct SealedSecret {
     /// The place that it was sealed for.
     pub place: String,
-    /// The sealed text, which begins with [`SEALED_MARKER`](crate::domain::secret_key::SEALED_MARKER).
+    /// The sealed text, which begins with [`SEALED_MARKER`](crate::domain::security::secret_key::SEALED_MARKER).
     pub sealed: String,
 }
 

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::StoreError;
 use crate::changes::{JobHandle, JobPlace};
-use crate::domain::lane::{Flow, Lane};
-use crate::domain::queue::Suspensions;
+use crate::domain::delivery::lane::{Flow, Lane};
+use crate::domain::delivery::queue::Suspensions;
 use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
 
@@ -20,7 +20,7 @@ use crate::time::{Monotonic, Timestamp};
 /// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything
 /// leaves the process the claim is confirmed by a commit: [`Hold`](crate::changes::JobWrite::Hold) does no more.
 ///
-/// Places go to flows in turn ([`FairTurns`](crate::domain::fair_turns::FairTurns)), and within a flow to the lane that
+/// Places go to flows in turn ([`FairTurns`](crate::domain::delivery::fair_turns::FairTurns)), and within a flow to the lane that
 /// waited longest. All jobs of a lane are claimed by one process at a time.
 ///
 /// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::api_key::ApiKey;
-use crate::domain::digest::Digest;
+use crate::domain::security::api_key::ApiKey;
+use crate::domain::security::digest::Digest;
 use crate::ids::{ApiKeyId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::list::ContactList;
+use crate::domain::audience::list::ContactList;
 use crate::ids::{ContactId, ListId, WorkspaceId};
 
 /// Reads of lists.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
 use crate::domain::channel::Channel;
-use crate::domain::link_token::CopyKey;
+use crate::domain::mail::link_token::CopyKey;
 use crate::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageFilter};
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
-use crate::domain::contact::Identifier;
-use crate::domain::product_event::ProductEvent;
-use crate::domain::product_event::event_deduplicator::Known;
-use crate::domain::tally::buckets::Buckets;
+use crate::domain::analytics::tally::buckets::Buckets;
+use crate::domain::audience::contact::Identifier;
+use crate::domain::audience::product_event::ProductEvent;
+use crate::domain::audience::product_event::event_deduplicator::Known;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::time::Timestamp;
 

@@ -4,15 +4,15 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::channel::Channel;
-use crate::domain::inbound_message::InboundKey;
-use crate::domain::provider_link::ProviderLink;
+use crate::domain::channel::inbound_message::InboundKey;
+use crate::domain::channel::provider_link::ProviderLink;
 use crate::ids::{MessageId, WorkspaceId};
 
 /// Reads of providers' names for messages.
 #[async_trait]
 pub trait ProviderLinks {
     /// The message that a provider means; `None` when there is no such name, or it is older than
-    /// [`KEPT`](crate::domain::provider_link::KEPT) and was forgotten.
+    /// [`KEPT`](crate::domain::channel::provider_link::KEPT) and was forgotten.
     async fn message_of_provider(
         &self,
         workspace: WorkspaceId,

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use super::{StoreError, StoredJob};
 use crate::changes::JobPlace;
-use crate::domain::lane::Lane;
-use crate::domain::queue::Suspension;
+use crate::domain::delivery::lane::Lane;
+use crate::domain::delivery::queue::Suspension;
 use crate::time::Timestamp;
 
 /// Reads of the queue by hand. All but the first look at many jobs, so they are for people who ask.

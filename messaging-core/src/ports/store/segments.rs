@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::{CommitError, PageRequest, Slice, StoreCursor, StoreError, Stored};
 use crate::changes::JobHandle;
-use crate::domain::contact::Contact;
+use crate::domain::audience::contact::Contact;
 use crate::domain::segment::Segment;
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::reads::ReadMask;

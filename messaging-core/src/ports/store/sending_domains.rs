@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
-use crate::domain::sending_domain::SendingDomain;
+use crate::domain::mail::sending_domain::SendingDomain;
 use crate::ids::{DomainId, WorkspaceId};
 
 /// Reads of sending domains.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::login_attempts::{SignInAttempt, SignInBlocks};
+use crate::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
 use crate::time::Timestamp;
 
 /// Reads of failed sign-ins.

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::audience::soft_bounce::Streak;
 use crate::domain::channel::Channel;
-use crate::domain::soft_bounce::Streak;
 use crate::ids::WorkspaceId;
 
 /// Reads of streaks of soft bounces.

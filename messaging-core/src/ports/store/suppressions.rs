@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
+use crate::domain::audience::suppression::{Suppression, SuppressionFilter};
 use crate::domain::channel::Channel;
-use crate::domain::suppression::{Suppression, SuppressionFilter};
 use crate::ids::{SuppressionId, WorkspaceId};
 
 /// Reads of the suppression list.

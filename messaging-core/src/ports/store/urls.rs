@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError};
-use crate::domain::contact::erasure::Names;
-use crate::domain::link_token::UrlKey;
+use crate::domain::audience::contact::erasure::Names;
+use crate::domain::mail::link_token::UrlKey;
 use crate::ids::WorkspaceId;
 
 /// Reads of the targets of redirected links.

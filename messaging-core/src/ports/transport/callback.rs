@@ -6,8 +6,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::domain::inbound_message::InboundNews;
-use crate::domain::receipt::Receipt;
+use crate::domain::channel::inbound_message::InboundNews;
+use crate::domain::channel::receipt::Receipt;
 use crate::time::Timestamp;
 
 /// A request to a callback address.

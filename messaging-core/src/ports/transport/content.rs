@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::domain::address::EmailAddress;
 use crate::domain::channel::Channel;
-use crate::domain::channel_content::ChannelContent;
-use crate::domain::dkim::Signer;
+use crate::domain::channel::address::EmailAddress;
+use crate::domain::mail::dkim::Signer;
+use crate::domain::message::channel_content::ChannelContent;
 use crate::time::Timestamp;
 
-pub use crate::domain::channel_content::{
+pub use crate::domain::message::channel_content::{
     Button, Media, MediaKind, ProviderTemplate, PushContent, PushData, SmsContent, TelegramContent, TelegramText,
     ViberContent, WhatsappContent,
 };

@@ -3,9 +3,9 @@
 //! Contract sections 12.4 and 17.
 
 use http::{Method, StatusCode};
+use messaging_core::domain::analytics::tally::buckets::Interval;
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::campaign::stats::CampaignStats;
-use messaging_core::domain::tally::buckets::Interval;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::{PageRequest, SeriesOf, Slice};

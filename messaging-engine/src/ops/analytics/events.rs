@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use messaging_core::domain::tally::buckets::Interval;
+use messaging_core::domain::analytics::tally::buckets::Interval;
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::product_events::EventActivity;
 use messaging_core::scope::{Access, Scope};

@@ -1,6 +1,6 @@
 //! The span that analytics are asked for.
 
-use messaging_core::domain::tally::buckets::{Buckets, DEFAULT_SPAN, Interval, check_span};
+use messaging_core::domain::analytics::tally::buckets::{Buckets, DEFAULT_SPAN, Interval, check_span};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::Violations;
 

@@ -4,14 +4,14 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AutomationWrite, Condition, Expect, PutRun, RunKey, Write};
+use messaging_core::domain::audience::contact::Identifier;
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::input::TriggerInput;
 use messaging_core::domain::automation::run::{Run, RunStatus};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Identifier;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::{RunFilter, Stored};

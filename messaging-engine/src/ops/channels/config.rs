@@ -4,9 +4,9 @@
 //! part is checked, sealed and shown alike.
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::provider::{self, MASK, Member, ProviderKind, ROUTES};
-use messaging_core::domain::secret_key::channel_secret_place;
-use messaging_core::domain::settings::ChannelSettings;
+use messaging_core::domain::channel::provider::{self, MASK, Member, ProviderKind, ROUTES};
+use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::security::secret_key::channel_secret_place;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::violation::{FieldCode, Violations, escape};
 use serde_json::{Map, Value};

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::{ChannelContent, Parts};
-use messaging_core::domain::consequence::account_state;
-use messaging_core::domain::lane::JobClass;
-use messaging_core::domain::sender;
-use messaging_core::domain::sending_domain::responsible;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::delivery::consequence::account_state;
+use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::domain::mail::sender;
+use messaging_core::domain::mail::sending_domain::responsible;
+use messaging_core::domain::message::channel_content::{ChannelContent, Parts};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::transport::{

@@ -3,8 +3,8 @@
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
 use messaging_core::changes::Changes;
-use messaging_core::domain::contact::input::ContactInput;
-use messaging_core::domain::custom_field::FieldTypes;
+use messaging_core::domain::audience::contact::input::ContactInput;
+use messaging_core::domain::audience::custom_field::FieldTypes;
 use messaging_core::domain::limits::MAX_BULK;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::items::Items;

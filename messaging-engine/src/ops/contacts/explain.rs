@@ -6,18 +6,18 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use messaging_core::domain::address;
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::suppression::Suppression;
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, ContactFacts, agrees};
 use messaging_core::domain::campaign::schedule::SenderState;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, PauseReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::delivery::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict};
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::Skip;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict};
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::Suppression;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};

@@ -1,8 +1,8 @@
 //! Everything about one contact, for whoever asks what is known of them.
 
 use http::{Method, StatusCode};
+use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
 use messaging_core::domain::message::MessageFilter;
-use messaging_core::domain::product_event::{ProductEvent, Properties};
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
 use messaging_core::input::Empty;
 use messaging_core::ports::store::PageRequest;

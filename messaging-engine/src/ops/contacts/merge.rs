@@ -4,12 +4,12 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{
     AutomationWrite, ContactSends, Expect, JobWrite, MoveProductEvents, MoveRuns, PutRun, Write,
 };
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::contact::merge::merge;
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::contact::merge::merge;
-use messaging_core::domain::recipient_time::frequency_cap::remembered;
+use messaging_core::domain::delivery::recipient_time::frequency_cap::remembered;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::{PageRequest, Stored};

@@ -7,8 +7,8 @@
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
 use messaging_core::changes::Changes;
+use messaging_core::domain::audience::product_event::input::ProductEventInput;
 use messaging_core::domain::limits::MAX_BULK;
-use messaging_core::domain::product_event::input::ProductEventInput;
 use messaging_core::input::items::Items;
 use messaging_core::input::{Empty, Input};
 use messaging_core::scope::{Access, Scope};

@@ -1,10 +1,10 @@
 //! `GET /messages/{id}/content`: what a message says.
 
 use http::{Method, StatusCode};
-use messaging_core::domain::attachment::StoredFile;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::{ChannelContent, TelegramText, WhatsappContent};
-use messaging_core::domain::content::RequestContent;
+use messaging_core::domain::message::attachment::StoredFile;
+use messaging_core::domain::message::channel_content::{ChannelContent, TelegramText, WhatsappContent};
+use messaging_core::domain::message::content::RequestContent;
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::ids::TemplateId;
 use messaging_core::input::Empty;

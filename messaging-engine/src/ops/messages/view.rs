@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use futures_util::future::try_join_all;
-use messaging_core::domain::address;
 use messaging_core::domain::campaign::CampaignStatus;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address;
+use messaging_core::domain::channel::sms::Encoding;
 use messaging_core::domain::message::explanation::{self, Explanation, Facts, telling_kind};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
-use messaging_core::domain::sms::Encoding;
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, SuppressionId, TemplateId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::time::Timestamp;

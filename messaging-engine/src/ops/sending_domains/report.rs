@@ -1,7 +1,7 @@
 //! A sending domain as shown: what is stored, and the records that follow from it.
 
-use messaging_core::domain::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
-use messaging_core::domain::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
+use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
+use messaging_core::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
 use messaging_core::ids::DomainId;
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::domain::verification::{self, MAX_KEY_PAIRS, is_exempt, key_pairs};
+use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::domain::mail::verification::{self, MAX_KEY_PAIRS, is_exempt, key_pairs};
 use messaging_core::input::{Empty, PageQuery};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};

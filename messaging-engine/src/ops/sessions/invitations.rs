@@ -7,9 +7,9 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, User};
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::account::{Member, MemberStatus, User};
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 use messaging_core::ports::store::Stored;

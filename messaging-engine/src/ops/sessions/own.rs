@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::account::{Session, User};
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::password;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::account::{Session, User};
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::password;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::ids::SessionId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::scope::Access;

@@ -7,10 +7,10 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus, Ticket, TicketInvitation, User};
-use messaging_core::domain::digest::Digest;
-use messaging_core::domain::password;
-use messaging_core::domain::secret::Secret;
+use messaging_core::domain::security::account::{Member, MemberStatus, Ticket, TicketInvitation, User};
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::password;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::{PageRequest, Stored};
 use messaging_core::scope::{Access, Role};

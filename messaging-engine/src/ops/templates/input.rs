@@ -1,7 +1,7 @@
 //! What is sent to make or change a template.
 
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT};
 use messaging_core::domain::template::{Design, MAX_DECLARED, MAX_PREHEADER, gate, mjml};
 use messaging_core::input::Input;

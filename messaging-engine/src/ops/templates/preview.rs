@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::sms;
 use messaging_core::domain::limits::MAX_SUBJECT;
-use messaging_core::domain::message_input::check_variables;
-use messaging_core::domain::sms;
+use messaging_core::domain::mail::tracking::UNSUBSCRIBE_PATH;
+use messaging_core::domain::message::message_input::check_variables;
 use messaging_core::domain::template::compiled::Compiled;
 use messaging_core::domain::template::engine::RenderFault;
 use messaging_core::domain::template::saving::Made;
 use messaging_core::domain::template::values::{ContactValues, Values};
 use messaging_core::domain::template::{MAX_PREHEADER, Template};
-use messaging_core::domain::tracking::UNSUBSCRIBE_PATH;
 use messaging_core::ids::{Id as _, MessageId, TemplateId, WorkspaceId};
 use messaging_core::input::{BodyKind, Empty, Input};
 use messaging_core::patch::Patch;

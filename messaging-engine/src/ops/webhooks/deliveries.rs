@@ -5,7 +5,7 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{JobWrite, WebhookWrite, Write};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::redaction::Redactor;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryError, DeliveryStatus, Replayed, Subject};
 use messaging_core::domain::webhook::{EventType, Webhook, WebhookStatus};
 use messaging_core::ids::{DeliveryId, EventId, Id as _, MessageId, WebhookId, WorkspaceId};

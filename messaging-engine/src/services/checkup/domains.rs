@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use messaging_core::domain::checkup::{
+use messaging_core::domain::installation::checkup::{
     CheckId, CheckReport, DmarcPolicy, DomainFacts, LookUp, dmarc_policy, exempt_domain, judge_domain, skipped,
 };
-use messaging_core::domain::dns_record::dmarc_host;
-use messaging_core::domain::domain_name::organizational;
-use messaging_core::domain::sending_domain::SendingDomain;
-use messaging_core::domain::verification::is_exempt;
+use messaging_core::domain::mail::dns_record::dmarc_host;
+use messaging_core::domain::mail::domain_name::organizational;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::domain::mail::verification::is_exempt;
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;

@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use messaging_core::domain::checkup::{
+use messaging_core::domain::installation::checkup::{
     Address, CertificateFact, CheckReport, InboundFact, LookUp, Outbound, judge_address, judge_blocklist, judge_clock,
     judge_disk, judge_files, judge_host_spf, judge_inbound, judge_name, judge_port25_out, judge_ptr, judge_resolver,
     judge_secret_key, judge_smtp_certificate, judge_tls, skipped_blocklist, skipped_ptr,
 };
-use messaging_core::domain::domain_name::{is_fully_qualified, reversed};
-use messaging_core::domain::spf::{Evaluation, Step, evaluate};
+use messaging_core::domain::mail::domain_name::{is_fully_qualified, reversed};
+use messaging_core::domain::mail::spf::{Evaluation, Step, evaluate};
 use messaging_core::ports::HostProbe;
 use messaging_core::ports::resolver::{LookupError, Resolver};
 

@@ -1,9 +1,9 @@
 //! The text of an uploaded file, read from the store a chunk at a time.
 
 use csv::ByteRecord;
-use messaging_core::domain::import::columns::{Header, Mapping};
-use messaging_core::domain::import::table::{self, MAX_ROW_BYTES};
-use messaging_core::domain::import::{Cursor, MAX_ROWS, Unreadable};
+use messaging_core::domain::audience::import::columns::{Header, Mapping};
+use messaging_core::domain::audience::import::table::{self, MAX_ROW_BYTES};
+use messaging_core::domain::audience::import::{Cursor, MAX_ROWS, Unreadable};
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::uploads::UploadFile;
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{AutomationWrite, Changes, DateFire, PutDateFires, Write};
+use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::automation::note::{Cause, Note};
 use messaging_core::domain::automation::time::date_at;
 use messaging_core::domain::automation::trigger::{DateTrigger, TriggerKind};
-use messaging_core::domain::contact::{Contact, ContactFilter};
-use messaging_core::domain::quarantine::Again;
+use messaging_core::domain::installation::quarantine::Again;
 use messaging_core::ports::store::{CommitError, PageRequest};
 use messaging_core::time::{self, Timestamp};
 

@@ -8,12 +8,12 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::Changes;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::automation::SHARDS;
 use messaging_core::domain::automation::entering::key_of;
 use messaging_core::domain::automation::note::Cause;
 use messaging_core::domain::automation::trigger::TriggerKind;
-use messaging_core::domain::contact::Contact;
-use messaging_core::domain::quarantine::Again;
+use messaging_core::domain::installation::quarantine::Again;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use serde_json::Map;

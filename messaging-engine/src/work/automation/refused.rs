@@ -3,7 +3,7 @@
 use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::automation::step::goes_before;
-use messaging_core::domain::quarantine::Again;
+use messaging_core::domain::installation::quarantine::Again;
 use messaging_core::ids::ContactId;
 use messaging_core::ports::store::{CommitError, Stored};
 use messaging_core::time::Timestamp;

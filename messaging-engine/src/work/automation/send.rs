@@ -6,18 +6,18 @@
 
 use messaging_core::DomainError;
 use messaging_core::changes::Write;
-use messaging_core::domain::address::normalize;
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::automation::graph::Send;
 use messaging_core::domain::automation::run::{Held, Run};
 use messaging_core::domain::automation::step::{Acted, SkipReason};
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::content;
+use messaging_core::domain::channel::address::normalize;
+use messaging_core::domain::delivery::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict};
+use messaging_core::domain::message::content;
 use messaging_core::domain::message::hold::HoldReason;
-use messaging_core::domain::message_input::MessageInput;
-use messaging_core::domain::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict};
-use messaging_core::domain::redaction::Redactor;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::message::message_input::MessageInput;
+use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::input;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;

@@ -8,9 +8,9 @@ use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, number_at};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Group};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::delivery::recipient_time::{self, Recipient, Terms, Verdict, zone_of};
 use messaging_core::domain::message::hold::Hold;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::recipient_time::{self, Recipient, Terms, Verdict, zone_of};
 use messaging_core::ports::store::{CampaignRecipient, CommitError, Stored};
 use messaging_core::time::Timestamp;
 

@@ -11,7 +11,7 @@ use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict, shares_addresses};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
 use messaging_core::domain::campaign::split::Split;
-use messaging_core::domain::recipient_time::waves::Waves;
+use messaging_core::domain::delivery::recipient_time::waves::Waves;
 use messaging_core::ports::store::{AudiencePiece, AudienceQuery, StoreError, Stored};
 use messaging_core::time::Timestamp;
 

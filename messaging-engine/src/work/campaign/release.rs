@@ -7,7 +7,7 @@
 
 use messaging_core::changes::{Changes, Condition, JobWrite, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ports::store::CommitError;
 use messaging_core::time::Timestamp;

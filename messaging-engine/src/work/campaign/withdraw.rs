@@ -2,9 +2,9 @@
 //! that are tried again. Of recipients without a message nothing has to be written.
 
 use messaging_core::changes::{Changes, WaitingKey, Write, moves};
+use messaging_core::domain::analytics::tally::{Counter, Counts};
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
-use messaging_core::domain::tally::{Counter, Counts};
 use messaging_core::ports::store::{CampaignMessageFilter, CommitError, PageRequest};
 use messaging_core::time::Timestamp;
 

@@ -2,10 +2,10 @@
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, CountMessages, EraseCopy, EventSubject, RedactMessage, Write};
-use messaging_core::domain::attempt::MessageAttempt;
-use messaging_core::domain::contact::erasure::{self, ErasedAddresses, Names};
-use messaging_core::domain::content;
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::audience::contact::erasure::{self, ErasedAddresses, Names};
+use messaging_core::domain::delivery::attempt::MessageAttempt;
+use messaging_core::domain::mail::link_token::CopyKey;
+use messaging_core::domain::message::content;
 use messaging_core::domain::message::{EventKind, MessageStatus};
 use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};

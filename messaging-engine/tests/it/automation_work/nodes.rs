@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::transport::{Content, Email};
 use messaging_testing::MemoryFetch;

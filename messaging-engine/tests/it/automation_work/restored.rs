@@ -1,7 +1,7 @@
 //! Automations of a database that came from a copy: nothing of them goes on until somebody says so. Contract section 22.
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_engine::admin::{self, Queued};
 use serde_json::json;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use messaging_core::changes::{AudienceRow, Changes, Expect, Write, moves};
+use messaging_core::domain::analytics::tally::Counter;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{AudienceSet, Piece};
 use messaging_core::domain::campaign::progress::{CampaignProgress, Freeze, Wave};
-use messaging_core::domain::content::TemplateUse;
+use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::domain::message::{EventKind, Message};
-use messaging_core::domain::tally::Counter;
 use messaging_core::ids::CampaignId;
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Pauses, withdrawals, failures, and what changes while a campaign is sent.
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::analytics::tally::Counter;
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::campaign::PauseReason;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::domain::sending_domain::DomainStatus;
-use messaging_core::domain::suppression::SuppressionReason;
-use messaging_core::domain::tally::Counter;
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::PageRequest;
 use serde_json::{Value, json};
@@ -263,7 +263,7 @@ async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_i
     assert_eq!(taken(copied).await, [1, 2]);
     // As `admin resume --queued cancel` ends it.
     mailing.clock.advance(SECOND);
-    let fence = messaging_core::domain::fence::Fence::held(mailing.app.now());
+    let fence = messaging_core::domain::installation::fence::Fence::held(mailing.app.now());
     mailing.commit(Changes::from_iter([Write::PutFence(Some(fence), None)])).await;
     mailing.app.look_at_fence().await.unwrap();
     messaging_engine::admin::resume(&mailing.app, messaging_engine::admin::Queued::Cancel).await.unwrap();

@@ -1,7 +1,7 @@
 //! Campaigns of a database that came from a copy. Contract section 22.
 
 use messaging_core::changes::{Changes, Write};
-use messaging_core::domain::fence::Fence;
+use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::CampaignId;
 use messaging_engine::admin::{self, Queued};

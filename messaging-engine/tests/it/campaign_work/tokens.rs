@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::Write;
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::suppression::{Suppression, SuppressionReason};
 use messaging_core::ids::CampaignId;
 use messaging_testing::fakes::{Case, FakeProvider, Order};
 use serde_json::{Value, json};

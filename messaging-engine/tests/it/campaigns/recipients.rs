@@ -9,7 +9,7 @@ use messaging_core::domain::campaign::audience::{AudienceCounts, AudienceSet, Au
 use messaging_core::domain::campaign::progress::{CampaignProgress, FanOut, Freeze, Wave};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{EngagementFlags, Milestones};
 use messaging_core::domain::message::{EventKind, Message, MessageContent, MessageEvent, MessageStatus};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging_core::domain::checkup::{
+use messaging_core::domain::installation::checkup::{
     CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
 };
 use messaging_core::ports::HostProbe;

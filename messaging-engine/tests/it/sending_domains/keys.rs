@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::sending_domain::{DomainStatus, RecordStatus};
+use messaging_core::domain::mail::sending_domain::{DomainStatus, RecordStatus};
 use messaging_engine::admin;
 use messaging_engine::caller::Caller;
 use messaging_engine::services::UnusableKey;

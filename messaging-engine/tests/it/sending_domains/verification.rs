@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::sending_domain::DomainStatus;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use serde_json::{Value, json};
 
 use super::Domains;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{Document, Expect, Write};
-use messaging_core::domain::account::Member;
-use messaging_core::domain::dkim::Algorithm;
+use messaging_core::domain::mail::dkim::Algorithm;
+use messaging_core::domain::security::account::Member;
 use messaging_core::scope::{Role, Scope};
 use messaging_engine::{Settings, admin};
 use messaging_http::{Console, ServerOptions};

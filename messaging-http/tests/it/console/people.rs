@@ -1,7 +1,7 @@
 //! Users who sign in by themselves.
 
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::account::Member;
+use messaging_core::domain::security::account::Member;
 use messaging_core::scope::Role;
 use messaging_engine::admin;
 use serde_json::{Value, json};

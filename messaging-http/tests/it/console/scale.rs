@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Contact;
 use messaging_core::domain::message::{Message, MessageContent, MessageStatus};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
-use messaging_core::domain::account::{Member, MemberStatus};
-use messaging_core::domain::digest::Digest;
+use messaging_core::domain::security::account::{Member, MemberStatus};
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::ids::UserId;
 use messaging_core::scope::{Role, Scope};
 use messaging_engine::admin;

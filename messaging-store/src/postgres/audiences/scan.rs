@@ -6,9 +6,9 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
+use messaging_core::domain::audience::contact::AddressSource;
 use messaging_core::domain::campaign::audience::{ContactFacts, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::AddressSource;
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{ContactId, Id, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;

@@ -1,6 +1,6 @@
 //! Letting go what belongs to removed campaigns, and sends that no cap asks for any more.
 
-use messaging_core::domain::recipient_time::frequency_cap::WEEK;
+use messaging_core::domain::delivery::recipient_time::frequency_cap::WEEK;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 

@@ -1,6 +1,6 @@
 //! Identifiers as statements take them: a column for each kind.
 
-use messaging_core::domain::contact::Identifier;
+use messaging_core::domain::audience::contact::Identifier;
 
 /// Identifiers by their kinds.
 #[derive(Debug, Default)]

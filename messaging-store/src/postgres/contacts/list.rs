@@ -6,7 +6,7 @@
 //! numbers of a workspace are a range; every listing is bounded by it on both sides, so that a key that was made up
 //! reaches nobody else.
 
-use messaging_core::domain::contact::{Contact, ContactFilter, Identifier};
+use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{PageRequest, Slice};
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use messaging_core::changes::PutContact;
-use messaging_core::domain::contact::fields::{CONTACT_FIELDS, ContactField};
-use messaging_core::domain::contact::{Consent, Contact, Identifier};
+use messaging_core::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
+use messaging_core::domain::audience::contact::{Consent, Contact, Identifier};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
 use messaging_core::time::Timestamp;

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use messaging_core::changes::{Expect, PutContact};
-use messaging_core::domain::contact::Contact;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, WorkspaceId};
 

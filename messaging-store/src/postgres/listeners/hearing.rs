@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
 

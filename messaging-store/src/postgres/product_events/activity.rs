@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use messaging_core::domain::tally::buckets::Buckets;
+use messaging_core::domain::analytics::tally::buckets::Buckets;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::product_events::EventActivity;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use messaging_core::domain::product_event::{ProductEvent, UNIQUE_FOR};
+use messaging_core::domain::audience::product_event::{ProductEvent, UNIQUE_FOR};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
 

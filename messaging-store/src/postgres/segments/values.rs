@@ -2,8 +2,8 @@
 //!
 //! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the column.
 
+use messaging_core::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::segment::filter::{ConsentKind, FilterField, Leaf};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
 use messaging_core::domain::segment::values::Present;

@@ -6,10 +6,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use messaging_core::domain::audience::contact::AddressSource;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{ContactFacts, number_at, place_of};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::AddressSource;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::ports::store::audiences::AudienceQuery;
 use messaging_core::ports::store::segments::MemberQuery;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
+use messaging_core::domain::audience::contact::{Consent, Contact};
+use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::{Consent, Contact};
-use messaging_core::domain::list::ContactList;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::audiences::{AudiencePiece, AudienceQuery};

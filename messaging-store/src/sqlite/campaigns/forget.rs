@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use messaging_core::domain::recipient_time::frequency_cap::WEEK;
+use messaging_core::domain::delivery::recipient_time::frequency_cap::WEEK;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use rusqlite::{Connection, params};

@@ -1,6 +1,6 @@
 //! Reading contacts from their rows.
 
-use messaging_core::domain::contact::{Contact, Identifier};
+use messaging_core::domain::audience::contact::{Contact, Identifier};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Stored;
 use rusqlite::{Connection, Row, params};

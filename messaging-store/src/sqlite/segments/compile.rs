@@ -9,8 +9,8 @@
 //! balanced trees, because SQLite limits how deep an expression may be.
 
 use jiff::tz::TimeZone;
+use messaging_core::domain::audience::contact::fields::ContactField;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::fields::ContactField;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{
     Condition, ConsentKind, Count, EventLeaf, Filter, FilterField, Leaf, MessageEventKind, MessageLeaf, Test, Within,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{SegmentId, WorkspaceId};
 use messaging_core::ports::store::segments::{MemberQuery, Moved};

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
-use messaging_core::domain::contact::Contact;
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ContactId, Id as _, SegmentId, WorkspaceId};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use messaging_core::domain::audience::contact::AddressSource;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel_content::ViberService;
-use messaging_core::domain::contact::AddressSource;
+use messaging_core::domain::message::channel_content::ViberService;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::audiences::CampaignRecipient;

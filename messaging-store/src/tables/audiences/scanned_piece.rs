@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use messaging_core::domain::audience::contact::Consent;
 use messaging_core::domain::campaign::audience::bits::Bits;
 use messaging_core::domain::campaign::audience::{ContactFacts, Piece, address_digest, agrees};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::Consent;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::audiences::AudiencePiece;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use messaging_core::domain::automation::note::RunSubscription;
-use messaging_core::domain::lane::Lane;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ids::WorkspaceId;
 
 use crate::database::Query;

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use messaging_core::changes::TakeNotes;
+use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
 use messaging_core::domain::automation::note::{Cause, Happened, Note};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
-use messaging_core::domain::product_event::{ProductEvent, Properties};
 use messaging_core::domain::segment::filter::MessageEventKind;
 use messaging_core::domain::segment::matching::MessageFact;
 use messaging_core::ids::{ContactId, WorkspaceId};

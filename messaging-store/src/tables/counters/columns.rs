@@ -1,6 +1,6 @@
 //! The columns of counters, which are named after them, and the statements that name all of them.
 
-use messaging_core::domain::tally::{Counter, Counts};
+use messaging_core::domain::analytics::tally::{Counter, Counts};
 
 use crate::fault::Fault;
 use crate::row::{Row, get};

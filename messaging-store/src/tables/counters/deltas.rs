@@ -1,8 +1,8 @@
 //! Writing what counters change by: each once, in the order of their keys. PostgreSQL adds to all rows of a table by one
 //! statement.
 
+use messaging_core::domain::analytics::tally::Counter;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::tally::Counter;
 
 use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, SERIES, TOTALS};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas, Key, SourceKind};

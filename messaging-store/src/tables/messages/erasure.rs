@@ -1,7 +1,7 @@
 //! Messages of merged and erased contacts, whom messages copy, and what is left of them when one of those is erased.
 
 use messaging_core::changes::{AttributeMessage, EraseCopy, RedactMessage};
-use messaging_core::domain::link_token::CopyKey;
+use messaging_core::domain::mail::link_token::CopyKey;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, EventId, MessageId, WorkspaceId};

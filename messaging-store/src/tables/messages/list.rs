@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use messaging_core::domain::address;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use messaging_core::domain::tally::buckets::{Buckets, Quarter};
+use messaging_core::domain::analytics::tally::buckets::{Buckets, Quarter};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::product_events::EventActivity;

@@ -1,9 +1,9 @@
 //! How statements name a workspace, and how what segments read is read.
 
-use messaging_core::domain::address;
+use messaging_core::domain::audience::contact::addresses_in;
+use messaging_core::domain::audience::contact::attributes::Attributes;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::contact::addresses_in;
-use messaging_core::domain::contact::attributes::Attributes;
+use messaging_core::domain::channel::address;
 use messaging_core::domain::segment::reads::ReadMask;
 
 use crate::fault::Fault;

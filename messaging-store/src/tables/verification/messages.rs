@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use messaging_core::domain::analytics::tally::Counts;
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::tally::Counts;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::verification::Verified;
 

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use messaging_conformance::OpenedPort;
 use messaging_conformance::cluster::Database;
-use messaging_core::domain::attachment::MessageBlob;
+use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::{BlobStore, Store as _};
 use messaging_core::time::Timestamp;

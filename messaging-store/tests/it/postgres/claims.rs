@@ -82,7 +82,7 @@ async fn a_lane_that_is_left_alone_holds_its_place_back() {
     put(&store, [enqueue("t/a/x", NOW - HOUR), enqueue("t/a/y", NOW)]).await;
     let held = |now, until| {
         let claim = claim_at(now, now - NOW);
-        let hold = vec![(messaging_core::domain::lane::Lane::parse("t/a/x"), monotonic(until))];
+        let hold = vec![(messaging_core::domain::delivery::lane::Lane::parse("t/a/x"), monotonic(until))];
         Claim { hold, ..claim }
     };
     assert_eq!(work(&store, held(NOW, 30_000)).await, ["t/a/y"]);

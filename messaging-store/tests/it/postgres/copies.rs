@@ -3,7 +3,7 @@
 use messaging_conformance::cluster::Database;
 use messaging_conformance::{put, sample};
 use messaging_core::changes::{Expect, Write};
-use messaging_core::domain::fence::FenceState;
+use messaging_core::domain::installation::fence::FenceState;
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::Installation as _;
 use messaging_store::PostgresStore;

@@ -1,4 +1,4 @@
-use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::delivery::lane::JobClass;
 
 use super::super::waiting::MAX_OF_FLOW;
 use super::*;

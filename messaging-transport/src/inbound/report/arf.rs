@@ -1,6 +1,6 @@
 //! Complaints: feedback reports (RFC 5965), and what was sent before there were any.
 
-use messaging_core::domain::report::Report;
+use messaging_core::domain::mail::report::Report;
 
 use super::addresses;
 use super::mail::Mail;

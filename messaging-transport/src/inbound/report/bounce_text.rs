@@ -4,8 +4,8 @@
 //! have some things in common: they come from a daemon, they name the address at the beginning of a
 //! line or in a header, the reason stands behind it or below it, and the message they return follows.
 
-use messaging_core::domain::bounce::{BounceClass, classify};
-use messaging_core::domain::report::{Action, RecipientReport};
+use messaging_core::domain::delivery::bounce::{BounceClass, classify};
+use messaging_core::domain::mail::report::{Action, RecipientReport};
 use messaging_core::ports::transport::Response;
 
 use super::mail::Mail;

@@ -1,6 +1,6 @@
 //! Delivery status notifications (RFC 3464), addresses in UTF-8 included (RFC 6533).
 
-use messaging_core::domain::report::{Action, RecipientReport};
+use messaging_core::domain::mail::report::{Action, RecipientReport};
 use messaging_core::ports::transport::Response;
 
 use super::codes::{self, Codes};

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use messaging_core::domain::plain_text;
+use messaging_core::domain::mail::plain_text;
 
 use crate::mail::boundaries::between_boundaries;
 use crate::mail::decode;

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::push::PushProvider;
 use crate::push::tests::{Bench, CONTENT, DELIVERED, TestNotification, header};
-use messaging_core::domain::outcome::OutcomeClass;
+use messaging_core::domain::delivery::outcome::OutcomeClass;
 use messaging_testing::fakes::{FakeAnswer, FakeApns, FakeProvider};
 use messaging_testing::{MemoryFetch, fetched};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{Answer, OutcomeClass, Response, Scope};
+use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, Response, Scope};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::transport::TransportError;
 use messaging_core::time::Timestamp;

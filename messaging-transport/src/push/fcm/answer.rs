@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
 };
 use serde_json::Value;

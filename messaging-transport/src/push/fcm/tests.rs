@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use messaging_core::domain::outcome::{OutcomeClass, Scope};
+use messaging_core::domain::delivery::outcome::{OutcomeClass, Scope};
 use serde_json::json;
 
 use super::*;

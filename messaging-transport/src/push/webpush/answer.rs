@@ -2,7 +2,7 @@
 //!
 //! Sources: RFC 8030 sections 5 to 7, the errors of Pushpad, Microsoft's documentation of its push service.
 
-use messaging_core::domain::outcome::{
+use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope,
 };
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use messaging_core::domain::web_url::is_absolute;
+use messaging_core::domain::security::web_url::is_absolute;
 use serde_json::Value;
 use url::Url;
 

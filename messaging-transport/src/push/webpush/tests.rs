@@ -1,6 +1,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_core::domain::outcome::{ContentFault, Scope};
+use messaging_core::domain::delivery::outcome::{ContentFault, Scope};
 use ring::agreement::{ECDH_P256, EphemeralPrivateKey};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_core::domain::outcome::Answer;
+use messaging_core::domain::delivery::outcome::Answer;
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::transport::TransportError;
 use messaging_core::time::Timestamp;

@@ -1,7 +1,7 @@
 //! Events of a bot: receipts, what people write, and that they subscribe or unsubscribe.
 
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::transport::{
     About, Acceptance, Answer, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest, OutcomeClass,
     Response, SoftCause,

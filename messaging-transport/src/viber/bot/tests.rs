@@ -1,6 +1,6 @@
 use http::Method;
-use messaging_core::domain::inbound_message::InboundNews;
-use messaging_core::domain::receipt::Receipt;
+use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::transport::{
     About, Acceptance, AddressFault, Button, CallbackNews, CallbackProof, ContentFault, OutcomeClass, Scope, SoftCause,

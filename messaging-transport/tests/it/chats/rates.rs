@@ -1,7 +1,7 @@
 //! Rates, measured where messages arrive.
 
 use futures_util::future::join_all;
-use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::ports::transport::{Outgoing, Route};
 use tokio::time::Instant;
 

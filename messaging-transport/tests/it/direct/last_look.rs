@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use messaging_core::domain::suppression::SuppressionReason;
+use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::ports::transport::{Admission, Admitted, EnvelopeFrom, LastLook};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use messaging_core::domain::lane::JobClass;
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::ports::transport::{Reservation, Route};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The commands and their order.
 
-use messaging_core::domain::report::Report;
+use messaging_core::domain::mail::report::Report;
 use tokio::io::AsyncWriteExt as _;
 
 use super::Running;

@@ -1,6 +1,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use messaging_core::domain::attempt::AttemptOutcome;
+use messaging_core::domain::delivery::attempt::AttemptOutcome;
 use messaging_testing::{Action, ScriptedSmtpServer, Stage};
 use messaging_transport::mime;
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::consequence::PROBE_EVERY;
-use messaging_core::domain::inbound_message::InboundMessage;
+use messaging_core::domain::channel::inbound_message::InboundMessage;
+use messaging_core::domain::delivery::consequence::PROBE_EVERY;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
 use messaging_core::ports::transport::{Acceptance, AddressFault, ContentFault, Scope, SoftCause};

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::domain::audience::contact::attributes;
 use crate::domain::automation::graph::Send;
-use crate::domain::contact::attributes;
 use crate::domain::segment::filter::Filter;
 use crate::domain::segment::parse::{Purpose, Reference, parse};
 use crate::ids::Id;

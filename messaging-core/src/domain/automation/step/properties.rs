@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::automation::Design;
 use crate::domain::automation::parse::AutomationPlan;
 use crate::domain::automation::step::tests::{around, run};
-use crate::domain::product_event::ProductEvent;
 use crate::domain::segment::filter::MessageEventKind;
 use crate::domain::segment::matching::MessageFact;
 use crate::ids::Id as _;

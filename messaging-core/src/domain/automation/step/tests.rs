@@ -4,10 +4,10 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::*;
+use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::automation::Design;
 use crate::domain::automation::entering::Entrance;
 use crate::domain::automation::parse::AutomationPlan;
-use crate::domain::product_event::ProductEvent;
 use crate::ids::Id as _;
 
 static UTC: LazyLock<TimeZone> = LazyLock::new(|| TimeZone::UTC);

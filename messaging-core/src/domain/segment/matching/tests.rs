@@ -2,8 +2,8 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::*;
-use crate::domain::contact::Consent;
-use crate::domain::contact::tests::bare;
+use crate::domain::audience::contact::Consent;
+use crate::domain::audience::contact::tests::bare;
 use crate::domain::segment::parse::{Purpose, parse};
 use crate::domain::segment::value_test::{TagsTest, ValueTest};
 use crate::violation::Violations;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::members::Members;
 use super::reader::{MAX_TEXT, MAX_VALUES, Reader};
-use crate::domain::address;
+use crate::domain::channel::address;
 use crate::domain::segment::filter::{DateTest, FromEvent, Operator, Positive, Scalar, Test, ValueKind, When};
 use crate::domain::segment::parse::reader::Purpose;
 use crate::domain::segment::{event, values};

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::super::forms::{Category, Method, SendConfig, TagConfig, UpdateContactConfig, WebhookConfig};
 use super::super::reader::{LocatedObject, Reader};
-use crate::domain::address;
+use crate::domain::audience::contact::attributes;
+use crate::domain::audience::contact::fields::is_locale;
 use crate::domain::automation::graph::{Call, ContactUpdate, Send};
 use crate::domain::campaign::check::is_template;
 use crate::domain::channel::Channel;
-use crate::domain::contact::attributes;
-use crate::domain::contact::fields::is_locale;
+use crate::domain::channel::address;
 use crate::domain::limits::MAX_TAG;
 use crate::domain::segment::parse::Reference;
 use crate::time::zone;

@@ -1,0 +1,13 @@
+//! People: contacts with their fields, lists, imports, what they do, and what they must not be sent.
+//!
+//! A field of every contact is a row of [`contact::fields`]; what a workspace declares itself is a
+//! [`custom_field`]. Filters over all of this are in [`segment`](super::segment).
+
+pub mod contact;
+pub mod custom_field;
+pub mod import;
+pub mod list;
+pub mod product_event;
+pub mod soft_bounce;
+pub mod suppression;
+pub mod unsubscribe;

@@ -1,0 +1,180 @@
+//! An import: a file of contacts on its way into a workspace.
+//!
+//! Contract section 6.4. First somebody uploads the file, then a job reads it. What belongs to the file
+//! is beside it: [`table`] cuts its bytes into rows, [`columns`] says what its columns mean, [`row`] reads
+//! a contact from a row, [`report`] tells which rows were refused.
+
+pub mod columns;
+pub mod report;
+#[cfg(feature = "imports")]
+pub mod row;
+#[cfg(feature = "imports")]
+pub mod table;
+mod unreadable;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::columns::Mapping;
+use crate::domain::audience::contact::IdentifierKind;
+use crate::error::DomainError;
+use crate::ids::{BlobId, ImportId, WorkspaceId};
+use crate::time::Timestamp;
+
+pub use unreadable::Unreadable;
+
+/// The longest file (contract section 20).
+pub const MAX_BYTES: u64 = 100 << 20;
+/// The most rows of a file, the header not counted (contract section 20).
+pub const MAX_ROWS: u64 = 1_000_000;
+/// How long a link for the upload works.
+pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
+
+/// A file of contacts, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Its id.
+    pub id: ImportId,
+    /// Workspace that owns the import.
+    pub workspace_id: WorkspaceId,
+    /// Name of the file, as given in the request.
+    pub filename: String,
+    /// How long it is said to be.
+    pub size_bytes: u64,
+    /// The digest it is said to have, 64 lower-case hexadecimal digits.
+    pub sha256: String,
+    /// What columns mean whose headers do not say it.
+    pub mapping: Mapping,
+    /// What a contact is looked for by, in this order.
+    pub dedup_keys: Vec<IdentifierKind>,
+    /// State of the import, such as waiting for the upload or completed.
+    pub state: ImportState,
+    /// Rows in the file, the header not counted; `None` until they are counted.
+    pub total_rows: Option<u64>,
+    /// Rows that made a contact.
+    pub created: u64,
+    /// Rows that were about a contact that was there.
+    pub updated: u64,
+    /// Rows that were refused.
+    pub failed: u64,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+}
+
+/// State of an import, from waiting for the upload to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum ImportState {
+    /// There is no file yet.
+    AwaitingUpload,
+    /// The file is being read.
+    Processing {
+        /// Which of the files that were uploaded for it.
+        upload: BlobId,
+        /// Everything before this is done.
+        cursor: Cursor,
+    },
+    /// All rows are done.
+    Completed {
+        /// Since when.
+        at: Timestamp,
+    },
+    /// The file cannot be read.
+    Failed {
+        /// Since when.
+        at: Timestamp,
+        /// Reason why the file cannot be read, and what to do about it, for people.
+        reason: String,
+    },
+    /// No file came in time.
+    Expired,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Bytes from the beginning.
+    pub offset: u64,
+    /// The row that ended there; the header is row 1.
+    pub row: u64,
+}
+
+/// The states by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportStatus {
+    /// The file is to be sent to `upload_url`.
+    AwaitingUpload,
+    /// The file is being read.
+    Processing,
+    /// All rows are done; those that were refused are counted in `failed`.
+    Completed,
+    /// The file cannot be read; `failure_reason` says why.
+    Failed,
+    /// No file came in time.
+    Expired,
+}
+
+impl Import {
+    /// Where it stands at a time: one whose file did not come in time has expired, noted or not.
+    pub fn status(&self, now: Timestamp) -> ImportStatus {
+        match self.state {
+            ImportState::AwaitingUpload if now >= self.expires_at() => ImportStatus::Expired,
+            ImportState::AwaitingUpload => ImportStatus::AwaitingUpload,
+            ImportState::Processing { .. } => ImportStatus::Processing,
+            ImportState::Completed { .. } => ImportStatus::Completed,
+            ImportState::Failed { .. } => ImportStatus::Failed,
+            ImportState::Expired => ImportStatus::Expired,
+        }
+    }
+
+    /// When the link for the upload stops working.
+    pub fn expires_at(&self) -> Timestamp {
+        self.created_at + UPLOAD_WITHIN
+    }
+
+    /// When it ended, and why if it failed.
+    pub fn end(&self) -> (Option<Timestamp>, Option<&str>) {
+        match &self.state {
+            ImportState::Completed { at } => (Some(*at), None),
+            ImportState::Failed { at, reason } => (Some(*at), Some(reason)),
+            ImportState::Expired => (Some(self.expires_at()), None),
+            _ => (None, None),
+        }
+    }
+
+    /// Whether a file may still be uploaded.
+    pub fn admits_upload(&self, now: Timestamp) -> Result<(), DomainError> {
+        if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(DomainError::LinkExpired) }
+    }
+
+    /// The file is there.
+    pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, DomainError> {
+        self.admits_upload(now)?;
+        Ok(Self { state: ImportState::Processing { upload, cursor: Cursor::default() }, ..self })
+    }
+
+    /// No file came; `None` when one did, or may still.
+    pub fn expire(self, now: Timestamp) -> Option<Self> {
+        let is_late = self.state == ImportState::AwaitingUpload && now >= self.expires_at();
+        is_late.then_some(Self { state: ImportState::Expired, ..self })
+    }
+
+    /// The file cannot be read any further.
+    pub fn fail(self, why: &impl std::fmt::Display, now: Timestamp) -> Self {
+        Self { state: ImportState::Failed { at: now, reason: why.to_string() }, ..self }
+    }
+
+    /// The file that is being read, and how far.
+    pub const fn reading(&self) -> Option<(BlobId, Cursor)> {
+        match self.state {
+            ImportState::Processing { upload, cursor } => Some((upload, cursor)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

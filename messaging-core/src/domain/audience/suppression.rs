@@ -1,0 +1,111 @@
+//! The suppression list: addresses that get nothing more, and why.
+//!
+//! Contract section 10.
+
+pub mod input;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::channel::Channel;
+use crate::domain::channel::address;
+use crate::ids::{SuppressionId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Why an address is suppressed; ordered, a repeat raises the reason only upward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum SuppressionReason {
+    Unsubscribe,
+    Manual,
+    Invalid,
+    Bounce,
+    Complaint,
+}
+
+impl SuppressionReason {
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsubscribe => "unsubscribe",
+            Self::Manual => "manual",
+            Self::Invalid => "invalid",
+            Self::Bounce => "bounce",
+            Self::Complaint => "complaint",
+        }
+    }
+
+    /// Whether a transactional message to the address is still sent (contract section 10, second table).
+    pub const fn stops_transactional(self) -> bool {
+        !matches!(self, Self::Unsubscribe)
+    }
+}
+
+impl Suppression {
+    /// The record after the address was reported again: the reason rises, never falls (contract section
+    /// 10). `None` when nothing changes.
+    pub fn raised(&self, reason: SuppressionReason, detail: Option<String>) -> Option<Self> {
+        (reason > self.reason).then(|| Self { reason, detail, ..self.clone() })
+    }
+}
+
+/// Who put an address on the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuppressionSource {
+    /// A call of the API.
+    Api,
+    /// A bounce or complaint.
+    System,
+    /// The recipient.
+    Recipient,
+}
+
+/// One suppressed address of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppression {
+    /// Its id.
+    pub id: SuppressionId,
+    /// Workspace on whose suppression list the address is.
+    pub workspace_id: WorkspaceId,
+    /// The channel.
+    pub channel: Channel,
+    /// The address, normalised (see [`crate::domain::channel::address::normalize`]); unique per channel.
+    pub address: String,
+    /// Why the address must not be sent to.
+    pub reason: SuppressionReason,
+    /// More about why.
+    pub detail: Option<String>,
+    /// Source of the suppression: a call of the API, a bounce or complaint, or the recipient.
+    pub source: SuppressionSource,
+    /// When the address was listed.
+    pub created_at: Timestamp,
+}
+
+/// What a listing of suppressions is narrowed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuppressionFilter {
+    /// Of this channel.
+    pub channel: Option<Channel>,
+    /// Of this address, as the caller spells it.
+    pub address: Option<String>,
+    /// For this reason.
+    pub reason: Option<SuppressionReason>,
+}
+
+impl SuppressionFilter {
+    /// The only rows that can match a filter with an address: one of each channel, spelled as that channel
+    /// spells addresses.
+    pub fn candidates(&self) -> Option<Vec<(Channel, String)>> {
+        let address = self.address.as_deref()?;
+        let channels = Channel::ALL.into_iter().filter(|channel| self.channel.is_none_or(|only| only == *channel));
+        Some(channels.map(|channel| (channel, address::normalize(channel, address))).collect())
+    }
+
+    /// Whether a suppression matches in channel and reason.
+    pub fn matches(&self, suppression: &Suppression) -> bool {
+        self.channel.is_none_or(|channel| channel == suppression.channel)
+            && self.reason.is_none_or(|reason| reason == suppression.reason)
+    }
+}

@@ -1,0 +1,187 @@
+//! What follows from a class of outcome: event, status, address, account.
+//!
+//! The one table of it, for every channel, and for answers as for receipts.
+
+use std::time::Duration;
+
+use crate::domain::audience::soft_bounce;
+use crate::domain::audience::suppression::SuppressionReason;
+use crate::domain::delivery::bounce::{BounceClass, BounceType};
+use crate::domain::delivery::outcome::{Acceptance, Answer, ContentFault, Outcome, OutcomeClass, Scope};
+use crate::domain::message::MessageStatus;
+
+/// An account that refuses us is tried by one message so often.
+pub const PROBE_EVERY: Duration = Duration::from_mins(5);
+
+/// What was written and not answered is tried again after this at the earliest: a receipt may settle it before.
+pub const AMBIGUOUS_WAIT: Duration = Duration::from_mins(1);
+
+/// The detail of a suppression because the recipient refuses us.
+pub const BLOCKED: &str = "blocked";
+
+/// What follows for a recipient and its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// `sent`, and `delivered` where the acceptance says so.
+    Sent(Acceptance),
+    /// `bounce`.
+    Bounced(BounceClass),
+    /// `suppressed`.
+    Suppressed(SuppressionReason),
+    /// `failed`, with the reason of the event.
+    Failed(&'static str),
+    /// `deferred`, for so long at least.
+    Deferred(Duration),
+}
+
+impl Disposition {
+    /// The status that it brings the message to.
+    pub const fn status(self) -> MessageStatus {
+        match self {
+            Self::Sent(Acceptance::Delivered) => MessageStatus::Delivered,
+            Self::Sent(Acceptance::Relayed) => MessageStatus::Sent,
+            Self::Bounced(_) => MessageStatus::Bounced,
+            Self::Suppressed(_) => MessageStatus::Suppressed,
+            Self::Failed(_) => MessageStatus::Failed,
+            Self::Deferred(_) => MessageStatus::Deferred,
+        }
+    }
+
+    /// Consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows or ends.
+    pub fn address(self) -> AddressEffect {
+        match self {
+            Self::Sent(Acceptance::Delivered) => AddressEffect::Reached,
+            Self::Bounced(BounceClass::Blocked) => AddressEffect::Suppressed(SuppressionReason::Bounce, Some(BLOCKED)),
+            Self::Bounced(class) if class.bounce_type() == BounceType::Hard => {
+                AddressEffect::Suppressed(SuppressionReason::Bounce, None)
+            }
+            Self::Bounced(class) if soft_bounce::counts(class) => AddressEffect::SoftBounce,
+            Self::Suppressed(reason) => AddressEffect::Suppressed(reason, None),
+            Self::Sent(Acceptance::Relayed) | Self::Bounced(_) | Self::Failed(_) | Self::Deferred(_) => {
+                AddressEffect::None
+            }
+        }
+    }
+}
+
+/// What follows for the address of a recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressEffect {
+    /// Nothing.
+    None,
+    /// A streak of soft bounces ends.
+    Reached,
+    /// A streak of soft bounces grows.
+    SoftBounce,
+    /// The address is suppressed, with a detail.
+    Suppressed(SuppressionReason, Option<&'static str>),
+}
+
+/// What follows for everything else that goes over the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaneEffect {
+    /// Nothing.
+    None,
+    /// It rests for so long, and is sent to more slowly afterwards. Without a time it does not rest: the message waits by
+    /// its schedule (contract section 16).
+    Rest(Duration),
+    /// It stops but for a probe every [`PROBE_EVERY`], until the settings change.
+    Stop,
+}
+
+/// The circumstances of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Circumstances {
+    /// Whether the channel is email: then what was put off until it expired bounces.
+    pub is_email: bool,
+    /// Whether there is no further attempt.
+    pub is_last: bool,
+    /// Whether the recipient's own server was in the way of an earlier attempt.
+    pub was_deferred: bool,
+}
+
+/// Decides what becomes of a message for one recipient, from the answer and its circumstances.
+pub fn disposition(answer: &Answer, circumstances: Circumstances) -> Disposition {
+    let Circumstances { is_email, is_last, was_deferred } = circumstances;
+    match answer.class {
+        OutcomeClass::Accepted(acceptance) => Disposition::Sent(acceptance),
+        OutcomeClass::Address(fault) => Disposition::Bounced(fault.into()),
+        OutcomeClass::Blocked => Disposition::Bounced(BounceClass::Blocked),
+        OutcomeClass::OptedOut => Disposition::Suppressed(SuppressionReason::Unsubscribe),
+        OutcomeClass::Soft(cause) => Disposition::Bounced(cause.into()),
+        OutcomeClass::Content(ContentFault::Provider) => Disposition::Failed("provider_error"),
+        OutcomeClass::Content(ContentFault::Render) => Disposition::Failed("render_error"),
+        // Whoever may have it is not told off: a receipt may still come.
+        OutcomeClass::Ambiguous if is_last && !is_email => Disposition::Sent(Acceptance::Relayed),
+        class
+        @ (OutcomeClass::Retry(_) | OutcomeClass::Throttled(_) | OutcomeClass::Auth | OutcomeClass::Ambiguous) => {
+            let wait = answer.asked_wait().unwrap_or_default();
+            let is_about_recipient = was_deferred || counts_for_recipient(class, is_email);
+            match (is_last, is_about_recipient, class) {
+                (false, _, OutcomeClass::Ambiguous) => Disposition::Deferred(wait.max(AMBIGUOUS_WAIT)),
+                (false, ..) => Disposition::Deferred(wait),
+                (true, true, _) => Disposition::Bounced(BounceClass::Unreachable),
+                (true, false, _) => Disposition::Failed("provider_error"),
+            }
+        }
+    }
+}
+
+/// Whether an answer that puts a message off is about the recipient: then the message bounces when it expires. What
+/// is the matter with us or the provider fills no streak. A mail server that breaks off after the content is the
+/// recipient's own.
+pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
+    match class {
+        OutcomeClass::Retry(Scope::Recipient) => true,
+        OutcomeClass::Ambiguous => is_email,
+        _ => false,
+    }
+}
+
+/// Consequence of an answer for the account that messages are sent over: none, a rest or a stop.
+pub fn lane_effect(answer: &Answer) -> LaneEffect {
+    match answer.class {
+        OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or_default()),
+        OutcomeClass::Auth => LaneEffect::Stop,
+        _ => LaneEffect::None,
+    }
+}
+
+/// What the answers of an attempt say about the account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountState {
+    /// Nothing: no answer was its own.
+    Unknown,
+    /// It took us in.
+    Works,
+    /// It was too much for it, in these words: it asks for a pause of so long, or does not say.
+    Rests(Duration, String),
+    /// It refuses us, in these words.
+    Stopped(String),
+}
+
+/// What the answers of an attempt say about the account.
+pub fn account_state<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> AccountState {
+    let mut worst: Option<(LaneEffect, &Answer)> = None;
+    let mut works = false;
+    for answer in outcomes.into_iter().filter_map(Outcome::answer) {
+        let effect = lane_effect(answer);
+        if effect > worst.map_or(LaneEffect::None, |(worst, _)| worst) {
+            worst = Some((effect, answer));
+        }
+        works |= match answer.class {
+            OutcomeClass::Retry(scope) | OutcomeClass::Throttled(scope) => scope == Scope::Recipient,
+            OutcomeClass::Auth | OutcomeClass::Ambiguous | OutcomeClass::Content(_) => false,
+            _ => true,
+        };
+    }
+    match worst {
+        Some((LaneEffect::Stop, answer)) => AccountState::Stopped(answer.response.text.clone()),
+        Some((LaneEffect::Rest(wait), answer)) => AccountState::Rests(wait, answer.response.text.clone()),
+        _ if works => AccountState::Works,
+        _ => AccountState::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! Judgments over a sending domain: its records, and whether its mail passes where it arrives.
+
+use super::dmarc::{DmarcAction, DmarcPolicy};
+use super::{CheckId, CheckReport, LookUp, Looked, listed};
+use crate::domain::mail::dns_record::dmarc_host;
+use crate::domain::mail::sending_domain::RecordStatus;
+use crate::domain::mail::verification::{Finding, Findings};
+
+/// What was found of a domain.
+#[derive(Debug, Clone)]
+pub struct DomainFacts {
+    /// What stands in reports: its name, and its workspace where several have it.
+    pub subject: String,
+    /// Its name.
+    pub domain: String,
+    /// Its records.
+    pub findings: Findings,
+    /// Its DMARC policy; `None` when there is none that is valid.
+    pub policy: LookUp<Option<DmarcPolicy>>,
+    /// The base of links in its mail.
+    pub public_url: String,
+}
+
+/// The five checks of a domain.
+pub fn judge_domain(facts: &DomainFacts) -> [CheckReport; 5] {
+    [dkim(facts), return_path(facts), dmarc(facts), alignment(facts), one_click(facts)]
+}
+
+/// Those of a domain that exists in no DNS.
+pub fn exempt_domain(subject: &str) -> [CheckReport; 5] {
+    CheckId::OF_DOMAIN.map(|id| {
+        Looked::at(id, subject, "")
+            .skipped("The domain is for trying out and exists in no DNS.", "add a domain of yours")
+    })
+}
+
+fn is_verified(finding: &Finding) -> bool {
+    finding.as_ref().is_ok_and(|check| check.status == RecordStatus::Verified)
+}
+
+/// What is wrong with a record, if anything is.
+fn complaint(finding: &Finding) -> Option<String> {
+    match finding {
+        Ok(check) if check.status == RecordStatus::Verified => None,
+        Ok(check) => Some(check.detail.clone().unwrap_or_else(|| "It is not published.".to_owned())),
+        Err(reason) => Some(format!("It could not be looked up: {reason}.")),
+    }
+}
+
+const PUBLISH: &str =
+    "publish the records as `messaging domain records` shows them, then `messaging domain verify --wait`";
+
+fn has_dkim(facts: &DomainFacts) -> bool {
+    facts.findings.dkim.iter().any(|(_, finding)| is_verified(finding))
+}
+
+fn dkim(facts: &DomainFacts) -> CheckReport {
+    let looked = Looked::at(CheckId::Dkim, &facts.subject, "the key of every selector published");
+    let broken: Vec<_> =
+        facts.findings.dkim.iter().filter_map(|(selector, finding)| Some((selector, complaint(finding)?))).collect();
+    let published = facts.findings.dkim.len() - broken.len();
+    let looked = looked.found(format!("{published} of {} keys published", facts.findings.dkim.len()));
+    let Some((selector, what)) = broken.first() else {
+        return looked.ok("The keys are published.");
+    };
+    let text = format!("The key of the selector {selector} is not published. {what}");
+    if published == 0 {
+        return looked.fault(format!("No key is published, so mail of the domain cannot be verified. {what}"), PUBLISH);
+    }
+    looked.warning(text, PUBLISH)
+}
+
+fn return_path(facts: &DomainFacts) -> CheckReport {
+    let looked = Looked::at(CheckId::ReturnPath, &facts.subject, "SPF and MX records of the bounce domain");
+    let status = |finding: &Finding| match finding {
+        Ok(check) => match check.status {
+            RecordStatus::Verified => "verified",
+            RecordStatus::Pending => "absent",
+            RecordStatus::Failed => "wrong",
+        },
+        Err(_) => "no answer",
+    };
+    let Findings { spf, return_path, .. } = &facts.findings;
+    let looked = looked.found(format!("SPF {}, MX {}", status(spf), status(return_path)));
+    if let Some(what) = complaint(spf) {
+        return looked
+            .fault(format!("The SPF record of the bounce domain does not let this server send. {what}"), PUBLISH);
+    }
+    if let Some(what) = complaint(return_path) {
+        return looked.fault(
+            format!("Bounces do not come back, and receivers that look for the MX record refuse the mail. {what}"),
+            PUBLISH,
+        );
+    }
+    match return_path.as_ref().ok().and_then(|check| check.detail.clone()) {
+        Some(detail) => looked.warning(detail, PUBLISH),
+        None => looked.ok("Bounces come back, and the envelope passes SPF."),
+    }
+}
+
+/// Whether mail of the domain passes DMARC today: an aligned signature, or an aligned envelope that passes SPF.
+fn passes(facts: &DomainFacts, policy: Option<&DmarcPolicy>) -> bool {
+    has_dkim(facts) || (is_verified(&facts.findings.spf) && !policy.is_some_and(|policy| policy.strict_spf))
+}
+
+fn dmarc(facts: &DomainFacts) -> CheckReport {
+    let looked = Looked::at(CheckId::Dmarc, &facts.subject, "one valid DMARC policy that mail of the domain passes");
+    let policy = match (&facts.findings.dmarc, &facts.policy) {
+        (Err(reason), _) | (_, Err(reason)) => return looked.unanswered("the DMARC policy", reason),
+        (Ok(check), Ok(policy)) => {
+            if check.status == RecordStatus::Failed {
+                let what = check.detail.clone().unwrap_or_default();
+                return looked.found("damaged").fault(what, PUBLISH);
+            }
+            *policy
+        }
+    };
+    let Some(policy) = policy else {
+        return looked.found("none").warning(
+            "There is no DMARC policy; the large mailbox providers want one of whoever sends much.",
+            format!("publish v=DMARC1; p=none at {}: it changes nothing yet", dmarc_host(&facts.domain)),
+        );
+    };
+    let action = policy.action;
+    let looked = looked.found(format!("p={}", action.as_str()));
+    if !passes(facts, Some(&policy)) {
+        let text = "Mail of the domain fails DMARC";
+        return match action {
+            DmarcAction::None => looked.warning(format!("{text}; with p=none nothing follows from that yet."), PUBLISH),
+            _ => looked.fault(format!("{text}, and receivers {}.", what_receivers_do(action)), PUBLISH),
+        };
+    }
+    match action {
+        DmarcAction::None if policy.has_reports => looked.end(
+            super::CheckStatus::Ok,
+            "Mail of this server passes DMARC; p=none only watches.",
+            "next step: when the reports show for some weeks that all mail in the domain's name passes, publish p=quarantine",
+        ),
+        DmarcAction::None => looked.end(
+            super::CheckStatus::Ok,
+            "Mail of this server passes DMARC; p=none only watches, and nobody receives reports.",
+            "next step: add rua=mailto:… with a mailbox of yours; publish p=quarantine only when the reports show for some \
+             weeks that all mail in the domain's name passes",
+        ),
+        DmarcAction::Quarantine => looked.end(
+            super::CheckStatus::Ok,
+            "Mail of this server passes DMARC.",
+            "next step: publish p=reject when reports show nothing of yours that fails",
+        ),
+        DmarcAction::Reject => looked.ok("Mail of this server passes DMARC, and what pretends to be yours is refused."),
+    }
+}
+
+const fn what_receivers_do(action: DmarcAction) -> &'static str {
+    match action {
+        DmarcAction::Reject => "refuse it",
+        DmarcAction::Quarantine => "put it aside",
+        DmarcAction::None => "take it",
+    }
+}
+
+fn alignment(facts: &DomainFacts) -> CheckReport {
+    let looked = Looked::at(CheckId::Alignment, &facts.subject, "DKIM and SPF in the name of the sender's domain");
+    let policy = match &facts.policy {
+        Ok(policy) => *policy,
+        Err(reason) => return looked.unanswered("the DMARC policy", reason),
+    };
+    let strict_spf = policy.is_some_and(|policy| policy.strict_spf);
+    let strict_dkim = policy.is_some_and(|policy| policy.strict_dkim);
+    let (dkim, spf) = (has_dkim(facts), is_verified(&facts.findings.spf) && !strict_spf);
+    let aligned: Vec<_> = [("DKIM", dkim), ("SPF", spf)].iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    let looked = looked.found(if aligned.is_empty() { "nothing aligned".to_owned() } else { listed(&aligned) });
+    if !dkim && !spf {
+        return looked.fault("Neither DKIM nor SPF passes in the name of the domain.", PUBLISH);
+    }
+    if strict_dkim {
+        return looked.warning(
+            "The policy wants DKIM in exactly the sender's domain (adkim=s): senders below the domain do not pass by DKIM.",
+            "send from addresses at the domain itself, or publish adkim=r",
+        );
+    }
+    if !dkim {
+        return looked.warning("Only SPF passes, which is lost when mail is forwarded.", PUBLISH);
+    }
+    if strict_spf {
+        return looked.warning(
+            "The policy wants the envelope in exactly the sender's domain (aspf=s), and it is the bounce domain: only DKIM passes.",
+            "publish aspf=r",
+        );
+    }
+    if !spf {
+        return looked.warning("Only DKIM passes.", PUBLISH);
+    }
+    looked.ok("Mail passes by DKIM and by SPF.")
+}
+
+fn one_click(facts: &DomainFacts) -> CheckReport {
+    let looked =
+        Looked::at(CheckId::OneClick, &facts.subject, "an https link to unsubscribe in signed mail (RFC 8058)");
+    let scheme = facts.public_url.split("://").next().unwrap_or_default();
+    let looked = looked.found(format!("{scheme}, {}", if has_dkim(facts) { "signed" } else { "no key published" }));
+    if !scheme.eq_ignore_ascii_case("https") {
+        return looked.warning(
+            "Mailbox providers offer unsubscribing with one click only for https links; without that they refuse much mail to lists.",
+            "start the server with --public-url https://…",
+        );
+    }
+    if !has_dkim(facts) {
+        return looked.fault("The link to unsubscribe counts only in mail whose signature verifies.", PUBLISH);
+    }
+    looked.ok("Recipients can unsubscribe with one click.")
+}

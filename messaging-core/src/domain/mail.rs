@@ -1,0 +1,27 @@
+//! Mail: who sends as what, the records that prove it, and how an email is made ready.
+//!
+//! A rule about addresses of all channels belongs to [`channel`](super::channel); what a reply of a server means to
+//! [`delivery`](super::delivery). A new header or record is a module here, and `messaging-transport` writes it.
+
+pub mod dkim;
+pub mod dns_record;
+pub mod domain_name;
+pub mod free_mail;
+pub mod headers;
+#[cfg(feature = "html")]
+pub(in crate::domain) mod html_events;
+pub mod link_token;
+#[cfg(feature = "html")]
+pub mod plain_text;
+pub mod public_suffix;
+pub mod report;
+pub mod returned;
+pub mod sender;
+pub mod sending_domain;
+pub mod spf;
+pub mod tag_list;
+#[cfg(feature = "html")]
+pub mod tracking;
+#[cfg(feature = "html")]
+pub mod unsubscribe_header;
+pub mod verification;

@@ -1,0 +1,187 @@
+//! The DNS records that a sending domain needs, and what is thought of those that were found.
+//!
+//! Contract section 14. Every judgment is a function of what a look-up answered; who looks up is
+//! elsewhere. A sentence goes with everything that is not as it should be, for whoever publishes the
+//! records.
+
+mod dkim;
+mod judge;
+mod spf;
+
+use serde::{Deserialize, Serialize};
+
+use schemars::JsonSchema;
+
+use crate::domain::mail::domain_name::is_fully_qualified;
+use crate::domain::mail::sending_domain::{DkimKey, SendingDomain};
+
+pub use dkim::judge_dkim;
+pub use judge::{judge_dmarc, judge_return_path, judge_tracking};
+pub use spf::{judge_spf, sentence as spf_problem};
+
+/// Purpose of a DNS record that a sending domain needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "DnsRecordPurpose")]
+pub enum Purpose {
+    /// The public half of a signing key (RFC 6376).
+    Dkim,
+    /// Who may send in the name of the bounce domain (RFC 7208).
+    Spf,
+    /// What receivers do with mail that fails (RFC 7489).
+    Dmarc,
+    /// The host of the return path, to which bounces are sent.
+    ReturnPath,
+    /// The host of tracking links.
+    Tracking,
+}
+
+/// The type of a DNS record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DnsRecordType")]
+pub enum RecordType {
+    /// Text.
+    #[serde(rename = "TXT")]
+    Txt,
+    /// A mail exchanger.
+    #[serde(rename = "MX")]
+    Mx,
+    /// An alias.
+    #[serde(rename = "CNAME")]
+    Cname,
+}
+
+/// A record to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredRecord {
+    /// Its type.
+    pub kind: RecordType,
+    /// Its name.
+    pub host: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Stands in records in place of a name that nobody could look up, so that it cannot be published by mistake. It never
+/// exists (RFC 2606).
+pub const UNNAMED: &str = "hostname-not-set.invalid";
+
+/// What the records of an installation name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The name of the installation, lower case; [`UNNAMED`] when it has none that is fully qualified.
+    pub hostname: String,
+    /// The host of tracking and unsubscribe links: a name in lower case, or an address.
+    pub public_host: String,
+}
+
+impl Installation {
+    /// Of the name of the installation and the base of public links.
+    pub fn new(hostname: &str, public_url: &str) -> Self {
+        let uri = public_url.parse::<http::Uri>().ok();
+        let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let hostname = if is_fully_qualified(hostname) { hostname.to_ascii_lowercase() } else { UNNAMED.to_owned() };
+        Self { hostname, public_host: host.to_ascii_lowercase() }
+    }
+
+    /// The record of a DKIM key.
+    pub fn dkim(domain: &SendingDomain, key: &DkimKey) -> RequiredRecord {
+        RequiredRecord {
+            kind: RecordType::Txt,
+            host: format!("{}._domainkey.{}", key.selector, domain.domain),
+            value: format!("v=DKIM1; k={}; p={}", key.algorithm.key_tag(), key.public),
+        }
+    }
+
+    /// The SPF record of the bounce domain.
+    pub fn spf(&self, domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord {
+            kind: RecordType::Txt,
+            host: domain.bounce_domain(),
+            value: format!("v=spf1 include:{} ~all", self.hostname),
+        }
+    }
+
+    /// The DMARC policy. It asks nobody for reports: this server receives none.
+    pub fn dmarc(domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord { kind: RecordType::Txt, host: dmarc_host(&domain.domain), value: "v=DMARC1; p=none".to_owned() }
+    }
+
+    /// The mail exchanger of the bounce domain.
+    pub fn return_path(&self, domain: &SendingDomain) -> RequiredRecord {
+        RequiredRecord { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
+    }
+
+    /// The alias of the tracking host, if there is one.
+    pub fn tracking(&self, domain: &SendingDomain) -> Option<RequiredRecord> {
+        let host = domain.tracking_subdomain.clone()?;
+        Some(RequiredRecord { kind: RecordType::Cname, host, value: self.public_host.clone() })
+    }
+}
+
+/// Where a domain's DMARC policy is.
+pub fn dmarc_host(domain: &str) -> String {
+    format!("_dmarc.{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::mail::dkim::Algorithm;
+    use crate::domain::mail::sending_domain::Check;
+    use crate::ids::{DomainId, Id as _, WorkspaceId};
+    use crate::time::Timestamp;
+
+    #[test]
+    fn records_name_the_domain_and_the_installation() {
+        let ids = (DomainId::from_bytes([1; 16]), WorkspaceId::from_bytes([2; 16]));
+        let now = Timestamp::from_millis(0);
+        let mut domain = SendingDomain::new(ids.0, ids.1, "acme.com", now);
+        let here = Installation::new("MX.Service.example", "https://Track.service.example:8443/base");
+        assert_eq!(here.tracking(&domain), None);
+        domain.tracking_subdomain = Some("links.acme.com".to_owned());
+        let key = DkimKey {
+            selector: "mk01234567".to_owned(),
+            algorithm: Algorithm::Ed25519Sha256,
+            public: "AAAA".to_owned(),
+            sealed: String::new(),
+            check: Check::default(),
+            created_at: now,
+            verified_at: None,
+        };
+        let all = [
+            Installation::dkim(&domain, &key),
+            here.spf(&domain),
+            Installation::dmarc(&domain),
+            here.return_path(&domain),
+            here.tracking(&domain).unwrap(),
+        ];
+        let text = all.map(|wanted| format!("{:?} {} {}", wanted.kind, wanted.host, wanted.value)).join("\n");
+        insta::assert_snapshot!(text, @r"
+        Txt mk01234567._domainkey.acme.com v=DKIM1; k=ed25519; p=AAAA
+        Txt bounce.acme.com v=spf1 include:mx.service.example ~all
+        Txt _dmarc.acme.com v=DMARC1; p=none
+        Mx bounce.acme.com 10 mx.service.example
+        Cname links.acme.com track.service.example
+        ");
+    }
+
+    #[test]
+    fn a_name_that_nobody_can_look_up_stands_in_no_record() {
+        let ids = (DomainId::from_bytes([1; 16]), WorkspaceId::from_bytes([2; 16]));
+        let domain = SendingDomain::new(ids.0, ids.1, "acme.com", Timestamp::from_millis(0));
+        let here = Installation::new("vm", "http://127.0.0.1");
+        assert_eq!(here.spf(&domain).value, "v=spf1 include:hostname-not-set.invalid ~all");
+        assert_eq!(here.return_path(&domain).value, "10 hostname-not-set.invalid");
+    }
+
+    #[test]
+    fn a_public_url_may_have_an_address() {
+        for (url, host) in
+            [("http://127.0.0.1:8080", "127.0.0.1"), ("http://[::1]:80", "::1"), ("nonsense", "nonsense")]
+        {
+            assert_eq!(Installation::new("h", url).public_host, host);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is thought of DMARC, MX and CNAME records that were found.
+
+use std::net::IpAddr;
+
+use crate::domain::mail::sending_domain::Check;
+use crate::domain::mail::tag_list;
+
+/// What is thought of the TXT records at `_dmarc.` below the domain, and, when it is another one, below
+/// its organizational domain: any valid policy will do.
+///
+/// RFC 7489 sections 6.3 and 6.6.3.
+pub fn judge_dmarc(found: &[String], organizational: Option<&[String]>) -> Check {
+    let own = policies(found);
+    match (own.as_slice(), organizational.map(policies).unwrap_or_default().as_slice()) {
+        ([], []) => Check::pending("There is no DMARC policy (v=DMARC1) here yet. Publish the record as shown."),
+        ([only], _) | ([], [only]) if is_policy(only) => Check::verified(),
+        ([_], _) | ([], [_]) => {
+            Check::failed("The DMARC policy is damaged: after v=DMARC1 it needs p=none, p=quarantine or p=reject.")
+        }
+        _ => {
+            Check::failed("There are several DMARC policies (v=DMARC1), so receivers ignore them all. Leave only one.")
+        }
+    }
+}
+
+/// Section 6.6.3: texts that do not begin with the version are passed over.
+fn policies(found: &[String]) -> Vec<&str> {
+    let is_policy = |text: &&str| {
+        let rest = text.strip_prefix("v").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
+        rest.is_some_and(|rest| rest.trim_start().starts_with("DMARC1"))
+    };
+    found.iter().map(String::as_str).filter(is_policy).collect()
+}
+
+fn is_policy(text: &str) -> bool {
+    let Some(tags) = tag_list::parse(text) else { return false };
+    let tag = |name| tag_list::value(&tags, name);
+    let is_action = |value: &str| ["none", "quarantine", "reject"].iter().any(|one| value.eq_ignore_ascii_case(one));
+    tags[0] == ("v", "DMARC1")
+        && match tag("p") {
+            Some(action) => is_action(action),
+            // Section 6.6.3: with an address for reports a missing policy counts as none.
+            None => tag("rua").is_some_and(|addresses| !addresses.is_empty()),
+        }
+}
+
+/// What is thought of the mail exchangers of the bounce domain: we are one of them.
+pub fn judge_return_path(hostname: &str, found: &[(u16, String)]) -> Check {
+    let Some(ours) = found.iter().filter(|(_, host)| host == hostname).map(|(preference, _)| preference).min() else {
+        return if found.is_empty() {
+            Check::pending("There is no MX record here yet. Publish the record as shown.")
+        } else {
+            Check::failed(format!("The MX records here do not name {hostname}. Publish the record as shown."))
+        };
+    };
+    if found.iter().any(|(preference, host)| preference < ours && host != hostname) {
+        return Check::verified_but(format!(
+            "Another MX record here goes before {hostname}, so bounces go there first. Remove it."
+        ));
+    }
+    Check::verified()
+}
+
+/// What is thought of the tracking host: an alias of our public host, or, as some DNS providers do with
+/// aliases, the same addresses.
+pub fn judge_tracking(public_host: &str, alias: Option<&str>, addresses: &[IpAddr], our_addresses: &[IpAddr]) -> Check {
+    if alias == Some(public_host) {
+        return Check::verified();
+    }
+    if !addresses.is_empty() && addresses.iter().all(|address| our_addresses.contains(address)) {
+        return Check::verified();
+    }
+    match alias {
+        None if addresses.is_empty() => {
+            Check::pending("There is no CNAME record here yet. Publish the record as shown.")
+        }
+        Some(_) => Check::failed(format!(
+            "The CNAME record here leads elsewhere than to {public_host}. Publish the record as shown."
+        )),
+        None => Check::failed(format!(
+            "The addresses here are not those of {public_host}. Remove them and publish the record as shown."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::mail::sending_domain::RecordStatus::{self, Failed, Pending, Verified};
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn check(judged: Check, expected: RecordStatus) {
+        assert_eq!(judged.status, expected, "{judged:?}");
+        if expected != Verified {
+            assert!(judged.detail.is_some_and(|detail| detail.ends_with('.')));
+        }
+    }
+
+    #[test]
+    fn dmarc_is_any_valid_policy_here_or_above() {
+        for (own, above, expected) in [
+            (&[][..], None, Pending),
+            (&["v=DMARC1; p=none"], None, Verified),
+            (&["v = DMARC1;p=Reject;pct=50;"], None, Verified),
+            (&["v=DMARC1; rua=mailto:a@b.test"], None, Verified),
+            (&["unrelated", "v=DMARC1; p=quarantine; sp=none"], None, Verified),
+            (&["v=DMARC1"], None, Failed),
+            (&["v=DMARC1; p=monitor"], None, Failed),
+            (&["v=DMARC1; p"], None, Failed),
+            (&["v=DMARC12; p=none"], None, Failed),
+            (&["p=none; v=DMARC1"], None, Pending),
+            (&["v=DMARC1; p=none", "v=DMARC1; p=reject"], None, Failed),
+            (&["unrelated"], Some(&["v=DMARC1; p=reject"][..]), Verified),
+            (&[], Some(&["v=DMARC1"]), Failed),
+            (&[], Some(&["v=DMARC1; p=none", "v=DMARC1; p=none"]), Failed),
+            (&["v=DMARC1"], Some(&["v=DMARC1; p=reject"]), Failed),
+            (&[], Some(&[]), Pending),
+        ] {
+            let above = above.map(texts);
+            check(judge_dmarc(&texts(own), above.as_deref()), expected);
+        }
+    }
+
+    #[test]
+    fn we_are_among_the_mail_exchangers() {
+        for (found, expected, has_note) in [
+            (&[][..], Pending, true),
+            (&[(10, "mx.service.test")], Verified, false),
+            (&[(5, "mx.service.test"), (20, "mx.service.test"), (20, "backup.test")], Verified, false),
+            (&[(20, "mx.service.test"), (10, "other.test")], Verified, true),
+            (&[(10, "other.test")], Failed, true),
+            (&[(0, "")], Failed, true),
+        ] {
+            let found: Vec<_> = found.iter().map(|&(preference, host)| (preference, host.to_owned())).collect();
+            let judged = judge_return_path("mx.service.test", &found);
+            assert_eq!(judged.detail.is_some(), has_note, "{found:?}");
+            check(judged, expected);
+        }
+    }
+
+    #[test]
+    fn tracking_is_our_alias_or_our_addresses() {
+        let ips = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
+        let (here, both) = (&["192.0.2.1"][..], &["192.0.2.1", "2001:db8::1"][..]);
+        for (alias, addresses, ours, expected) in [
+            (Some("t.service.test"), &[][..], &[][..], Verified),
+            (None, here, both, Verified),
+            (None, both, both, Verified),
+            (Some("cdn.test"), here, both, Verified),
+            (None, &[], both, Pending),
+            (None, both, here, Failed),
+            (None, here, &[], Failed),
+            (Some("cdn.test"), &[], both, Failed),
+            (Some("cdn.test"), &["192.0.2.9"], both, Failed),
+        ] {
+            check(judge_tracking("t.service.test", alias, &ips(addresses), &ips(ours)), expected);
+        }
+    }
+}

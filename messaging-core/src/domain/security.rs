@@ -1,0 +1,19 @@
+//! Who may do what: users, keys, passwords, and texts that must not be shown.
+//!
+//! Rights themselves are in [`scope`](crate::scope). What is secret is a [`secret::Secret`]; what others may see only in
+//! part goes through a [`redaction::Redactor`].
+
+pub mod account;
+pub mod api_key;
+pub mod caller_network;
+pub mod digest;
+pub mod ip_block;
+pub mod login_attempts;
+pub mod page_cursor;
+pub mod password;
+pub mod redaction;
+pub mod secret;
+pub mod secret_key;
+pub mod signature;
+pub mod user_email;
+pub mod web_url;

@@ -1,0 +1,171 @@
+//! API keys: their text form, and when one is good.
+//!
+//! Contract sections 2.1 and 2.2.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::security::digest::Digest;
+use crate::entropy::Entropy;
+use crate::ids::{ApiKeyId, WorkspaceId};
+use crate::scope::Scope;
+use crate::time::Timestamp;
+
+const MARKER: &str = "mk_live_";
+const PREFIX_LENGTH: usize = 12;
+const SECRET_LENGTH: usize = 40;
+
+/// A key as stored: everything but the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// The workspace it opens.
+    pub workspace_id: WorkspaceId,
+    /// 1 to 100 characters.
+    pub name: String,
+    /// Marker and prefix, `mk_live_ab12cd34ef56`: what is shown, and by what it is found.
+    pub prefix: String,
+    /// SHA-256 of the secret.
+    pub secret_digest: Digest,
+    /// Scopes of the key: the parts of the API that it gives access to.
+    pub scopes: Vec<Scope>,
+    /// Requests a minute.
+    pub rate_limit: u32,
+    /// Addresses and blocks from which it works; empty means all.
+    pub ip_allowlist: Vec<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl ApiKey {
+    /// Whether the key works at `now`.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+
+    /// Whether the key has the scope.
+    pub fn covers(&self, wanted: Scope) -> bool {
+        self.scopes.iter().any(|held| held.covers(wanted))
+    }
+
+    /// Whether the key works from `address`. IPv4-mapped IPv6 addresses count as IPv4.
+    pub fn admits(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.ip_allowlist.is_empty()
+            || self.ip_allowlist.iter().any(|entry| parse_block(entry).is_some_and(|block| block.contains(&address)))
+    }
+}
+
+/// An address or a CIDR block.
+pub fn parse_block(text: &str) -> Option<IpNet> {
+    text.parse::<IpNet>()
+        .ok()
+        .or_else(|| text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical())))
+}
+
+/// The two halves of a key's text form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyText<'a> {
+    /// Marker and prefix.
+    pub prefix: &'a str,
+    /// The secret.
+    pub secret: &'a str,
+}
+
+impl<'a> KeyText<'a> {
+    /// Splits `^mk_live_[a-z0-9]{12}\.[A-Za-z0-9]{40}$`.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let (prefix, secret) = text.split_once('.')?;
+        let well_formed = prefix.strip_prefix(MARKER).is_some_and(|rest| {
+            rest.len() == PREFIX_LENGTH && rest.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
+        }) && secret.len() == SECRET_LENGTH
+            && secret.bytes().all(|b| b.is_ascii_alphanumeric());
+        well_formed.then_some(Self { prefix, secret })
+    }
+}
+
+/// A new key's prefix and secret.
+pub fn generate(entropy: &dyn Entropy) -> (String, String) {
+    const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    const MIXED: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let prefix = format!("{MARKER}{}", random_text(entropy, LOWER, PREFIX_LENGTH));
+    (prefix, random_text(entropy, MIXED, SECRET_LENGTH))
+}
+
+/// `length` characters of `alphabet`, each equally likely.
+pub fn random_text(entropy: &dyn Entropy, alphabet: &[u8], length: usize) -> String {
+    // Bytes from the uneven end of the range are thrown away, so that no character is favored.
+    let even = 256 - 256 % alphabet.len();
+    let mut text = String::with_capacity(length);
+    let mut buffer = [0_u8; 64];
+    while text.len() < length {
+        entropy.fill(&mut buffer);
+        for byte in buffer {
+            if usize::from(byte) < even && text.len() < length {
+                text.push(char::from(alphabet[usize::from(byte) % alphabet.len()]));
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::SystemEntropy;
+
+    #[test]
+    fn generated_keys_have_the_documented_form() {
+        let (prefix, secret) = generate(&SystemEntropy::default());
+        let text = format!("{prefix}.{secret}");
+        let parsed = KeyText::parse(&text).unwrap();
+        assert_eq!((parsed.prefix, parsed.secret), (prefix.as_str(), secret.as_str()));
+    }
+
+    #[test]
+    fn other_texts_are_no_keys() {
+        let secret = "a".repeat(40);
+        for bad in [
+            String::new(),
+            format!("mk_live_ab12cd34ef56{secret}"),
+            format!("mk_live_AB12cd34ef56.{secret}"),
+            format!("mk_test_ab12cd34ef56.{secret}"),
+            format!("mk_live_ab12cd34ef5.{secret}"),
+            format!("mk_live_ab12cd34ef56.{secret}a"),
+            format!("mk_live_ab12cd34ef56.{}-", &secret[1..]),
+        ] {
+            assert!(KeyText::parse(&bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn blocks_admit_what_they_contain() {
+        let key = |list: &[&str]| ApiKey {
+            id: "key_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            name: String::new(),
+            prefix: String::new(),
+            secret_digest: Digest::of(""),
+            scopes: vec![],
+            rate_limit: 600,
+            ip_allowlist: list.iter().map(ToString::to_string).collect(),
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            revoked_at: None,
+        };
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(key(&[]).admits(address("192.0.2.1")));
+        assert!(key(&["10.0.0.0/8"]).admits(address("10.9.8.7")));
+        assert!(key(&["10.0.0.0/8"]).admits(address("::ffff:10.9.8.7")));
+        assert!(!key(&["10.0.0.0/8"]).admits(address("11.0.0.1")));
+        assert!(key(&["192.0.2.1", "2001:db8::/32"]).admits(address("2001:db8::1")));
+        assert!(!key(&["192.0.2.1"]).admits(address("192.0.2.2")));
+    }
+}
