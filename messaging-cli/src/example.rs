@@ -1,4 +1,4 @@
-//! `--example`: a body to begin with, made of the schema of what the operation takes.
+//! `--example`: a body to begin with, made from the JSON Schema of the operation's body.
 //!
 //! Required members are always there. Where the schema leaves open what makes sense together (a graph, a filter), the
 //! body is written by hand; a test sends all of them through the checks of their operations.
@@ -15,10 +15,11 @@ use crate::members::Schemas;
 /// The most levels of nesting that an example has.
 const MAX_DEPTH: usize = 6;
 
-/// What stands after the three letters of an id.
+/// The part of an id that follows its prefix, such as `tpl_`.
 const ULID: &str = "01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
-/// The operation whose example a command line asks for.
+/// The operation whose example a command line asks for; `None` without `--example`, and for an operation without a
+/// body.
 pub(crate) fn wanted(root: &Command, line: &[OsString]) -> Option<&'static Endpoint> {
     let before = line.iter().skip(1).take_while(|word| *word != "--");
     if !before.clone().any(|word| word == "--example") {
@@ -34,7 +35,7 @@ pub(crate) fn wanted(root: &Command, line: &[OsString]) -> Option<&'static Endpo
     operation::endpoint(&words).filter(|endpoint| endpoint.body != BodyKind::None)
 }
 
-/// A body for an operation.
+/// An example of an operation's body.
 pub(crate) fn of(endpoint: &Endpoint) -> Value {
     by_hand(endpoint.id).unwrap_or_else(|| {
         let schemas = Schemas::new(endpoint.body_schema);
@@ -95,7 +96,7 @@ fn by_hand(id: &str) -> Option<Value> {
     })
 }
 
-/// A value that a schema takes.
+/// A value that a schema takes, for a member called `name`, which stands so many levels deep.
 fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     let schema = schemas.resolve(schema, 0);
     if let Some(only) = schema.get("const") {
@@ -127,7 +128,8 @@ fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     }
 }
 
-/// The required members of an object; of one without any, the first that is no object itself.
+/// An object with its required members. A body that requires none gets its first member that is no object, because an
+/// empty example would show nothing.
 fn object(schemas: &Schemas, schema: &Value, depth: usize) -> Value {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);

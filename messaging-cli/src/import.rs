@@ -1,8 +1,9 @@
-//! `contact import`: a file of contacts from its checksum to the rows that were refused.
+//! `contact import`: imports a CSV file of contacts and waits for the result.
 //!
-//! Says what becomes of the columns, announces the file, sends it, waits until it is read, and says what became of its rows. On a terminal
-//! two bars on standard error show how far it has come. Refused rows are no failure of the command: they
-//! are counted, the first are shown, and `--errors` writes them all to a file.
+//! The command prints what becomes of the columns, announces the file with its size and checksum, uploads it, waits
+//! until the server has read it, and prints the counts. On a terminal two progress bars on standard error show the
+//! upload and the reading. Refused rows are no failure of the command: they are counted, the first errors are printed,
+//! and `--errors` writes the complete report on them to a file.
 
 mod as_json;
 mod columns;
@@ -38,9 +39,10 @@ use crate::progress::{Progress, Unit};
 use crate::request::Request;
 use crate::target::Target;
 
-/// The words of the command.
+/// The words that call the command, after the name of the program.
 pub(crate) const WORDS: &[&str] = &["contact", "import"];
 
+// Ids of the arguments.
 const FILE: &str = "file";
 const MAP: &str = "map";
 const DEDUP_KEYS: &str = "dedup_keys";
@@ -48,21 +50,23 @@ const ATTRIBUTES: &str = "attributes";
 const DRY_RUN: &str = "dry_run";
 const DECLARE_FIELDS: &str = "declare_fields";
 
-/// Characters of the label of a custom field.
+/// Longest label of a custom field, in characters; a longer column header is cut.
 const MAX_LABEL: usize = 200;
 
-/// How often is asked how far the server has come.
+/// Time between two requests for the state of the import.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// How long a server that cannot be asked for a moment is waited for.
+/// Number of requests in a row that may find the server unreachable, about ten seconds of them, before waiting for the
+/// import is given up: the server may be restarting.
 const MAX_SILENT: u32 = 40;
 
-/// Refused rows that are shown.
+/// Lines of the report on refused rows that are printed.
 const SHOWN: usize = 10;
 
-/// Bytes that are read at a time.
+/// Bytes of the file that are read at a time for its checksum.
 const PIECE: usize = 64 << 10;
 
+/// Text after the options in the help of the command.
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
 consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is
 left becomes attributes, unless --attributes says otherwise. They are texts, unless a custom field of the
@@ -81,7 +85,7 @@ Examples:
   messaging contact import contacts.csv --map 'E-Mail=email' --map 'City=attributes.city' --map Notes=
   messaging contact import contacts.csv --dedup-keys email --errors refused.csv --json";
 
-/// The command.
+/// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("import")
         .about("Import contacts from a CSV file, and wait until it is done")
@@ -135,7 +139,8 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
-/// `COLUMN=FIELD`; headers may hold the sign, fields do not.
+/// Parses `COLUMN=FIELD` of `--map`. It is split at the last `=`, because headers may contain one and names of fields
+/// do not. `None` stands for an empty field, which skips the column.
 fn mapped(text: &str) -> Result<(String, Option<String>), String> {
     match text.rsplit_once('=') {
         Some((column, field)) if !column.is_empty() => {
@@ -145,7 +150,8 @@ fn mapped(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
-/// Carries it out.
+/// Runs the command. Ends with [`Failure::Unsuccessful`] if the import did not complete, or if rows of an export lack
+/// some of their attributes or tags.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>(FILE).expect("clap requires it");
     let create = operation(&["import", "create"])?;
@@ -162,7 +168,8 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     }
     let request = Request { body: announcement.to_string().into(), ..Request::new(create) };
     let announced = accepted(target.call(&request).await?)?;
-    // Types count when the file is read, so that nothing is declared for an import that is refused.
+    // Types have an effect only when the server reads the file. Declared after the announcement they are early enough,
+    // and nothing is declared for an import that is refused.
     declare(&target, &columns).await?;
 
     let bar = Progress::new("sent", Unit::Bytes);
@@ -195,8 +202,8 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     }
 }
 
-/// The types that the workspace has declared; `None` where the caller may not see them and need not, so that nothing is
-/// guessed.
+/// The types of the workspace's custom fields, by their keys. `None` where the caller may not list them and `is_needed`
+/// is false; no types of columns are guessed then.
 async fn declared(target: &Target, is_needed: bool) -> Result<Option<FieldTypes>, Failure> {
     let mut pages = Pages::new(target, Request::new(Endpoint::row::<ListCustomFields>()));
     let mut types = FieldTypes::new();
@@ -219,7 +226,8 @@ async fn declared(target: &Target, is_needed: bool) -> Result<Option<FieldTypes>
     }
 }
 
-/// What becomes of the columns. Where `--map` names a field that there is not, that is for the API to say.
+/// Decides what each column of the file becomes. The result is empty where `--map` names a field that does not exist:
+/// the API refuses the import then and says why.
 fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> Result<Columns, Failure> {
     let mut mapping = Mapping::new();
     for (column, field) in matches.get_many::<(String, Option<String>)>(MAP).into_iter().flatten() {
@@ -232,7 +240,8 @@ fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> 
     Columns::of(file, mapping, &selection, declared, matches.get_flag(DECLARE_FIELDS))
 }
 
-/// Says what becomes of the columns that nobody said anything about.
+/// Prints what becomes of the columns that have no known header and no `--map`: attributes, attributes that could be
+/// custom fields, columns that are not imported.
 fn tell(columns: &Columns) {
     for attribute in &columns.attributes {
         let (column, key) = (output::plain_text(&attribute.column), &attribute.attribute);
@@ -252,14 +261,15 @@ fn not_imported(columns: &Columns) -> String {
     format!("not imported: {}", output::plain_text(&columns.left_out.join(", ")))
 }
 
-/// Declares the types that were guessed and are no texts.
+/// Creates custom fields for the attributes whose type was guessed and is not text; none unless `--declare-fields` was
+/// given.
 async fn declare(target: &Target, columns: &Columns) -> Result<(), Failure> {
     for attribute in columns.to_declare() {
         let label: String = attribute.column.chars().take(MAX_LABEL).collect();
         let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": label});
         let request = Request::new(Endpoint::row::<CreateCustomField>());
         let reply = patiently(target, &Request { body: body.to_string().into(), ..request }).await?;
-        // Somebody else has declared it just now.
+        // A conflict means that somebody else has declared the field in the meantime.
         if reply.status != StatusCode::CONFLICT {
             accepted(reply)?;
         }
@@ -267,11 +277,13 @@ async fn declare(target: &Target, columns: &Columns) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The API operation behind a command, such as `import create`; a usage error where this version has none.
 fn operation(words: &[&str]) -> Result<&'static Endpoint, Failure> {
     operation::endpoint(words).ok_or_else(|| Failure::usage("this version imports no contacts"))
 }
 
-/// What the API is told of the file.
+/// Body of the request that announces the import: the file's name, its size in bytes, its SHA-256 in hexadecimal, and
+/// the options `--map` and `--dedup-keys`. Reads the whole file once.
 fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read {}: {error}", file.display()));
     let mut open = File::open(file).map_err(unreadable)?;
@@ -298,7 +310,8 @@ fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
     Ok(announcement)
 }
 
-/// Waits until the file is read, and answers what the import is then.
+/// Asks for the state of the import until it is no longer `processing`, and answers that last state. Where a database
+/// is used without a server, this process reads the file meanwhile.
 async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
     let get = operation(&["import", "get"])?;
     let id = import["import_id"].as_str().unwrap_or_default();
@@ -308,7 +321,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
         let mut silent = 0;
         loop {
             match target.call(&request).await {
-                // The server starts again, say; the import goes on by itself.
+                // The server may be restarting; the import continues there without this command.
                 Err(Failure::Unreachable(_)) if silent < MAX_SILENT => silent += 1,
                 reply => {
                     silent = 0;
@@ -323,7 +336,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
             tokio::time::sleep(PERIOD).await;
         }
     };
-    // Where nobody else reads the file, this command does.
+    // Reads the file if no server does. Only a failure ends the wait: `waiting` sees when the import is complete.
     let working = async {
         target.work_on_import(import).await?;
         std::future::pending::<Result<Value, Failure>>().await
@@ -336,7 +349,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
     ended
 }
 
-/// The report on the refused rows after one, or a part of it.
+/// One part of the CSV report on refused rows: as many of the rows after number `after` as the API answers at once.
 async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Failure> {
     let errors = operation(&["import", "errors"])?;
     let id = import["import_id"].as_str().unwrap_or_default();
@@ -346,7 +359,7 @@ async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Fa
     if reply.status.is_success() { Ok(reply.body) } else { Err(Failure::Refused(reply)) }
 }
 
-/// The numbers of all rows that were refused, of whose report the first part is there.
+/// The numbers of all refused rows. `part` is the first part of the report; further parts are requested.
 async fn refused_rows(target: &Target, import: &Value, mut part: Bytes) -> Result<HashSet<u64>, Failure> {
     let mut refused = HashSet::new();
     loop {
@@ -358,7 +371,9 @@ async fn refused_rows(target: &Target, import: &Value, mut part: Bytes) -> Resul
     }
 }
 
-/// Writes the whole report, of which the first part is there, to a file.
+/// Writes the complete report on refused rows to a file. `first` is its first part; further parts are requested. Left
+/// out are the header line of every part but the first, and the line at the end of a part that says how to get the
+/// next.
 async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes) -> Result<(), Failure> {
     let unwritable = |error: std::io::Error| Failure::usage(format!("cannot write {}: {error}", path.display()));
     let mut file = File::create(path).map_err(unwritable)?;
@@ -377,7 +392,8 @@ async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes
     }
 }
 
-/// Says what became of the file.
+/// Prints the result of the import: the errors in `shown`, the counts, and the columns that were not imported. If the
+/// import did not complete, the counts are printed only as JSON, and the reason is answered as a failure.
 fn show(output: Output, mut import: Value, shown: Vec<Value>, columns: &Columns) -> Result<(), Failure> {
     let count = |name: &str| import[name].as_u64().unwrap_or_default();
     let mut summary =

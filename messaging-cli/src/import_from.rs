@@ -1,7 +1,7 @@
 //! `import-from`: people, lists, suppressions and templates of another product, from the files it exports.
 //!
-//! [`messaging_import`] reads them and brings them over; here are the arguments, what is printed, and the server or database
-//! that everything goes to ([`destination`]). `--dry-run` needs neither.
+//! [`messaging_import`] reads them and brings them over; here are the arguments, the report that is printed, and the
+//! server or database that everything goes to ([`destination`]). `--dry-run` needs neither a server nor a database.
 
 mod destination;
 
@@ -23,7 +23,7 @@ use crate::resources::{self, Resources};
 use crate::target::{self, Target};
 use crate::{arguments, files};
 
-/// The word of the command.
+/// Name of the command on the command line.
 pub(crate) const WORD: &str = "import-from";
 
 const PRODUCT: &str = "product";
@@ -49,7 +49,7 @@ Examples:
   messaging import-from listmonk export/ --errors refused.csv
   messaging import-from mailchimp export/ --set 'LIST:ADDRESS=1 High Street, Leeds' --set CURRENT_YEAR=2026";
 
-/// The command.
+/// The command with its arguments and its help.
 pub(crate) fn command() -> Command {
     Command::new(WORD)
         .about("Bring contacts, lists, suppressions and templates over from another product's export")
@@ -81,6 +81,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
+/// Reads a value of `--set`, `TAG=TEXT`, as tag and text.
 fn text_for_tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((tag, text)) if !tag.trim().is_empty() => Ok((tag.trim().to_owned(), text.to_owned())),
@@ -88,7 +89,7 @@ fn text_for_tag(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Carries it out.
+/// Carries the command out: reads the files, brings everything over unless it is a dry run, and prints the report.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let product = arguments::text(matches, PRODUCT).and_then(Product::of);
     let product = product.ok_or_else(|| Failure::usage("a product is missing"))?;
@@ -99,7 +100,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let mut refused = Refused::new(matches.get_one::<PathBuf>(arguments::ERRORS).map(PathBuf::as_path))?;
 
     let reading = Progress::counting("reading");
-    // Without a dry run the API judges, and what it refuses is told once.
+    // Without a dry run the API checks every row, and a row that it refuses must not be reported here as well.
     let survey = Survey::of(&plan, is_dry.then_some(&mut refused), |rows| reading.count(rows))?;
     reading.end();
     let mut report = Report::new(product, is_dry, &plan, &survey);
@@ -112,6 +113,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     report.show(output, &plan, refused)
 }
 
+/// Applies a plan on the server or database that the arguments name, and shows how far it is.
 async fn bring_over(
     matches: &ArgMatches,
     plan: Arc<ImportPlan>,
@@ -128,7 +130,7 @@ async fn bring_over(
     applied.map_err(failure).inspect_err(|_| output::note("what came before is done; it can be run again"))
 }
 
-/// Why not everything was brought over, as every command says it.
+/// Turns the error of an import into the failure that other commands report for the same reason.
 fn failure(error: ApplyError<Failure>) -> Failure {
     match error {
         ApplyError::Import(error) => error.into(),
@@ -138,7 +140,7 @@ fn failure(error: ApplyError<Failure>) -> Failure {
     }
 }
 
-/// A file and what is in it, in the order in which people read it.
+/// Row about one file in the report; its fields are columns, in the order in which people read them.
 #[derive(Debug, Serialize)]
 struct FileRow {
     file: String,
@@ -146,26 +148,29 @@ struct FileRow {
     rows: u64,
     contacts: u64,
     suppressions: u64,
+    /// Number of records that are read but have no place here.
     left_out: u64,
     refused: u64,
+    /// Name of the list that everybody in the file is a member of.
     list: Option<String>,
 }
 
-/// The files as a page, which is shown as a table.
+/// The rows about files in the form of a page of a listing, because the output shows pages as tables.
 #[derive(Debug, Serialize)]
 struct FilePage<'a> {
     data: &'a [FileRow],
     next_cursor: Option<&'a str>,
 }
 
-/// What is said in the end.
+/// Report that is printed at the end.
 struct Report {
     files: Vec<FileRow>,
+    /// The whole report as `--json` prints it; lines for people are made from it.
     document: Value,
 }
 
 impl Report {
-    /// What is known when everything has been read.
+    /// The report on what was read; [`Report::add`] adds what was brought over.
     fn new(product: Product, is_dry: bool, plan: &ImportPlan, survey: &Survey) -> Self {
         let files: Vec<_> = plan
             .sources
@@ -209,7 +214,7 @@ impl Report {
         }
     }
 
-    /// Adds what became of everything.
+    /// Adds the results of bringing everything over.
     fn add(&mut self, applied: Applied) {
         for (member, known, tally) in
             [("contacts", "updated", applied.contacts), ("suppressions", "already_listed", applied.suppressions)]
@@ -222,6 +227,8 @@ impl Report {
         self.document["templates"] = json!(applied.templates);
     }
 
+    /// Prints the report: as JSON, or as a table of the files, lines with counts, and notes. Adds the refused rows
+    /// first.
     fn show(mut self, output: Output, plan: &ImportPlan, refused: Refused) -> Result<(), Failure> {
         let (count, shown) = refused.finish()?;
         self.document["refused"] = json!({"count": count, "first": shown});
@@ -254,7 +261,7 @@ impl Report {
         Ok(())
     }
 
-    /// A line for each kind of thing.
+    /// Lines for people with the results of contacts, suppressions, lists and templates, one line for each of them.
     fn lines(&self) -> Vec<String> {
         let document = &self.document;
         let mut lines = Vec::new();
@@ -279,6 +286,7 @@ impl Report {
     }
 }
 
+/// Number of refused rows that the report shows one by one.
 fn shown_of(document: &Value) -> u64 {
     document["refused"]["first"].as_array().map_or(0, |shown| shown.len() as u64)
 }

@@ -1,4 +1,7 @@
-//! Stored bytes: the cases of the port alone, and those of a store together with one.
+//! Conformance cases of the port [`BlobStore`] alone, and of a [`Store`] together with its blob store.
+//!
+//! An id begins with its time, so `id_at` makes the id of a blob of any age. A blob is pending from its put until it is
+//! kept.
 
 use bytes::Bytes;
 use messaging_core::changes::Write;
@@ -10,29 +13,32 @@ use messaging_core::ports::{BlobStore, Store};
 use super::sample::{at, bare_message, id, id_at, insert};
 use super::{put, refuse};
 
+/// An hour in milliseconds.
 const HOUR: i64 = 3_600_000;
 
-/// A blob of some message.
+/// A blob of a message that is in no store.
 fn blob_of(workspace_id: WorkspaceId, id: BlobId) -> MessageBlob {
     MessageBlob { workspace_id, message_id: super::sample::id(), id }
 }
 
+/// Puts a blob with some bytes; it is pending then.
 async fn store_bytes(blobs: &dyn BlobStore, blob: MessageBlob) {
     blobs.put_blob(blob, Bytes::from_static(b"bytes")).await.unwrap();
 }
 
+/// True if the blob can be read, pending or kept.
 async fn is_there(blobs: &dyn BlobStore, blob: MessageBlob) -> bool {
     blobs.blob(blob.workspace_id, blob.id).await.unwrap().is_some()
 }
 
-/// Bytes of every size come back, pending and kept.
+/// Bytes of every size can be read while the blob is pending and after it is kept; keeping it twice is allowed.
 pub async fn bytes_come_back(blobs: &dyn BlobStore) {
     let workspace: WorkspaceId = id();
     for size in [0, 1, 100_000, 5 << 20] {
         let (blob, bytes) = (blob_of(workspace, id()), Bytes::from(vec![0xA5; size]));
         blobs.put_blob(blob, bytes.clone()).await.unwrap();
         assert_eq!(blobs.blob(workspace, blob.id).await.unwrap(), Some(bytes.clone()));
-        // A second time it is kept already.
+        // The second time the blob is kept already.
         for _ in 0..2 {
             blobs.keep_blobs(&[blob]).await.unwrap();
             assert_eq!(blobs.blob(workspace, blob.id).await.unwrap(), Some(bytes.clone()));
@@ -41,7 +47,8 @@ pub async fn bytes_come_back(blobs: &dyn BlobStore) {
     assert_eq!(blobs.blob(workspace, id()).await.unwrap(), None);
 }
 
-/// A removed blob is gone, pending or kept, and others stay; removing it twice is fine, keeping it is not.
+/// A blob that is removed or discarded is gone, whether it was pending or kept, and others stay. Removing it twice is
+/// allowed; keeping it afterwards is an error.
 pub async fn removed_blobs_are_gone(blobs: &dyn BlobStore) {
     let workspace: WorkspaceId = id();
     let [other, kept, pending, discarded] = [id(), id(), id(), id()].map(|id| blob_of(workspace, id));
@@ -61,7 +68,7 @@ pub async fn removed_blobs_are_gone(blobs: &dyn BlobStore) {
     assert_eq!(blobs.pending_blobs(at(i64::MAX / 2), 10).await.unwrap(), []);
 }
 
-/// What is pending is found by its age, until it is kept.
+/// Pending blobs are found by their age until they are kept, and kept blobs by theirs.
 pub async fn pending_blobs_are_found_until_kept(blobs: &dyn BlobStore) {
     let [old, young] = [id_at(1), id_at(HOUR)].map(|blob| blob_of(id(), blob));
     for blob in [old, young] {
@@ -78,7 +85,7 @@ pub async fn pending_blobs_are_found_until_kept(blobs: &dyn BlobStore) {
     assert_eq!(blobs.blobs_before(at(HOUR + 1), 10).await.unwrap(), [(old.workspace_id, old.id)]);
 }
 
-/// The sweep finds kept blobs by their age.
+/// Kept blobs put before a time are found, oldest first, over all workspaces.
 pub async fn old_blobs_are_found_oldest_first(blobs: &dyn BlobStore) {
     const DAY: i64 = 24 * HOUR;
     let (one, other): (WorkspaceId, WorkspaceId) = (id(), id());
@@ -96,7 +103,7 @@ pub async fn old_blobs_are_found_oldest_first(blobs: &dyn BlobStore) {
     assert_eq!(blobs.blobs_before(at(0), 10).await.unwrap(), []);
 }
 
-/// A blob belongs to its workspace.
+/// A blob belongs to its workspace: under another workspace it can be neither read nor removed nor discarded.
 pub async fn other_workspaces_are_not_there(blobs: &dyn BlobStore) {
     let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
     for kept in [false, true] {
@@ -112,14 +119,14 @@ pub async fn other_workspaces_are_not_there(blobs: &dyn BlobStore) {
     }
 }
 
-/// What no commit came to keep is kept where its message is there, and goes where it is not; what was put later is
-/// left alone. Who comes too late to name what went must decide again.
+/// [`settle_blobs`] keeps a pending blob whose message exists, and abandons and removes one whose message does not. It
+/// leaves blobs alone that were put after the given time. A later commit that names a removed blob is refused.
 pub async fn blobs_without_a_commit_are_settled(store: &dyn Store) {
     let blobs = &*store.blobs();
     let message = bare_message(id());
     put(store, [insert(&message)]).await;
     let named = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id_at(1) };
-    // The message of another workspace names nothing here.
+    // Its message exists, but in another workspace, which does not count.
     let unnamed = MessageBlob { workspace_id: id(), id: id_at(2), ..named };
     let under_way = blob_of(id(), id_at(HOUR));
     for blob in [named, unnamed, under_way] {
@@ -138,7 +145,7 @@ pub async fn blobs_without_a_commit_are_settled(store: &dyn Store) {
     assert_eq!(blobs.blobs_before(at(HOUR), 10).await.unwrap(), [(named.workspace_id, named.id)]);
 }
 
-/// A workspace's blobs are found, pending or kept, and nobody else's.
+/// The blobs of a workspace are found, pending or kept, and none of another workspace.
 pub async fn blobs_of_a_workspace_are_found(blobs: &dyn BlobStore) {
     let home: WorkspaceId = id();
     let (pending, kept) = (blob_of(home, id_at(1)), blob_of(home, id_at(HOUR)));
@@ -154,7 +161,8 @@ pub async fn blobs_of_a_workspace_are_found(blobs: &dyn BlobStore) {
     assert_eq!(blobs.blobs_of(home, 10).await.unwrap(), []);
 }
 
-/// A blob is abandoned once and for all, unless its message is there; the note of it goes by its age.
+/// A blob whose message exists cannot be abandoned. After one was abandoned, a commit that names it is refused, until
+/// the store forgets the abandoned blobs of its age.
 pub async fn an_abandoned_blob_is_named_by_no_commit(store: &dyn Store) {
     let message = bare_message(id());
     put(store, [insert(&message)]).await;

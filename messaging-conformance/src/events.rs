@@ -1,4 +1,4 @@
-//! The log of a workspace's events.
+//! Cases for the log of a workspace's events.
 
 use messaging_core::changes::{Expect, LogEvent, Write};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
@@ -8,21 +8,22 @@ use messaging_core::ports::store::Store;
 use super::put;
 use super::sample::{at, event, id, insert, message, workspace};
 
-/// A message, stored.
+/// Stores a new message of a workspace and answers it.
 async fn stored(store: &dyn Store, workspace: WorkspaceId) -> Message {
     let message = message(workspace);
     put(store, [insert(&message)]).await;
     message
 }
 
-/// The writes of an event that is logged.
+/// The writes that append an event to its message and add it to the log of its workspace.
 pub(super) fn logged(event: &MessageEvent) -> [Write; 2] {
     let entry =
         LogEvent { workspace_id: event.workspace_id, message_id: event.message_id, at: event.at, event_id: event.id };
     [Write::AppendEvent(Box::new(event.clone())), Write::LogEvent(entry)]
 }
 
-/// Events come with their messages in the order of their commits, whatever their times and ids.
+/// Logged events are read with their messages, in the order of their commits whatever their times and ids. Events that
+/// were only appended, and those of other workspaces, are not in the log.
 pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     let home = id();
     let (one, other) = (stored(store, home).await, stored(store, home).await);
@@ -46,7 +47,8 @@ pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     assert_eq!(store.event(home, one.id, at(51), same.id).await.unwrap(), None);
 }
 
-/// A position of a time comes before what happens then, and after what was committed earlier.
+/// The log position of a time lies after the events that happened before that time, and before those that happened at
+/// it or later.
 pub async fn a_position_of_a_time_divides_the_log(store: &dyn Store) {
     let home = id();
     let one = stored(store, home).await;
@@ -59,7 +61,8 @@ pub async fn a_position_of_a_time_divides_the_log(store: &dyn Store) {
     }
 }
 
-/// Old entries go, and their positions never come again; the events stay.
+/// Old entries of the log are removed a few at a time, while the events themselves stay. The position of a removed
+/// entry is never given to another one, so a reader can continue after it.
 pub async fn old_entries_are_forgotten(store: &dyn Store) {
     let home = workspace();
     let one = stored(store, home.id).await;
@@ -77,7 +80,7 @@ pub async fn old_entries_are_forgotten(store: &dyn Store) {
     assert_eq!(store.events_after(home.id, Some(last), 9).await.unwrap().len(), 1);
 }
 
-/// Whether the log is wanted is told until when, of each workspace alone.
+/// Each workspace has its own time until which its events are wanted in the log, and a later write replaces it.
 pub async fn a_workspace_is_followed_until_a_time(store: &dyn Store) {
     let home = id();
     assert_eq!(store.followed_until(home).await.unwrap(), None);

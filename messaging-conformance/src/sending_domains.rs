@@ -1,4 +1,4 @@
-//! Sending domains.
+//! Cases for sending domains.
 
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::mail::dkim::Algorithm;
@@ -9,6 +9,7 @@ use messaging_core::ports::store::Store;
 use super::sample::{at, domain, id};
 use super::{all_pages, first, put, refuse};
 
+/// The write that creates a domain.
 fn add(domain: &SendingDomain) -> Write {
     Write::put(domain.clone(), Expect::Absent)
 }
@@ -51,7 +52,7 @@ pub async fn domains_round_trip(store: &dyn Store) {
     assert_eq!(store.domain(workspace, failed.id).await.unwrap().unwrap().record, failed);
 }
 
-/// A workspace has a name once; two workspaces may both have it.
+/// A workspace has at most one domain of a name; two workspaces may each have one.
 pub async fn name_is_unique_in_its_workspace(store: &dyn Store) {
     let (mine, other) = (id(), id());
     put(store, [add(&domain(mine, "example.org"))]).await;
@@ -59,8 +60,8 @@ pub async fn name_is_unique_in_its_workspace(store: &dyn Store) {
     put(store, [add(&domain(other, "example.org"))]).await;
 }
 
-/// Whoever knows only the name finds the domains of all workspaces that have ever proved to have it, page by page, and
-/// none of those that only claim it.
+/// A look-up by name alone finds the domains of all workspaces that have ever verified the name, page by page in the
+/// order of the workspaces, and none of those that only claim it.
 pub async fn a_name_is_found_in_every_workspace(store: &dyn Store) {
     let verified = |status| SendingDomain { status, verified_at: Some(at(2)), ..domain(id(), "example.org") };
     let mut domains = vec![verified(DomainStatus::Verified), verified(DomainStatus::Failed)];
@@ -77,7 +78,7 @@ pub async fn a_name_is_found_in_every_workspace(store: &dyn Store) {
     assert_eq!(named("org", None, 10).await, []);
 }
 
-/// The checks of the installation look at the domains of everybody, in the order of their names and no more than asked for.
+/// The listing for checks of the installation has the domains of all workspaces by name, up to its limit.
 pub async fn all_domains_are_listed_by_name(store: &dyn Store) {
     let domains = ["b.example", "a.example", "c.example"].map(|name| domain(id(), name));
     put(store, domains.iter().map(add).collect::<Vec<_>>()).await;
@@ -89,8 +90,8 @@ pub async fn all_domains_are_listed_by_name(store: &dyn Store) {
     assert_eq!(names(2).await, ["a.example", "b.example"]);
 }
 
-/// A deleted domain is gone, its name can be taken again, and who still holds the old record cannot
-/// bring it back. Deleting twice is no conflict, and deleting it for another workspace does nothing.
+/// A deleted domain is gone, its name can be taken again, and a write of its old record is a conflict. Deleting twice
+/// is no conflict, and deleting it for another workspace does nothing.
 pub async fn a_deleted_name_is_free(store: &dyn Store) {
     let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let old = domain(mine, "example.org");
@@ -108,7 +109,7 @@ pub async fn a_deleted_name_is_free(store: &dyn Store) {
     assert_eq!(store.domain_by_name(mine, "example.org").await.unwrap().unwrap().record.id, new.id);
 }
 
-/// Pages neither skip nor repeat.
+/// The pages of a listing neither skip nor repeat a domain while others are added.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let new = || {
@@ -126,7 +127,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert_eq!(listed, expected);
 }
 
-/// A domain belongs to its workspace.
+/// A domain cannot be read through another workspace, nor moved to it.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, other) = (id(), id());
     let domain = domain(mine, "example.org");

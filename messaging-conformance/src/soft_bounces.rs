@@ -1,4 +1,4 @@
-//! Soft bounces in a row.
+//! Cases for streaks: the number of soft bounces in a row that a store keeps for each address.
 
 use messaging_core::changes::Write;
 use messaging_core::domain::audience::soft_bounce::Streak;
@@ -19,7 +19,7 @@ fn end(workspace: WorkspaceId) -> Write {
     Write::EndSoftBounces(workspace, Channel::Email, ADDRESS.to_owned())
 }
 
-/// Every soft bounce makes the streak one longer; its end takes it away.
+/// Every soft bounce that is counted makes the streak one longer; ending the streak sets its length back to 0.
 pub async fn a_streak_grows_and_ends(store: &dyn Store) {
     let workspace = id();
     for length in 0..3 {
@@ -30,11 +30,12 @@ pub async fn a_streak_grows_and_ends(store: &dyn Store) {
     }
     put(store, [end(workspace)]).await;
     assert_eq!(streak(store, workspace).await.length, 0);
-    // Most deliveries end a streak that never began.
+    // Most deliveries end a streak that never began, so that is no conflict.
     put(store, [end(workspace)]).await;
 }
 
-/// Of two who read the same length only one counts.
+/// Of two callers that read a streak of the same length, only one may count a bounce; the other has a conflict. So has
+/// one that read the streak before it ended.
 pub async fn a_length_is_counted_from_once(store: &dyn Store) {
     let workspace = id();
     let none = streak(store, workspace).await;
@@ -49,7 +50,7 @@ pub async fn a_length_is_counted_from_once(store: &dyn Store) {
     assert_eq!(streak(store, workspace).await.length, 0);
 }
 
-/// A streak belongs to an address of a channel of a workspace.
+/// A streak belongs to one address on one channel of one workspace: counting or ending it changes no other streak.
 pub async fn others_have_their_own(store: &dyn Store) {
     let (mine, other) = (id(), id());
     let read = streak(store, mine).await;

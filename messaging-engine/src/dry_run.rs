@@ -1,9 +1,9 @@
 //! Trying an automation out: the engine itself on a store of its own, with a clock that jumps to whatever is next.
 //!
-//! Contract section 13.4, "Simulate". No rule is written down a second time: contacts, events, activation, entries, nodes and
-//! deliveries are the services and jobs of the product. What is different is around them: the store is empty but for what
-//! `world` copies, the transport and the receivers of webhooks are `peers` that nobody is behind, ids come from a seed,
-//! and `course` moves the clock. The workspace is only read.
+//! Contract section 13.4, "Simulate". No rule is written down a second time: contacts, events, activation, entries,
+//! nodes and deliveries are the services and jobs of the product. Only their surroundings differ: the store holds
+//! nothing but what `world` copies, transports and receivers of webhooks are stand-ins from `peers` that send nothing,
+//! ids come from a seed, and `course` moves the clock. The workspace is only read.
 
 mod course;
 mod files;
@@ -32,16 +32,19 @@ use crate::error::Error;
 use crate::fair_semaphore::{Cap, FairSemaphore, Overloaded, Owner, Permit, Share};
 use crate::services::dry_runs::{DryRun, DryRunOutcome};
 
-/// How long a dry run may take.
+/// Longest time that a dry run may take, by the machine's clock.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
-/// How long it may take to go through the past of a workspace, which only the command line does.
+/// Longest time that a dry run through the past of a workspace may take, which only the command line asks for.
 const REPLAY_LIMIT: Duration = Duration::from_hours(6);
-/// How long one waits for others to end.
+/// Longest time that a dry run waits for its turn; then it is refused with [`Error::Unavailable`].
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Work that waits to be woken looks by itself after this: never, while a dry run lasts.
+/// Interval after which an idle job of an automation looks for work without being woken: so long that it never does in
+/// a dry run.
 const REST: Duration = Duration::from_hours(24 * 366 * 20);
 impl App {
-    /// Makes a dry run. The design must be complete ([`App::automation_faults`]).
+    /// Makes a dry run. The design must be complete ([`App::automation_faults`]). Fails with [`Error::NotImplemented`]
+    /// where there are no temporary stores, with [`Error::Unavailable`] when others do not end, and with a violation
+    /// when the dry run takes too long.
     pub(crate) fn dry_run(&self, dry_run: DryRun) -> BoxFuture<'_, Result<DryRunOutcome, Error>> {
         Box::pin(async move {
             let stores = self.temporary_stores().ok_or(Error::NotImplemented)?;
@@ -63,11 +66,14 @@ impl App {
     }
 }
 
-/// The turn of a workspace, which leaves one for others however many dry runs it asks for.
+/// Waits for a workspace's turn to make a dry run. A workspace holds at most half of the turns, so that others get one
+/// however many dry runs it asks for.
 fn turn(turns: &FairSemaphore, workspace: WorkspaceId) -> impl Future<Output = Result<Permit, Overloaded>> {
     turns.acquire(vec![Share { owner: Owner::Workspace(workspace), cap: Cap::AsMuchAsIsLeft }], 1)
 }
 
+/// Builds an application like `from` over `store`, which is empty, copies what the dry run needs into it, and carries
+/// the dry run out there. The secret key is a constant, because nothing that it seals outlives the store.
 async fn perform(
     from: &App,
     store: Arc<dyn messaging_core::ports::Store>,
@@ -93,7 +99,7 @@ async fn perform(
     Course::new(&app, &clock, &outbox, dry_run).run().await
 }
 
-/// When the first thing happens.
+/// Time at which a dry run begins: that of the activation, or of the first event if it is earlier.
 fn start_of(dry_run: &DryRun) -> Timestamp {
     dry_run.events.iter().map(|event| event.at).fold(dry_run.at, Timestamp::min)
 }

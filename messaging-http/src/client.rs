@@ -33,31 +33,33 @@ pub use error::{ClientError, Refusal};
 
 use crate::router::BASE;
 
-/// Answers longer than this are not read.
+/// The longest answer that is read, in bytes; a longer one is an error.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// How long a connection may take to be made.
+/// Longest time that making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an answer may take unless told otherwise.
+/// Longest time that an answer may take, unless [`Client::timeout`] sets another.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long an unused connection is kept.
+/// Time for which an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(30);
 
 /// A client of one server. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Client {
+    /// The URL that paths are appended to, without a slash at its end.
     base: String,
     authorization: Option<HeaderValue>,
     http: Http,
     timeout: Duration,
 }
 
-/// One type for `http` and `https`: each brings a pool, HTTP/1 and HTTP/2 of its own, a third of a megabyte.
+/// The HTTP client below, of one type for `http` and `https`: a second type would compile pool, HTTP/1 and HTTP/2 once
+/// more, which is a third of a megabyte.
 type Http = legacy::Client<HttpsConnector<HttpConnector>, Body>;
 
-/// What is sent: in memory, or read on the way.
+/// Body of a request: bytes in memory, or a stream that is read while it is sent.
 type Body = Either<Full<Bytes>, UnsyncBoxBody<Bytes, std::io::Error>>;
 
 /// An answer with a status of 2xx.
@@ -91,7 +93,7 @@ impl Client {
         Ok(Self { base, authorization: None, http, timeout: TIMEOUT })
     }
 
-    /// Calls with an API key or a session token.
+    /// Sends an API key or a session token with every call, as a bearer token (RFC 6750).
     pub fn token(mut self, token: &str) -> Result<Self, ClientError> {
         let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
         value.set_sensitive(true);
@@ -99,13 +101,13 @@ impl Client {
         Ok(self)
     }
 
-    /// How long an answer may take in all.
+    /// Sets the longest time that a call may take until the last byte of its answer; one minute unless set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The URL that paths are appended to.
+    /// The URL that paths are appended to, such as `http://localhost:8080/v1`.
     pub fn base(&self) -> &str {
         &self.base
     }
@@ -115,7 +117,8 @@ impl Client {
         Run::new(self)
     }
 
-    /// Sends a request to a path below the base, query included. A body is sent as JSON.
+    /// Sends a request to a path below the base, query included. A body is sent as JSON, unless `headers` say
+    /// otherwise. An answer with another status than 2xx is a [`ClientError::Refused`].
     pub async fn request(
         &self,
         method: Method,
@@ -129,6 +132,7 @@ impl Client {
         self.exchange(method, path_and_query, Either::Left(Full::new(body.unwrap_or_default())), headers).await
     }
 
+    /// Adds the headers that every request has, sends the request, and waits for the answer at most for the timeout.
     async fn exchange(
         &self,
         method: Method,
@@ -149,6 +153,7 @@ impl Client {
         tokio::time::timeout(self.timeout, self.send(request)).await.map_err(|_| ClientError::TimedOut)?
     }
 
+    /// Sends a request and reads the whole answer.
     async fn send(&self, request: Request<Body>) -> Result<Success, ClientError> {
         let response = self.http.request(request).await.map_err(|error| ClientError::Unreachable(error.into()))?;
         let (head, body) = response.into_parts();
@@ -190,6 +195,7 @@ impl Remote for Client {
     }
 }
 
+/// Reads the body of an answer, at most [`MAX_ANSWER`] bytes.
 async fn read(body: Incoming) -> Result<Bytes, ClientError> {
     Limited::new(body, MAX_ANSWER)
         .collect()
@@ -198,7 +204,7 @@ async fn read(body: Incoming) -> Result<Bytes, ClientError> {
         .map_err(ClientError::Unreachable)
 }
 
-/// The path and query of a call.
+/// The path and query of a call, such as `/workspaces?limit=2`.
 fn target<O: Operation>(path: &O::Path, query: &O::Query) -> Result<String, serde_json::Error> {
     let mut target = ops::fill_path(O::PATH, &ops::parameters(path)?);
     let query = ops::query_string(&ops::parameters(query)?);
@@ -209,25 +215,29 @@ fn target<O: Operation>(path: &O::Path, query: &O::Query) -> Result<String, serd
     Ok(target)
 }
 
+/// The settings of the HTTP client: it closes connections that are not used.
 fn legacy_builder() -> legacy::Builder {
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
     builder
 }
 
-/// The certificates that the client trusts.
+/// The certificate authorities that the client trusts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Nobody's: TLS is not spoken.
+    /// None: for `http` URLs, for which TLS is not spoken.
     Nobody,
-    /// Those that the machine believes.
+    /// Those that the operating system trusts: for `https` URLs.
     Machine,
 }
 
+/// The connector for `http` URLs with [`Trust::Nobody`], for `https` URLs alone with [`Trust::Machine`]; of one type,
+/// as [`Http`] needs it.
 pub(crate) fn connector(trust: Trust) -> Result<HttpsConnector<HttpConnector>, ClientError> {
     let mut connector = HttpConnector::new();
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_nodelay(true);
+    // It makes the connections below TLS as well, and would refuse `https` URLs otherwise.
     connector.enforce_http(false);
     let failed = |error: rustls::Error| ClientError::Tls(error.into());
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -25,7 +25,7 @@ use tracing_subscriber::{Layer, Registry, reload};
 
 pub use error::LogError;
 
-/// Bytes that may wait to be written.
+/// Most bytes that may wait to be written; a line beyond is dropped.
 const CAPACITY: usize = 4 << 20;
 
 /// How long lines gather before they are written together.
@@ -46,7 +46,7 @@ pub enum LogFormat {
 }
 
 /// Starts logging to standard error, for the whole process. Lines are written until the guard is dropped. Lines of
-/// libraries are left out at every level, and so are the texts of panics that were put together.
+/// libraries are left out at every level, and so are the messages of panics that were formatted at run time.
 pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     let filter = parse(filter)?;
     let (out, mut guard) = writer(io::stderr()).map_err(LogError::Thread)?;
@@ -71,11 +71,12 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     Ok(guard)
 }
 
-/// Finds out whether a filter can be used.
+/// Refuses a filter that cannot be parsed.
 pub fn check(filter: &str) -> Result<(), LogError> {
     parse(filter).map(drop)
 }
 
+/// Parses a filter such as `info,messaging_http=debug`.
 fn parse(filter: &str) -> Result<Targets, LogError> {
     filter.parse().map_err(LogError::Filter)
 }
@@ -86,7 +87,8 @@ fn has_collector() -> bool {
     names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// What writes a line for each event that the filter lets through.
+/// The layer that writes a line for each event of this program that the filter lets through. Spans are not written,
+/// because they carry what the program works on.
 fn lines<S, F, W>(filter: F, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -107,8 +109,8 @@ fn is_ours(target: &str) -> bool {
     target == "messaging" || target.starts_with("messaging_") || target.starts_with("messaging::")
 }
 
-/// Reports a panic. A text that was put together may hold what the program worked on, so only one that stands in the
-/// source is told.
+/// Logs a panic. A message that was formatted at run time may hold what the program worked on, so only one that is a
+/// literal in the source is told.
 fn report_panic(panic: &PanicHookInfo<'_>) {
     let location = panic.location().map(tracing::field::display);
     let text = panic.payload().downcast_ref::<&'static str>().copied();
@@ -120,11 +122,14 @@ pub(crate) fn dropped_lines() -> u64 {
     DROPPED.load(Relaxed)
 }
 
-/// Writes what is left when dropped.
+/// Keeps the log thread running. When this is dropped, the thread writes the lines that are left and ends, which the
+/// drop waits for.
 #[derive(Debug)]
 pub struct LogGuard {
+    /// The queue that the thread writes.
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
+    /// Changes the filter of the subscriber; `None` until [`start`] has installed it.
     filter: Option<reload::Handle<Targets, Registry>>,
     #[cfg(feature = "otlp")]
     traces: Option<crate::otlp::Traces>,
@@ -150,15 +155,20 @@ impl Drop for LogGuard {
     }
 }
 
+/// Lines on the way to the log thread.
 #[derive(Debug, Default)]
 struct Queue {
     state: Mutex<State>,
+    /// Signals that the queue is no longer empty, or that it is closed.
     changed: Condvar,
 }
 
+/// What the lock of the queue guards.
 #[derive(Debug, Default)]
 struct State {
+    /// Whole lines that wait to be written.
     bytes: Vec<u8>,
+    /// True once the guard is dropped: no more lines are taken.
     closed: bool,
 }
 
@@ -168,6 +178,7 @@ impl Queue {
     }
 }
 
+/// Starts the log thread, which writes to `out`. Answers the sender of lines, and the guard without a filter.
 fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)> {
     let queue = Arc::new(Queue::default());
     let theirs = Arc::clone(&queue);
@@ -184,6 +195,7 @@ fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)>
     Ok((Lines(queue), guard))
 }
 
+/// Runs in the log thread: writes what has gathered in the queue, until the queue is closed and empty.
 fn write_lines(queue: &Queue, out: &mut impl Write) {
     let mut bytes = Vec::new();
     loop {
@@ -191,8 +203,8 @@ fn write_lines(queue: &Queue, out: &mut impl Write) {
         let waiting = |state: &mut State| state.bytes.is_empty() && !state.closed;
         let mut state = queue.changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
         if !state.closed {
-            // More lines may follow this one at once. While this waits, the queue is not empty, and
-            // nobody pays for waking us.
+            // More lines may follow this one at once. While this waits, the queue is not empty, so whoever adds a line
+            // does not spend time on waking this thread.
             let gathering = |state: &mut State| !state.closed;
             state =
                 queue.changed.wait_timeout_while(state, GATHER, gathering).unwrap_or_else(PoisonError::into_inner).0;
@@ -200,7 +212,7 @@ fn write_lines(queue: &Queue, out: &mut impl Write) {
         std::mem::swap(&mut state.bytes, &mut bytes);
         let closed = state.closed;
         drop(state);
-        // There is no place to report that reporting fails.
+        // A failure of the log has no place where it could be reported.
         let _ = out.write_all(&bytes).and_then(|()| out.flush());
         bytes.clear();
         if bytes.capacity() > CAPACITY / 4 {
@@ -212,7 +224,8 @@ fn write_lines(queue: &Queue, out: &mut impl Write) {
     }
 }
 
-/// Takes lines for the thread.
+/// Puts lines into the queue of the log thread. Never waits for the output: a line that has no room is dropped and
+/// counted.
 #[derive(Debug, Clone)]
 struct Lines(Arc<Queue>);
 

@@ -1,12 +1,13 @@
-//! The channel push: the providers `fcm`, `apns` and `webpush`, and which of them an address belongs to.
+//! The push channel: its providers `fcm`, `apns` and `webpush`, and the choice of the provider for each address.
 //!
-//! A workspace chooses one of them; with `routes` in its settings the others stand beside it. An address tells by its
-//! form whose it is ([`PushProvider::of`]): a token is never shown to a provider that did not make it, because its
-//! answer would say that the token is dead. Where there are no settings for an address, nothing is sent and nothing is
-//! said about the address.
+//! A workspace chooses one provider; `routes` in its settings can hold the settings of the others. The form of an
+//! address tells which provider made it ([`PushProvider::of`]). No other provider is ever shown it, because that one
+//! would answer that the device token is dead. If the provider of an address has no settings, nothing is sent, and the
+//! outcome says nothing about the address.
 //!
-//! What the three have in common is here: one token after another, a token of access that is renewed once when it is
-//! refused, and that an answer about the account ends the attempt for the account's other tokens.
+//! Here is what the three have in common: the addresses of a message are sent to one after another; an access token is
+//! renewed once when it is refused; and an answer about the account also becomes the answer for the account's remaining
+//! addresses, without a request.
 
 mod apns;
 mod fcm;
@@ -27,7 +28,7 @@ use serde_json::{Map, Value};
 use self::service::{Notification, Prepared, Service, content_fault};
 use crate::provider::{Api, Settings, granted};
 
-/// The settings of the other providers, by name.
+/// Name of the setting that holds the settings of the other providers, by their names.
 const ROUTES: &str = "routes";
 
 /// The fewest hexadecimal digits of a device token of Apple.
@@ -70,7 +71,7 @@ impl PushProvider {
     }
 }
 
-/// What the transports of the channel share.
+/// The HTTP client and the providers, shared by the transports of the channel.
 #[derive(Debug)]
 struct Services {
     api: Api,
@@ -80,6 +81,7 @@ struct Services {
 }
 
 impl Services {
+    /// The API of a provider.
     fn of(&self, provider: PushProvider) -> &dyn Service {
         match provider {
             PushProvider::Fcm => &self.fcm,
@@ -92,12 +94,13 @@ impl Services {
 /// Sends push notifications through the provider that a workspace chose, and those of its `routes`.
 #[derive(Debug)]
 pub struct Push {
+    /// The provider that a workspace with this transport has chosen.
     own: PushProvider,
     services: Arc<Services>,
 }
 
 impl Push {
-    /// The transport of each provider. They share what they know of tokens of access.
+    /// One transport for each provider. They share their cached access tokens.
     pub fn all(fetch: &Arc<dyn Fetch>, clock: &Arc<dyn Clock>) -> [(PushProvider, Arc<dyn Transport>); 3] {
         let clock = || Arc::clone(clock);
         let services = Arc::new(Services {
@@ -112,7 +115,8 @@ impl Push {
         })
     }
 
-    /// The settings of a provider: the workspace's own, or those of a route.
+    /// The settings of a provider: those at the top level for the transport's own, those under `routes` for another;
+    /// `None` where there are none.
     fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
         if provider == self.own {
             return Some(settings.clone());
@@ -120,6 +124,8 @@ impl Push {
         settings.get(ROUTES)?.get(provider.name())?.as_object().cloned()
     }
 
+    /// Sends the notification to one address: prepares the request, asks the last look whether it may leave, sends it,
+    /// and puts the outcome on record. Whatever prevents this is part of the outcome too.
     async fn attempt(&self, outgoing: &Outgoing, content: &PushContent, address: &str, tag: &str) -> Outcome {
         let provider = PushProvider::of(address);
         let Some(settings) = self.settings_of(&outgoing.settings, provider) else {
@@ -149,7 +155,7 @@ impl Push {
     }
 }
 
-/// Makes the request, with another token of access when the first one is refused.
+/// Sends a prepared request; once more with a new access token if the provider refuses the first one.
 async fn deliver(service: &dyn Service, api: &Api, notification: &Notification<'_>, prepared: Prepared) -> Answer {
     let Prepared { call, token } = prepared;
     let reply = match api.call(call).await {
@@ -202,7 +208,7 @@ impl Transport for Push {
         for provider in PushProvider::ALL {
             if let Some(settings) = self.settings_of(settings, provider) {
                 let checked = self.services.of(provider).check(fetch, &settings);
-                // Of a route it is the route that is named.
+                // A fault in the settings under `routes` is reported as one of the setting `routes`.
                 checked.map_err(|fault| {
                     if provider == self.own { fault } else { SettingsFault { member: ROUTES, ..fault } }
                 })?;
@@ -213,7 +219,7 @@ impl Transport for Push {
 
     fn account_of(&self, settings: &Map<String, Value>, address: &str) -> Option<&'static str> {
         let routes = settings.get(ROUTES)?.as_object()?;
-        // Of an address without settings nothing is known of an account either.
+        // An address whose provider has no settings goes through no account.
         let provider = PushProvider::of(address);
         (provider == self.own || routes.contains_key(provider.name())).then(|| provider.name())
     }
@@ -226,11 +232,12 @@ impl Transport for Push {
     }
 }
 
+/// True if an answer of this class holds for all addresses of the same account.
 const fn is_about_account(class: OutcomeClass) -> bool {
     matches!(class, OutcomeClass::Auth | OutcomeClass::Retry(Scope::Account) | OutcomeClass::Throttled(Scope::Account))
 }
 
-/// The answer with the name of its provider, besides what the provider said.
+/// The answer with the name of the provider that gave it; the provider's other details are kept.
 fn named(answer: Answer, provider: PushProvider) -> Answer {
     let said = answer.of_provider().cloned().unwrap_or_default();
     answer.provider(ProviderAnswer { provider: Some(provider.name().to_owned()), ..said })

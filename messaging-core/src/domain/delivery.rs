@@ -2,6 +2,18 @@
 //!
 //! Contract section 4.2. A value in, a value out; the job carries it out.
 
+pub mod attempt;
+pub mod bounce;
+pub mod consequence;
+pub mod fair_turns;
+pub mod lane;
+pub mod outcome;
+pub mod queue;
+pub mod recipient_time;
+pub mod response;
+pub mod retry;
+pub mod retry_after;
+
 use serde_json::{Map, Value, json};
 
 use crate::domain::audience::suppression::SuppressionReason;
@@ -390,15 +402,4 @@ pub(super) fn delivered_meta(channel: Channel, address: &str, answer: &Answer) -
 }
 
 #[cfg(test)]
-pub mod attempt;
-pub mod bounce;
-pub mod consequence;
-pub mod fair_turns;
-pub mod lane;
-pub mod outcome;
-pub mod queue;
-pub mod recipient_time;
-pub mod response;
-pub mod retry;
-pub mod retry_after;
 mod tests;

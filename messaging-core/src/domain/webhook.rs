@@ -1,6 +1,6 @@
-//! Webhooks: who wants to hear of which events, and how they recognize us.
+//! Webhooks: URLs that are told of events, and the secrets that sign the requests to them.
 //!
-//! Contract section 15. What is sent is in [`payload`], what becomes of an attempt in [`outcome`].
+//! Contract section 15. The body of a request is in [`payload`], the consequence of an attempt in [`outcome`].
 
 pub mod delivery;
 pub mod outcome;
@@ -15,24 +15,25 @@ use crate::domain::message::EventKind;
 use crate::ids::{WebhookId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Webhooks of a workspace. The contract is silent; every event is compared with all of them.
+/// The most webhooks of a workspace. The contract sets no limit; there is one because every event is compared with all
+/// of them.
 pub const MAX_WEBHOOKS: usize = 200;
 
-/// How long the secret before the last one still signs (contract section 15.2).
+/// Time for which the previous secret still signs after a new one has taken its place (contract section 15.2).
 pub(crate) const ROTATION: Duration = Duration::from_hours(24);
 
-/// How long a receiver may fail at everything before its webhook is disabled (contract section 15.3).
+/// Time after which a webhook is disabled whose receiver fails at everything (contract section 15.3).
 pub const PATIENCE: Duration = Duration::from_hours(5 * 24);
 
-/// How long deliveries of a paused webhook are held (contract section 15.3).
+/// Time for which deliveries of a paused webhook are held before they expire (contract section 15.3).
 pub const HELD: Duration = Duration::from_hours(7 * 24);
 
-/// How long deliveries are kept (contract section 15.3), and the log of events.
+/// Time for which deliveries (contract section 15.3) and the log of events are kept.
 pub const KEPT: Duration = Duration::from_hours(30 * 24);
 
 macro_rules! event_types {
     ($($name:ident),+) => {
-        /// What happened, as webhooks call it.
+        /// Type of an event, as webhooks name it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -55,7 +56,7 @@ macro_rules! event_types {
             /// Every type, in the order of the stored numbers.
             pub const ALL: [Self; 12] = [$(Self::$name,)+ Self::Test];
 
-            /// The type of a message's event; the first, `queued`, has none.
+            /// The type of a message's event; `None` for `queued`, the first, of which webhooks are not told.
             pub const fn of(kind: EventKind) -> Option<Self> {
                 match kind {
                     EventKind::Queued => None,
@@ -65,7 +66,7 @@ macro_rules! event_types {
         }
 
         impl Topic {
-            /// Whether events of a type belong to it.
+            /// True if a webhook with this topic asks for events of a type.
             pub const fn covers(self, event_type: EventType) -> bool {
                 matches!(
                     (self, event_type),
@@ -110,17 +111,17 @@ pub struct Webhook {
     pub workspace_id: WorkspaceId,
     /// URL to which events are sent.
     pub url: String,
-    /// Which events.
+    /// Topics of the events that it asks for.
     pub events: Vec<Topic>,
     /// Status of the webhook: active, paused or disabled.
     pub status: WebhookStatus,
-    /// Whether addresses are sent in clear.
+    /// True if addresses are sent in clear, false if they are masked.
     pub pii: bool,
-    /// What requests are signed with, sealed.
+    /// Secret that requests are signed with, sealed.
     pub secret: String,
-    /// The secret before it and until when it signs too, sealed.
+    /// The secret before it, sealed, and the time until which it signs as well.
     pub previous_secret: Option<(String, Timestamp)>,
-    /// Whether a job is sending its backlog.
+    /// True while a job sends its backlog: there is at most one such job.
     pub draining: bool,
     /// When it was created.
     pub created_at: Timestamp,
@@ -129,12 +130,12 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Whether events of a type are recorded for it.
+    /// True if events of a type are recorded for it: it asks for them and is not disabled.
     pub fn wants(&self, event_type: EventType) -> bool {
         self.status != WebhookStatus::Disabled && self.events.iter().any(|topic| topic.covers(event_type))
     }
 
-    /// The place of its secret, for the vault.
+    /// The place that its secrets are sealed for: a vault opens them for no other.
     pub fn secret_place(&self) -> String {
         format!("webhook/{}/{}/secret", self.workspace_id, self.id)
     }
@@ -145,7 +146,8 @@ impl Webhook {
         std::iter::once(self.secret.as_str()).chain(previous.map(|(secret, _)| secret.as_str()))
     }
 
-    /// Puts a new secret, sealed, in place of the present one, which signs for some time on.
+    /// Puts a new secret, sealed, in place of the present one, which goes on to sign for 24 hours. The secret before
+    /// that signs no more.
     pub fn rotate(&mut self, secret: String, now: Timestamp) {
         let old = std::mem::replace(&mut self.secret, secret);
         self.previous_secret = Some((old, now + ROTATION));

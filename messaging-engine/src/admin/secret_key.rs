@@ -1,8 +1,8 @@
-//! Changing to another secret key, while everything goes on.
+//! Rotation of the secret key while the installation works.
 //!
-//! A key that all processes hold becomes the one that they seal and sign with, by one commit. What was sealed before is
-//! sealed anew, a record at a time; until then, and for what is not kept here but in mail that was sent, the older keys
-//! stay in the ring.
+//! A key that all processes hold becomes the one that they seal and sign with, by one commit. Stored secrets that were
+//! sealed before are sealed anew, a record at a time. Until then, and for tokens in mail that was sent already, the
+//! older keys stay in the ring.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,10 +21,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::vault::{KeyRefused, check_value, is_checked_by};
 
-/// Records that are read at a time.
+/// Number of records that are read at a time.
 const PAGE: usize = 100;
 
-/// How often a change is tried that others got in the way of.
+/// The most attempts to commit the switch to another key while other commits conflict with it.
 const TRIES: usize = 8;
 
 /// Numbers of sealed values that were sealed anew, by kind.
@@ -47,7 +47,8 @@ impl ResealReport {
         self.domains + self.channels + self.webhooks
     }
 
-    /// Adds what another pass has done. What cannot be read is the same in each.
+    /// Adds the numbers of a later pass. Its number of unreadable secrets replaces the one before, because every pass
+    /// meets the same ones.
     pub fn add(&mut self, other: &Self) {
         self.domains += other.domains;
         self.channels += other.channels;
@@ -56,8 +57,9 @@ impl ResealReport {
     }
 }
 
-/// Makes a key the one that all processes seal and sign with. This process and all others must hold it; answers `false`,
-/// and changes nothing, where one does not ([`key_holders`](messaging_core::ports::store::Installation::key_holders)).
+/// Makes a key the one that all processes seal and sign with, and answers `true`, also if it was that already. This
+/// process and all others must hold it; answers `false`, and changes nothing, where one does not
+/// ([`key_holders`](messaging_core::ports::store::Installation::key_holders)).
 pub async fn switch_secret_key(app: &App, key: &SecretKey) -> Result<bool, Error> {
     let id = key.id();
     for _ in 0..TRIES {
@@ -82,8 +84,8 @@ pub async fn switch_secret_key(app: &App, key: &SecretKey) -> Result<bool, Error
     Err(Error::Unavailable { retry_after: 1 })
 }
 
-/// Seals anew what is sealed under an older key, each record in a commit of its own. It can be stopped anywhere and begun
-/// again.
+/// Seals anew what is sealed under an older key, each record in a commit of its own. It can be stopped anywhere and
+/// begun again.
 pub async fn reseal(app: &App) -> Result<ResealReport, Error> {
     let mut report = ResealReport::default();
     let mut workspaces = Pages::default();
@@ -95,6 +97,9 @@ pub async fn reseal(app: &App) -> Result<ResealReport, Error> {
     Ok(report)
 }
 
+/// Seals anew the secrets of a workspace's sending domains, webhooks and channels, and adds to the report. Each record
+/// of a page is sealed in memory first, to see whether it has to change; only then it is read once more, with its
+/// revision, and committed.
 async fn reseal_workspace(app: &App, workspace: WorkspaceId, report: &mut ResealReport) -> Result<(), Error> {
     let sealer = Sealer::new(app);
     let mut domains = Pages::default();
@@ -122,6 +127,7 @@ async fn reseal_workspace(app: &App, workspace: WorkspaceId, report: &mut Reseal
     Ok(())
 }
 
+/// Seals the DKIM keys of a sending domain anew in a commit of its own; answers whether one was changed.
 async fn reseal_domain(app: &App, workspace: WorkspaceId, id: DomainId) -> Result<bool, Error> {
     app.until_committed(|| async {
         let Some(mut found) = app.store().domain(workspace, id).await? else { return Ok((Changes::default(), false)) };
@@ -132,6 +138,7 @@ async fn reseal_domain(app: &App, workspace: WorkspaceId, id: DomainId) -> Resul
     .await
 }
 
+/// Seals the secrets of a webhook anew in a commit of its own; answers whether one was changed.
 async fn reseal_webhook(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<bool, Error> {
     app.until_committed(|| async {
         let Some(mut found) = app.store().webhook(workspace, id).await? else { return Ok((Changes::default(), false)) };
@@ -142,6 +149,7 @@ async fn reseal_webhook(app: &App, workspace: WorkspaceId, id: WebhookId) -> Res
     .await
 }
 
+/// Seals the secrets in the settings of a channel anew in a commit of its own; answers whether one was changed.
 async fn reseal_channel(app: &App, workspace: WorkspaceId, channel: Channel) -> Result<bool, Error> {
     app.until_committed(|| async {
         let found = app.store().channel(workspace, channel).await?;
@@ -153,7 +161,8 @@ async fn reseal_channel(app: &App, workspace: WorkspaceId, channel: Channel) -> 
     .await
 }
 
-/// Seals records anew, in memory, and counts the secrets that no key opens.
+/// Seals records anew, in memory, and counts the secrets that no key opens. Each `seal_…` answers whether anything
+/// changed.
 struct Sealer<'a> {
     app: &'a App,
     unreadable: AtomicU64,
@@ -168,7 +177,8 @@ impl<'a> Sealer<'a> {
         self.unreadable.load(Ordering::Relaxed)
     }
 
-    /// What a secret is to be replaced by.
+    /// The secret sealed under the first key. `None` where it is so already, or where no key opens it, which is logged
+    /// and counted.
     fn anew(&self, place: &str, sealed: &str) -> Option<String> {
         self.app.vault().reseal(place, sealed, self.app.entropy()).unwrap_or_else(|error| {
             tracing::warn!(place, %error, "a secret stays sealed as it is");
@@ -177,7 +187,7 @@ impl<'a> Sealer<'a> {
         })
     }
 
-    /// Seals in place; answers whether anything is new.
+    /// Replaces a secret by the one sealed anew; answers whether it changed.
     fn replace(&self, place: &str, sealed: &mut String) -> bool {
         let anew = self.anew(place, sealed);
         let is_new = anew.is_some();
@@ -190,6 +200,7 @@ impl<'a> Sealer<'a> {
     fn seal_domain(&self, domain: &mut SendingDomain) -> bool {
         let id = domain.id;
         let replace = |key: &mut DkimKey| self.replace(&DkimKey::place(id, &key.selector), &mut key.sealed);
+        // `count`, because `any` would stop at the first key that changed.
         domain.dkim.iter_mut().map(replace).filter(|is_new| *is_new).count() > 0
     }
 

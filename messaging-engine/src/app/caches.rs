@@ -1,4 +1,5 @@
-//! What was looked up, for as long as it may be believed.
+//! Caches of what the hot path looks up. An entry expires after a second; a change in this process, or one that the
+//! store reports, clears the caches that it concerns at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,40 +26,48 @@ use crate::app::cache::Cache;
 use crate::app::watched::Watched;
 use crate::caller::SignedIn;
 
-/// The caches.
+/// All caches of an [`App`](crate::app::App), one for each kind of look-up.
 #[derive(Debug)]
 pub(crate) struct Lookups {
-    /// By the digest of the secret.
+    /// API keys by the digest of their secret.
     pub(crate) keys: Cache<[u8; 32], Arc<ApiKey>>,
+    /// Sessions by the digest of their token, without a membership.
     pub(crate) sessions: Cache<[u8; 32], Arc<SignedIn>>,
+    /// Roles of the active members of workspaces.
     pub(crate) roles: Cache<(UserId, WorkspaceId), Role>,
     pub(crate) workspaces: Cache<WorkspaceId, Arc<Workspace>>,
     /// The workspaces under deletion.
     pub(crate) ending_workspaces: Watched<HashSet<WorkspaceId>>,
     /// The parts of the queue that are suspended.
     pub(crate) suspensions: Watched<Suspensions>,
+    /// Sending domains of a workspace, verified or not.
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
+    /// The provider of a channel; `None` if the channel has no settings.
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
+    /// Declared types of the attributes of contacts.
     pub(crate) fields: Cache<WorkspaceId, Arc<FieldTypes>>,
+    /// True for a workspace with at least one contact.
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
+    /// Union of what the dynamic segments of a workspace read of its contacts, see `Segments::segment_read_mask`.
     pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
     pub(crate) campaigns: Cache<(WorkspaceId, CampaignId), Arc<Campaign>>,
-    /// The templates of a campaign's variants, pinned when it started.
+    /// The template versions of a campaign's variants, pinned when it started.
     pub(crate) campaign_templates: Cache<(WorkspaceId, CampaignId), Arc<[TemplateUse]>>,
-    /// What versions of automations mean; a version never changes.
+    /// Parsed versions of automations. Nothing clears them, because a version never changes.
     pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<AutomationPlan>>,
+    /// The webhooks and the readers of the events of a workspace.
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// The name of the installation.
     pub(crate) name: Cache<(), Arc<str>>,
 }
 
-/// Who wants to hear of a workspace's events.
+/// The recipients of a workspace's events: its webhooks, and readers of the log.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     /// The webhooks, whatever their state.
     pub(crate) webhooks: Vec<Webhook>,
-    /// Until when somebody asks for events.
+    /// Time until which events are also logged for readers of the log; `None` if nobody has asked for events.
     pub(crate) followed_until: Option<Timestamp>,
 }
 
@@ -72,7 +81,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Whether it is the same provider under the same settings.
+    /// True if both have the same name and settings.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && (Arc::ptr_eq(&self.settings, &other.settings) || self.settings == other.settings)
     }
@@ -101,7 +110,7 @@ impl Lookups {
         }
     }
 
-    /// Forgets what is not true any more.
+    /// Clears the caches that changes of these topics concern.
     pub(crate) fn forget(&self, topics: Topics) {
         if topics.contains(Topic::Credentials) {
             self.keys.clear();

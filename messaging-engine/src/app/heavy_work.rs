@@ -1,4 +1,5 @@
-//! Work that keeps a processor busy: off the threads that serve requests, and only some at a time.
+//! Work that keeps a processor busy, such as making RSA keys. It runs off the threads that serve requests, only so much
+//! of it runs at a time, and only so much may wait.
 
 use std::sync::Arc;
 
@@ -6,26 +7,28 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 
-/// A queue for one kind of heavy work.
+/// A bounded queue for one kind of heavy work.
 #[derive(Debug)]
 pub(crate) struct HeavyWork {
+    /// Permits of work that is running.
     working: Arc<Semaphore>,
+    /// Permits of all callers, whose work is running or waits.
     waiting: Semaphore,
 }
 
 impl HeavyWork {
-    /// A queue of which so many are done at a time and so many more may wait; further ones are told to
-    /// come back.
+    /// A queue in which `at_a_time` pieces of work run at a time and `waiting` more may wait; further ones are refused.
     pub(crate) fn new(at_a_time: usize, waiting: usize) -> Self {
         Self { working: Arc::new(Semaphore::new(at_a_time)), waiting: Semaphore::new(at_a_time + waiting) }
     }
 
-    /// Does the work when it is its turn.
+    /// Runs the work on a blocking thread when it is its turn. Fails at once with [`Error::Unavailable`] when the queue
+    /// is full, and with an internal error when the work panics.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let _place = self.waiting.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
         let turn = Arc::clone(&self.working).acquire_owned().await.map_err(Error::internal)?;
         let work = move || {
-            // The thread holds the turn: it goes on when the caller gives up.
+            // The thread holds the permit, because the work goes on when the caller is dropped.
             let _turn = turn;
             work()
         };

@@ -1,6 +1,7 @@
-//! An automation against what has happened: who would have entered, and how far they would have come.
+//! Replay of past events through an automation: how many runs would have begun, and how far they would have come.
 //!
-//! Contract section 13.4, "Command line": `--past`. All contacts are in one world, in which nothing reaches anybody.
+//! Contract section 13.4, "Command line": `messaging automation simulate --past`. The replay is one dry run with all
+//! contacts, in a temporary store; nothing is sent.
 
 use messaging_core::domain::audience::contact::input::ContactInput;
 use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
@@ -22,31 +23,37 @@ use crate::ops::automations::simulate::planned;
 use crate::ops::automations::stats::{NodeStats, nodes_of};
 use crate::services::dry_runs::{DryRun, Participant};
 
-/// Contacts that are gone through.
+/// Largest number of contacts that `messaging automation simulate --past` replays; [`replay`] itself does not check it.
 pub const MAX_CONTACTS: usize = 10_000;
 
-/// What is known of a contact, and what it did.
+/// A contact of the replay with its product events.
 #[derive(Debug, Clone)]
 pub struct PastContact {
     /// The contact as the API shows it.
     pub contact: Value,
-    /// Its product events as the API shows them, in any order. Those before the span are history.
+    /// Its product events as the API shows them, in any order. Those before the span are its history; those after it
+    /// are left out, as are events that cannot be read.
     pub events: Vec<Value>,
 }
 
-/// Who would have entered, and how far they would have come.
+/// Number of the runs that would have begun, and how far they would have come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct PastReport {
-    /// How many contacts were looked at.
+    /// Number of contacts that were replayed.
     pub contacts: u64,
     /// Number of runs that would have begun.
     pub entered: u64,
-    /// By node, as in the stats of an automation.
+    /// Counts for each node, as in the statistics of an automation.
     pub nodes: Vec<NodeStats>,
 }
 
-/// Goes through what contacts did between `at` and `until` of the files, whose own contacts and events are left out.
+/// Replays what `contacts` did from `at` to `until` of the files through the automation of the files. The contacts and
+/// events of the files are ignored. The dry run takes place in a store of `stores`; `fetch` judges the addresses of
+/// webhook nodes, and none is called.
+///
+/// Fails with [`FilesFault::Automation`] if its trigger is not `event`, `date` or `contact_created`, and with
+/// [`FilesFault::Contact`] if a contact breaks the rules for contacts.
 pub async fn replay(
     stores: Arc<dyn TemporaryStores>,
     fetch: Arc<dyn Fetch>,
@@ -93,7 +100,7 @@ pub async fn replay(
             unique_id: None,
         });
         let past = past.collect();
-        // Who was there before does not enter by being created.
+        // A contact that was created before the span must not enter as a new one, so its entry is put after the end.
         let enters_at = if created_at < at { until + Duration::from_secs(1) } else { created_at };
         people.push(Participant { contact, is_known: false, enters_at, past });
     }
@@ -116,7 +123,7 @@ pub async fn replay(
     Ok(PastReport { contacts, entered, nodes: nodes_of(&stage.design, counts) })
 }
 
-/// The members of a contact that are sent to create it.
+/// The body that creates a contact from the form in which the API shows it: without null and what the server sets.
 fn sent_contact(shown: &Value) -> Result<ContactInput, Error> {
     let mut sent = shown.clone();
     if let Some(members) = sent.as_object_mut() {
@@ -129,6 +136,8 @@ fn sent_contact(shown: &Value) -> Result<ContactInput, Error> {
     Ok(sent)
 }
 
+/// The product event of an event as the API shows it; `None` without a name or a time. Its `occurred_at` is `None` if
+/// the time cannot be read.
 fn read_event(shown: &Value) -> Option<SimulatedEvent> {
     let mut event = SimulatedEvent::default();
     event.name = Some(shown["name"].as_str()?.to_owned());
@@ -138,7 +147,8 @@ fn read_event(shown: &Value) -> Option<SimulatedEvent> {
     Some(event)
 }
 
-/// An id of an event that was accepted at a time, told apart by contact and place.
+/// A made-up id of an event in a contact's history. It begins with the time, as ids do; `contact` and `number`, the
+/// places of the contact in the replay and of the event in its history, make it unique.
 fn past_id(at: Timestamp, contact: u64, number: u64) -> EventId {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0).to_be_bytes();
     let mut bytes = [0; 16];

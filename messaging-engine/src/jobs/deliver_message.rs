@@ -1,4 +1,4 @@
-//! The delivery of a message to its recipients of one domain.
+//! The job that delivers a message to its recipients of one domain, as it is stored.
 
 use std::time::Duration;
 
@@ -16,41 +16,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Delivers a message to those of its recipients of one domain that are still open.
+/// Job that delivers a message to those of its recipients of one domain that are still open. It is stored again before
+/// each further attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) message_id: MessageId,
-    /// That of its row, where it stands already.
+    /// Lane of the job's row. The payload does not repeat it; [`JobData::claimed_in`] sets it when the job is claimed.
     #[serde(skip, default = "unclaimed")]
     pub(crate) lane: Lane,
-    /// Counts from 1.
+    /// Number of the attempt that the job makes, counted from 1.
     pub(crate) attempt: u32,
-    /// The domain, in A-labels, of the recipients that it serves; `None`: all recipients of the message, because
-    /// they have one domain, or none.
+    /// Domain, in A-labels, whose recipients the job serves; `None` means all recipients of the message, because they
+    /// share one domain or, off email, have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) domain: Option<String>,
-    /// Who is still open; `None` before anything was sent: everybody whom it serves.
+    /// Recipients that are still open; `None` before anything was sent, when all that the job serves are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Vec<RecipientProgress>>,
-    /// When a message of a campaign was released: its time to expire counts from then, not from when it was made.
+    /// Time from which the expiry of the message counts, if not from its creation: when a message of a campaign was
+    /// released, or the `send_at` of a scheduled message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) released_at: Option<Timestamp>,
-    /// When it took its place among the marketing messages to its contact: once, at its first attempt.
+    /// When the message was counted among the marketing messages to its contact, for frequency caps: once, at its first
+    /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reserved_at: Option<Timestamp>,
-    /// What an automation asks for whose message is marketing.
+    /// Terms of the automation that sends the message as marketing; `None` for any other message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marketing: Option<MarketingTerms>,
-    /// The recipient, on a channel whose chats keep their order.
+    /// The recipient, on a channel where messages to one recipient leave in the order of their acceptance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) chat: Option<RecipientKey>,
-    /// Off email: how long it is tried at most, in seconds, as its request says.
+    /// Off email: seconds for which the message is tried at most, from its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<u32>,
 }
 
-/// A chat of a workspace.
+/// A chat: all messages of a workspace to one recipient on a channel that keeps their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Chat {
     pub(crate) workspace: WorkspaceId,
@@ -58,23 +61,26 @@ pub(crate) struct Chat {
     pub(crate) recipient: RecipientKey,
 }
 
-/// What an automation asks for whose message is marketing: the last look right before the attempt heeds it.
+/// Terms on which an automation sends marketing. They are checked once more right before an attempt
+/// ([`marketing_look`](crate::work::marketing_look)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarketingTerms {
-    /// When nobody is disturbed.
+    /// Hours during which the message waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quiet_hours: Option<QuietHours>,
-    /// How much a contact gets at most.
+    /// Largest numbers of marketing messages that a contact gets within a day and within a week.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) frequency_cap: Option<FrequencyCap>,
 }
 
 impl DeliverMessage {
     /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
-    /// repeats or delays what another has taken. Each shares a lane with all mail of its class and workspace to its
-    /// domain; the other channels share lanes by workspace, each of which has its own provider account. A message of
-    /// a campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing). Each campaign and
-    /// automation is a sender of its own there, so that they take turns.
+    /// repeats or delays what another has taken.
+    ///
+    /// Email shares a lane with all mail of the same class and workspace to the same domain. On other channels the
+    /// messages of a workspace share a lane, because each workspace has its own provider account. A message of a
+    /// campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing). Each campaign and
+    /// automation has a lane of its own among the bulk lanes, so that they take turns.
     pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
         if message.channel != Channel::Email || cc.is_empty() && bcc.is_empty() {
@@ -90,16 +96,17 @@ impl DeliverMessage {
         }
     }
 
-    /// The job of a message that an automation sends as marketing, which is bulk.
+    /// The job of a message that an automation sends as marketing: it is bulk, in a lane of the automation.
     pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
         let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));
         Self { marketing: Some(terms), ..Self::in_lane(message, lane) }
     }
 
-    /// The same for a message that is tried for so many seconds at most. Off email, one that is to end before a day has
-    /// passed has a lane beside that of the others, which is claimed also while nothing leaves over its account: it ends
-    /// when its time is over.
+    /// The job of a message that is tried for at most `ttl` seconds; `None` means no limit of its own.
+    ///
+    /// Off email, a message whose limit is less than a day goes to a lane for such messages beside that of the others.
+    /// This lane is claimed even while nothing leaves over the account, so that the message expires on time.
     pub(crate) fn living(mut self, channel: Channel, ttl: Option<u32>) -> Self {
         self.ttl = ttl;
         let ends_early = ttl.is_some_and(|ttl| ttl > 0 && Duration::from_secs(ttl.into()) < retry::OFF_EMAIL_EXPIRY);
@@ -109,12 +116,12 @@ impl DeliverMessage {
         self
     }
 
-    /// The job of a message of a campaign that is released.
+    /// The job of a message that its campaign releases now.
     pub(crate) fn released(message: &Message, now: Timestamp) -> Self {
         Self { released_at: Some(now), ..Self::in_lane(message, Self::lane_of(message)) }
     }
 
-    /// The lane of a message without copies.
+    /// The lane of a message without copies, for which its `to` recipient alone decides.
     pub(crate) fn lane_of(message: &Message) -> Lane {
         if message.channel != Channel::Email {
             return Self::lane(message, message.channel.as_str());
@@ -123,11 +130,13 @@ impl DeliverMessage {
         Self::lane(message, &format!("{}{}", lanes::EMAIL, to.domain()))
     }
 
+    /// The lane of a message to a resource: bulk for a message of a campaign, transactional otherwise.
     fn lane(message: &Message, resource: &str) -> Lane {
         let of = |class| Lane::new(class, message.workspace_id, resource);
         message.campaign_id.map_or_else(|| of(JobClass::Transactional), |id| of(JobClass::Bulk).of_sender(id))
     }
 
+    /// The job of the first attempt, in a lane.
     fn in_lane(message: &Message, lane: Lane) -> Self {
         Self {
             workspace_id: message.workspace_id,
@@ -144,9 +153,9 @@ impl DeliverMessage {
         }
     }
 
-    /// The chat whose order a claimed job keeps, if it is the delivery of a message to one.
+    /// The chat of a claimed job; `None` if the job delivers no message or its channel keeps no order.
     pub(crate) fn chat_of(job: &ClaimedJob) -> Option<Chat> {
-        /// What of the payload names the chat.
+        /// Members of the payload that name the chat.
         #[derive(Deserialize)]
         struct Named {
             workspace_id: WorkspaceId,
@@ -174,27 +183,27 @@ impl JobData for DeliverMessage {
     }
 }
 
-/// Whether messages to one recipient leave in the order in which they were accepted.
+/// True if messages to one recipient of the channel leave in the order in which they were accepted.
 const fn keeps_order(channel: Channel) -> bool {
     matches!(channel, Channel::Telegram)
 }
 
-/// The lane of a payload that nobody has claimed yet.
+/// Placeholder for the lane of a job that was read from its payload, until [`JobData::claimed_in`] sets it.
 fn unclaimed() -> Lane {
     Lane::parse("")
 }
 
-/// What is known of one recipient whom the job still serves.
+/// Progress of the delivery to one recipient that is still open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecipientProgress {
     pub(crate) recipient: RecipientKey,
-    /// Transactions that a process left open when it ended.
+    /// Number of transactions with content on its way when their process ended.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) cut_off: u8,
-    /// Whether an earlier attempt may have arrived.
+    /// True if an earlier attempt may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) ambiguous: bool,
-    /// Copies that left, off email, and whose answer was lost or could not be read.
+    /// Off email: number of attempts that left and whose answer was lost or could not be read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) lost: u8,
     /// See [`Recipient::was_deferred`].
@@ -208,12 +217,12 @@ pub(crate) struct RecipientProgress {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Transaction {
-    /// None so far.
+    /// None has begun so far.
     #[default]
     Waiting,
     /// Its content may have left.
     Begun,
-    /// It ended while others of the attempt went on.
+    /// It ended while transactions of other recipients in the same attempt went on.
     Ended {
         /// Outcome of the transaction for the recipient.
         outcome: Outcome,
@@ -221,7 +230,7 @@ pub(crate) enum Transaction {
 }
 
 impl RecipientProgress {
-    /// Nothing was tried yet.
+    /// The progress of a recipient to whom nothing was sent yet.
     pub(crate) fn new(recipient: &Recipient) -> Self {
         Self {
             recipient: RecipientKey::of(&recipient.address),
@@ -233,7 +242,7 @@ impl RecipientProgress {
         }
     }
 
-    /// An attempt was cut off after its content may have left.
+    /// Notes that an attempt was cut off, when its process ended, after the content may have left.
     pub(crate) fn note_cut_off(&mut self) {
         self.cut_off = self.cut_off.saturating_add(1);
         self.ambiguous = true;

@@ -1,7 +1,7 @@
-//! Contacts.
+//! Operations that create, list, show, change and erase contacts.
 //!
-//! Contract section 6. What a request means is decided in [`messaging_core::domain::audience::contact`]; what is shown to
-//! whom, here.
+//! Contract section 6. [`messaging_core::domain::audience::contact`] decides which contact a request means and how it
+//! changes; this module decides who is shown which addresses in clear.
 
 mod bulk;
 mod explain;
@@ -45,32 +45,32 @@ pub use explain::{
 pub use export::{ContactExport, EventView, ExportContact};
 pub use merge::{MergeContacts, MergeInput};
 
-/// A contact as shown.
+/// A contact as answers show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Contact")]
 #[non_exhaustive]
 pub struct ContactView {
-    /// Its id.
+    /// Id of the contact.
     pub id: ContactId,
-    /// Your own name of it.
+    /// Your own id of the contact.
     pub external_id: Option<String>,
-    /// Its email address; masked without `pii:read`.
+    /// Its email address; masked for a caller without the scope `pii:read`.
     pub email: Option<String>,
-    /// Its phone number; masked without `pii:read`.
+    /// Its phone number; masked for a caller without the scope `pii:read`.
     pub phone: Option<String>,
-    /// Your own data.
+    /// Your own data about the contact.
     pub attributes: Map<String, Value>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Its language tag.
+    /// Its language tag, such as `en-US`.
     pub locale: Option<String>,
-    /// Its IANA time zone.
+    /// Its IANA time zone, such as `Europe/Berlin`.
     pub timezone: Option<String>,
     /// The lists it is on.
     pub list_ids: Vec<ListId>,
     /// Consent of the contact to marketing, by kind of channel.
     pub consent: Consent,
-    /// Channels whose address of this contact is on the suppression list.
+    /// Channels on which an address of the contact is on the suppression list.
     pub suppressed_channels: Vec<Channel>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -79,6 +79,9 @@ pub struct ContactView {
 }
 
 impl ContactView {
+    /// The view of a contact. `suppressed` holds normalized addresses with their channels: all suppressed ones of this
+    /// contact, and possibly of others. `viber` says what the contact's addresses on Viber are: its phone number or the
+    /// ids that a bot knows.
     fn of(contact: Contact, suppressed: &HashSet<(Channel, String)>, viber: ViberService, redactor: Redactor) -> Self {
         let is_suppressed = |channel: &Channel| {
             let spelled = |address: &String| (*channel, address::normalize(*channel, address));
@@ -104,7 +107,7 @@ impl ContactView {
     }
 }
 
-/// What is shown of some contacts, in their order.
+/// The views of contacts of one workspace, in the same order, with addresses masked as the caller's scopes require.
 pub(super) async fn views(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -117,7 +120,7 @@ pub(super) async fn views(
     Ok(contacts.into_iter().map(|contact| ContactView::of(contact, &suppressed, viber, redactor)).collect())
 }
 
-/// What is shown of a contact.
+/// The view of one contact; see [`views`].
 pub(super) async fn view(cx: &Context<'_>, contact: Contact) -> Result<ContactView, Error> {
     let workspace = contact.workspace_id;
     views(cx, workspace, vec![contact]).await?.pop().ok_or(Error::NotFound)
@@ -147,7 +150,7 @@ impl Operation for UpsertContact {
     }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Upserted<ContactView>, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // An operator has access to every workspace id, so the workspace may not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let types = cx.app.field_types(workspace).await?;
         let mut identities = cx.app.identities(workspace, &types, std::iter::once(&call.body)).await?;
@@ -161,29 +164,29 @@ impl Operation for UpsertContact {
     }
 }
 
-/// What `GET …/contacts` is narrowed to.
+/// Filters of `GET …/contacts`, all of which a contact must match, and the page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ContactQuery {
-    /// The one with this email address, in clear.
+    /// Only the contact with this email address, given unmasked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The one with this external id.
+    /// Only the contact with this external id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// The one with this phone number, in clear.
+    /// Only the contact with this phone number, given unmasked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// With this tag.
+    /// Only contacts with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// On this list.
+    /// Only contacts on this list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_id: Option<ListId>,
-    /// In this segment.
+    /// Only contacts in this segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_id: Option<SegmentId>,
-    /// Changed at or after this time.
+    /// Only contacts that were changed at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_since: Option<Timestamp>,
     /// At most this many items.
@@ -197,7 +200,7 @@ pub struct ContactQuery {
 
 impl Input for ContactQuery {}
 
-/// A page of the contacts that match.
+/// A page of the contacts that match a filter, newest first.
 pub(super) async fn page(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -235,7 +238,7 @@ impl Operation for ListContacts {
     }
 }
 
-/// The path of an operation on a contact.
+/// Parameters in the path of an operation on one contact.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct ContactPath {
     /// The workspace.
@@ -318,7 +321,7 @@ impl Operation for DeleteContact {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let ContactPath { workspace_id, id } = call.path;
         let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
-        // The contact is gone at once; its messages, which may be many, follow.
+        // The contact is deleted in this commit. Its messages may be too many for one commit, so the job erases them.
         let job = EraseContact::of(&contact).enqueue(cx.new_id(), cx.now);
         cx.change(Write::DeleteContact(workspace_id, id));
         for (channel, address) in contact.all_addresses() {

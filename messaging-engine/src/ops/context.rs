@@ -1,4 +1,4 @@
-//! What an operation has at hand while it decides.
+//! The call that an operation runs for, and what it reads from and writes to while it decides.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,10 +25,12 @@ use crate::ops::progress::Progress;
 use crate::ops::session_cookie::SessionCookie;
 use crate::services::acceptance::NewFile;
 
-/// What else a request takes of its caller's rate limit than the token that every request takes.
+/// The rate limit of a caller, of which a request that is worth several takes more than the one token that every
+/// request takes.
 pub trait Quota: fmt::Debug + Send + Sync {
-    /// Sees to it that the request has taken so many tokens in all: an operation that runs again asks again, and that
-    /// takes none twice. Fails with [`Error::RateLimited`] and takes none where there are not enough.
+    /// Raises the number of tokens that this request has taken to `tokens` in all. An operation that runs again after a
+    /// conflict calls this again, which takes no token twice. Fails with [`Error::RateLimited`] and takes none where
+    /// there are not enough.
     fn raise_to(&self, tokens: u32) -> Result<(), Error>;
 }
 
@@ -45,13 +47,13 @@ pub struct Request<'a> {
     pub body: Bytes,
     /// The Idempotency-Key header as sent.
     pub idempotency_key: Option<&'a [u8]>,
-    /// The caller's address, where there is one.
+    /// The caller's IP address, where there is one.
     pub client: Option<IpAddr>,
-    /// The program that calls, as it calls itself.
+    /// The program that calls, as it calls itself: the User-Agent header.
     pub user_agent: Option<&'a str>,
-    /// Whether unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
+    /// True if unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
     pub lenient: bool,
-    /// The caller's rate limit, for requests that are worth several; `None` where callers are not limited.
+    /// The caller's rate limit, for requests that are worth several tokens; `None` where callers are not limited.
     pub quota: Option<&'a dyn Quota>,
 }
 
@@ -66,41 +68,44 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// Changes of the store that are committed once the operation has succeeded.
     pub changes: Changes,
-    /// What is wrong with the request; see [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
+    /// Faults of the request so far. An operation adds those that it finds by looking things up; see
+    /// [`Operation::LOOKS_UP`](crate::ops::Operation::LOOKS_UP).
     pub violations: Violations,
     /// The body as it was received, if it came as bytes.
     pub body: Option<Bytes>,
-    /// The caller's address, where there is one.
+    /// The caller's IP address, where there is one.
     pub client: Option<IpAddr>,
-    /// The program that calls, as it calls itself.
+    /// The program that calls, as it calls itself: the User-Agent header.
     pub(super) user_agent: Option<&'a str>,
-    /// What a browser shall do with the cookie of its session.
+    /// Instruction to a browser about the cookie of its session, where the operation gives one.
     pub(super) session_cookie: Option<SessionCookie>,
     /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
     pub(super) files: Vec<NewFile>,
-    /// The Idempotency-Key, and the parts of the request that are done.
+    /// Progress of a request that is done in parts, with its Idempotency-Key.
     pub(super) progress: Progress<'a>,
-    /// Whether unknown members of the request are ignored: `Prefer: handling=lenient`.
+    /// True if unknown members of the request are ignored: `Prefer: handling=lenient`.
     pub(super) lenient: bool,
-    /// The caller's rate limit.
+    /// The caller's rate limit; `None` where callers are not limited.
     pub(super) quota: Option<&'a dyn Quota>,
-    /// The turn to commit a long list, held until that is done.
+    /// Permit to commit a long list, held until the commit is done: only few such commits go on at a time.
     pub(super) turn: Option<SemaphorePermit<'a>>,
-    /// [`Operation::ID`](crate::ops::Operation::ID)
+    /// The [`Operation::ID`](crate::ops::Operation::ID) of the operation.
     pub(super) operation: &'static str,
+    /// The workspace that the call is about, where it is about one.
     pub(super) workspace: Option<WorkspaceId>,
+    /// The path as in [`Request::path`]; cursors are bound to it.
     pub(super) path: &'a str,
+    /// The query string as in [`Request::query`]; cursors are bound to its filters.
     pub(super) query: &'a str,
 }
 
 impl<'a> Context<'a> {
-    /// The workspace that the call is about.
+    /// The workspace that the call is about. Fails with [`Error::WorkspaceForbidden`] when it is about none.
     pub fn workspace(&self) -> Result<WorkspaceId, Error> {
         self.workspace.ok_or(Error::WorkspaceForbidden)
     }
 
-    /// How unknown members of items are treated that are judged one by one: like those of a body whose answer
-    /// is `R`.
+    /// The treatment of unknown members of items that are read one by one: the same as for a body whose answer is `R`.
     pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
         UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>), ..UnknownMembers::default() }
     }
@@ -110,7 +115,7 @@ impl<'a> Context<'a> {
         self.app.store()
     }
 
-    /// Takes tokens of the caller's rate limit, so many in all for this request.
+    /// Takes tokens of the caller's rate limit, `tokens` in all for this request; see [`Quota::raise_to`].
     pub(super) fn spend(&self, tokens: usize) -> Result<(), Error> {
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         self.quota.map_or(Ok(()), |quota| quota.raise_to(tokens))
@@ -121,12 +126,13 @@ impl<'a> Context<'a> {
         self.app.new_id(self.now)
     }
 
-    /// Wants something changed.
+    /// Adds a write to [`Context::changes`].
     pub fn change(&mut self, write: Write) {
         self.changes.push(write);
     }
 
-    /// Refuses a member that cannot be changed unless it says what is so anyway: what was read can be sent back.
+    /// Adds a violation if `sent` would change a member that cannot be changed. A member that is absent or has the
+    /// current value is accepted, so that a resource can be sent back as it was read.
     pub(super) fn keeps(&mut self, pointer: &str, sent: &Patch<Value>, current: impl Serialize) {
         let is_kept = sent.is_absent() || sent.as_value() == serde_json::to_value(current).ok().as_ref();
         if !is_kept {
@@ -134,12 +140,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the caller sees email addresses and phone numbers in clear (contract section 2.4).
+    /// True if the caller sees email addresses and phone numbers in clear (contract section 2.4).
     pub fn sees_addresses(&self) -> bool {
         self.workspace.is_some_and(|workspace| self.caller.covers(workspace, Scope::PiiRead))
     }
 
-    /// What every address, and every text that others wrote, is shown through.
+    /// The redactor for this caller. Every address, and every text that others wrote, goes through it before it is
+    /// shown.
     pub fn redactor(&self) -> Redactor {
         Redactor::new(self.sees_addresses())
     }

@@ -1,6 +1,6 @@
-//! Management of API keys.
+//! Operations that list, create and revoke API keys.
 //!
-//! Contract section 2.2. A key's secret exists in clear in one answer only, that of its creation.
+//! Contract section 2.2. A key's secret is in clear in one answer only, that of its creation; the store has a digest.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
@@ -22,33 +22,33 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 
-/// Requests a minute of a key that says nothing else (contract section 1.6).
+/// Requests a minute of a key that is created without `rate_limit` (contract section 1.6).
 pub(crate) const DEFAULT_RATE_LIMIT: u32 = 600;
 
-/// An API key as shown.
+/// An API key as answers show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ApiKey")]
 #[non_exhaustive]
 pub struct ApiKeyView {
-    /// Its id.
+    /// Id of the key.
     pub id: ApiKeyId,
-    /// Its name.
+    /// Name that the key was given.
     pub name: String,
     /// The part of the key before the dot; enough to recognize it, not to use it.
     pub prefix: String,
     /// Scopes of the key: the operations that it may call.
     pub scopes: Vec<Scope>,
-    /// Requests a minute.
+    /// Largest number of requests that the key may make a minute.
     pub rate_limit: u32,
-    /// Addresses and blocks from which it works; empty means all.
+    /// Addresses and CIDR blocks from which the key works; empty means all.
     pub ip_allowlist: Vec<String>,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last used, to the minute.
+    /// When it was last used, to the minute; null means never.
     pub last_used_at: Option<Timestamp>,
-    /// When it stops working.
+    /// When it stops working; null means never.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// When it was revoked; null means that it was not.
     pub revoked_at: Option<Timestamp>,
     /// The whole key. Only in the answer to its creation; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct ApiKeyView {
 }
 
 impl ApiKeyView {
-    /// What is shown of a key.
+    /// The view of a stored key, without `key`, whose secret is not stored.
     pub fn of(key: ApiKey, last_used_at: Option<Timestamp>) -> Self {
         Self {
             id: key.id,
@@ -102,13 +102,13 @@ impl Operation for ListApiKeys {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ApiKeyInput {
-    /// 1 to 100 characters.
+    /// Name of the key, 1 to 100 characters.
     #[validate(length(min = 1, max = 100))]
     pub name: String,
-    /// What it shall open; at least one.
+    /// Scopes of the key: the operations that it may call; at least one.
     #[validate(length(min = 1))]
     pub scopes: Vec<Scope>,
-    /// Requests a minute, 600 by default.
+    /// Largest number of requests that the key may make a minute, 600 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = 100_000))]
     pub rate_limit: Option<u32>,
@@ -116,7 +116,7 @@ pub struct ApiKeyInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(max = 100))]
     pub ip_allowlist: Option<Vec<IpBlock>>,
-    /// When it shall stop working; in the future.
+    /// When it shall stop working: a time in the future, or never by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -142,7 +142,7 @@ impl Operation for CreateApiKey {
     type Output = ApiKeyView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ApiKeyView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // An operator has access to every workspace id, so the workspace may not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
         let ApiKeyInput { name, scopes, rate_limit, ip_allowlist, expires_at } = call.body;
         if expires_at.is_some_and(|end| end <= cx.now) {
@@ -174,7 +174,7 @@ impl Operation for CreateApiKey {
     }
 }
 
-/// The path of an API key.
+/// Parameters in the path of an operation on one API key.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct ApiKeyPath {
     /// The workspace.

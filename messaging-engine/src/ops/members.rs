@@ -1,8 +1,10 @@
 //! Members of a workspace and their roles.
 //!
-//! Contract section 2.3. It says who may manage members (role admin) and that a workspace keeps an owner.
-//! Whoever is added accepts by themselves (`invitations.rs`). Where it is silent: only an owner makes or unmakes owners,
-//! otherwise an admin could take the workspace over; anybody else gets `role_forbidden`.
+//! Contract section 2.3: the role admin is needed to manage members, and a workspace keeps at least one owner. A person
+//! who was added becomes active by accepting the invitation (`sessions/invitations.rs`).
+//!
+//! The contract does not say who may make or unmake owners. Here only an owner may, because an admin could otherwise
+//! take the workspace over; anybody else gets `role_forbidden`.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
@@ -45,7 +47,7 @@ pub struct MemberView {
 }
 
 impl MemberView {
-    /// What is shown of a member.
+    /// A membership in the form that the API shows, with the name and email of its user.
     pub fn of(member: &Member, user: User) -> Self {
         Self {
             user_id: member.user_id,
@@ -86,8 +88,8 @@ impl Operation for ListMembers {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberInput {
-    /// The person's sign-in name. They are invited until they accept, signed in or by the link of
-    /// `POST /workspaces/{workspace_id}/members/{user_id}/ticket`. Where nobody has the name, a user without password is
+    /// The person's sign-in name. They are invited until they accept, signed in or by the link of `POST
+    /// /workspaces/{workspace_id}/members/{user_id}/ticket`. Where nobody has the name, a user without password is
     /// created, who signs in and sets one by that link.
     pub email: UserEmail,
     /// What the person may do. Only an owner can add an owner.
@@ -155,8 +157,8 @@ pub struct MemberPath {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberPatch {
-    /// What the person may do. Only an owner can change to or from owner. A person who accepted by a link of somebody who
-    /// could not give the new role is invited to it, and accepts it by another link.
+    /// What the person may do. Only an owner can change to or from owner. A person who accepted by a link of somebody
+    /// who could not give the new role is invited to it, and accepts it by another link.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub role: Replace<Role>,
 }
@@ -174,14 +176,15 @@ impl Operation for UpdateMember {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "member update";
     const SUMMARY: &'static str = "Change a member's role";
-    // So that an unknown member is 404 before an unknown role is 422.
+    // An operation that looks up also runs on a faulty body, so that an unknown member is 404 before an unknown role is
+    // 422.
     const LOOKS_UP: bool = true;
     type Path = MemberPath;
     type Query = Empty;
     type Body = MemberPatch;
     type Output = MemberView;
 
-    // The last owner is found by counting those of the workspace.
+    // Calls about the members of one workspace run one after another, because its last owner is found by counting.
     fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         vec![ResourceKey::of_workspace(call.path.workspace_id)]
     }
@@ -219,7 +222,7 @@ impl Operation for DeleteMember {
     type Body = Empty;
     type Output = NoContent;
 
-    // The last owner is found by counting those of the workspace.
+    // Calls about the members of one workspace run one after another, because its last owner is found by counting.
     fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         vec![ResourceKey::of_workspace(call.path.workspace_id)]
     }
@@ -233,26 +236,28 @@ impl Operation for DeleteMember {
     }
 }
 
-/// Ends a membership, unless it is that of the last owner.
+/// Ends a membership. That of the last owner is refused with [`Error::InUse`].
 pub(super) async fn end_membership(cx: &mut Context<'_>, stored: Stored<Member>) -> Result<(), Error> {
     let (workspace, user) = (stored.record.workspace_id, stored.record.user_id);
     if stored.record.is_active_owner() {
         keep_an_owner(cx, workspace).await?;
     } else {
-        // The write itself expects nothing: this one notices a promotion to owner meanwhile.
+        // The deletion expects no revision, but this write does: it makes a conflict if the member was made an owner
+        // meanwhile.
         cx.change(Write::put(stored.record, Expect::Revision(stored.revision)));
     }
     cx.change(Write::Delete(DocumentKey::Member(workspace, user)));
     Ok(())
 }
 
-/// Refuses unless the caller may give or take these roles.
+/// Refuses with [`Error::RoleForbidden`] unless the caller may give and take all of these roles.
 fn allow_owner(cx: &Context<'_>, workspace: WorkspaceId, roles: &[Role]) -> Result<(), Error> {
     let most = may_give(cx, workspace);
     if roles.iter().all(|role| *role <= most) { Ok(()) } else { Err(Error::RoleForbidden) }
 }
 
-/// The highest role that the caller, at least an administrator, can give in a workspace.
+/// The highest role that the caller may give in a workspace. The caller is at least an admin there, which the operation
+/// has checked.
 pub(super) fn may_give(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
     let is_owner = match cx.caller {
         Caller::Session(session) => session.role_in(workspace) == Some(Role::Owner),
@@ -262,8 +267,9 @@ pub(super) fn may_give(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
     if is_owner { Role::Owner } else { Role::Admin }
 }
 
-/// Refuses to take the last owner away, now and when several are taken away at the same moment: each
-/// such change also replaces the workspace as it was read, so that all but one run again and count anew.
+/// Refuses with [`Error::InUse`] to take the last owner away. This also holds when several owners are taken away at the
+/// same moment: every such change also rewrites the workspace at the revision that was read, so all but one of them are
+/// conflicts, run again and count anew.
 async fn keep_an_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
     let stored = cx.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
     if cx.store().owner_count(workspace).await? <= 1 {

@@ -1,4 +1,5 @@
-//! The queue by hand: what waits, by destination, and what an operator does about it.
+//! Operations on the queue by hand: an operator lists what waits, by destination, and retries, cancels, suspends or
+//! resumes a part of it.
 //!
 //! Contract section 26. A request names a part of the queue: the messages that fit all members that are given.
 
@@ -29,7 +30,8 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
 
-/// Name of the part of the listing that cursors are bound to.
+/// Name of the listing's order, which cursors are bound to. Such a cursor holds the number of items before the page,
+/// because the store has no such order.
 const BY_LENGTH: &str = "by length";
 
 /// Messages that wait for one destination: a recipient domain of email, or another channel.
@@ -53,17 +55,17 @@ pub struct QueueView {
     pub suspended: bool,
 }
 
-/// What `GET /system/queue` is narrowed to.
+/// Query of `GET /system/queue`: the part of the queue to list, and the page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct QueueQuery {
-    /// Of this recipient domain.
+    /// Only messages to recipients in this domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Of this workspace.
+    /// Only messages of this workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
-    /// Of this campaign.
+    /// Only messages of this campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign_id: Option<CampaignId>,
     /// At most this many items.
@@ -110,7 +112,7 @@ impl Operation for ListQueue {
     }
 }
 
-/// The destinations for which something waits, those with the longest queues first.
+/// The destinations in a part of the queue for which something waits, those with the longest queues first.
 async fn destinations(cx: &Context<'_>, scope: &QueueScope) -> Result<Vec<QueueView>, Error> {
     let suspensions = cx.app.suspensions().await?;
     let mut found: HashMap<(Channel, Option<String>), QueueView> = HashMap::new();
@@ -174,7 +176,7 @@ impl QueueInput {
     }
 }
 
-/// A domain as lanes spell it.
+/// A domain as lanes spell it: in lower-case A-labels. A text that is no domain name is only put into lower case.
 fn spelled(domain: &str) -> String {
     address::ascii_domain(domain).unwrap_or_else(|| domain.to_ascii_lowercase())
 }
@@ -188,7 +190,7 @@ pub struct QueueReport {
     pub messages: u64,
 }
 
-/// Counts something of each lane of a part of the queue.
+/// Adds up `count` over the lanes of a part of the queue.
 async fn counted(
     cx: &Context<'_>,
     scope: &QueueScope,
@@ -248,6 +250,7 @@ impl Operation for CancelQueue {
     }
 }
 
+/// Enqueues the job that does an action on each message of a part of the queue.
 fn work_on(cx: &mut Context<'_>, scope: QueueScope, action: QueueAction) {
     let job = WorkOnQueue::new(scope, action, cx.now).enqueue(cx.new_id(), cx.now);
     cx.change(Write::Job(JobWrite::Enqueue(job)));
@@ -305,6 +308,7 @@ impl Operation for ResumeQueue {
         let all = cx.store().suspensions().await?;
         let (lifted, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|known| scope.includes(&known.scope));
         let kept: Suspensions = kept.into_iter().collect();
+        // What another suspension still holds back is not counted.
         let is_released = |lane: &Lane| lifted.iter().any(|one| one.scope.covers(lane)) && kept.of(lane).is_none();
         let count = |summary: &LaneSummary| if is_released(&summary.lane) { summary.jobs } else { 0 };
         let report = counted(cx, &scope, count).await?;

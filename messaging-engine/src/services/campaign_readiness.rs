@@ -1,6 +1,7 @@
-//! What a campaign needs of its workspace: what it names, a sender, a provider of its channel.
+//! Looks up what a campaign needs from its workspace: the objects that it names, a sender, a provider for its channel.
 //!
-//! Contract sections 12.1 and 12.2. Asked when a campaign is written, scheduled and begun.
+//! Contract sections 12.1 and 12.2. Used when a campaign is written, scheduled and started; automations and single
+//! messages share parts of it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,30 +23,36 @@ use messaging_core::violation::Violations;
 use crate::app::App;
 use crate::error::Error;
 
-/// What a workspace has of all that a campaign needs.
+/// Result of looking up everything that a campaign needs from its workspace. It owns what [`Readiness`] borrows.
 #[derive(Debug)]
 pub(crate) struct FoundReadiness {
+    /// Result of the look-up of each object that the campaign names.
     found: Vec<ResolvedReference>,
+    /// `Verified`, or what is wrong with the first variant that has no valid sender.
     sender: SenderState,
+    /// See [`App::has_transport`].
     channel_is_configured: bool,
+    /// Sending domains of the senders, each once; empty unless `sender` is `Verified`.
     domains: Vec<DomainId>,
 }
 
 impl FoundReadiness {
-    /// The same, as the rules take it.
+    /// The same facts, borrowed in the form that the campaign rules in core take.
     pub(crate) fn as_facts(&self) -> Readiness<'_> {
         let Self { found, sender, channel_is_configured, domains: _ } = self;
         Readiness { found, sender: *sender, channel_is_configured: *channel_is_configured }
     }
 
-    /// The sending domains of the senders.
+    /// The sending domains that the campaign's senders belong to.
     pub(crate) fn into_domains(self) -> Vec<DomainId> {
         self.domains
     }
 }
 
 impl App {
-    /// Looks up what a plan or an audience names.
+    /// Looks up the objects that a plan or an audience names. Each reference comes with the JSON pointer of its member;
+    /// the result has the same order. A [`Reference::Domain`] counts as not found, because neither a plan nor an
+    /// audience names one.
     pub(crate) async fn find_references(
         &self,
         workspace: WorkspaceId,
@@ -78,6 +85,7 @@ impl App {
         Ok(found)
     }
 
+    /// The channel and the parts of a template; [`ReferenceTarget::Nothing`] if the workspace has no such template.
     pub(super) async fn find_template(
         &self,
         workspace: WorkspaceId,
@@ -90,7 +98,8 @@ impl App {
         }))
     }
 
-    /// Looks up all that a campaign needs to be sent.
+    /// Looks up everything that a campaign needs before it can be sent. What is missing is part of the result; an error
+    /// is only a failure of the store.
     pub(crate) async fn campaign_readiness(
         &self,
         workspace: WorkspaceId,
@@ -108,20 +117,23 @@ impl App {
         })
     }
 
-    /// Whether something carries a channel: it has settings, and this installation has their provider.
+    /// True if the workspace has a provider for the channel, which on email needs no settings, and this installation
+    /// has a transport for that provider.
     pub(crate) async fn has_transport(&self, workspace: WorkspaceId, channel: Channel) -> Result<bool, StoreError> {
         let provider = self.provider(workspace, channel).await?;
         Ok(provider.is_some_and(|provider| self.transport(channel, &provider.name).is_some()))
     }
 
-    /// Who sends on Viber for a workspace, by the provider of its settings.
+    /// The Viber service through which a workspace sends: a bot if that is the provider in its settings, else a
+    /// business, also without settings.
     pub(crate) async fn viber_service(&self, workspace: WorkspaceId) -> Result<ViberService, StoreError> {
         let provider = self.provider(workspace, Channel::Viber).await?;
         let is_bot = provider.is_some_and(|provider| provider.name == provider::VIBER_BOT);
         Ok(if is_bot { ViberService::Bot } else { ViberService::Business })
     }
 
-    /// The same for what goes over a channel: asked only where it matters.
+    /// The Viber service for a message of `channel`. On all channels but Viber it has no effect, so `Business` is
+    /// answered without a look-up.
     pub(crate) async fn viber_service_for(
         &self,
         workspace: WorkspaceId,
@@ -139,8 +151,9 @@ impl App {
         Ok(contact.addresses(channel, viber))
     }
 
-    /// The senders of the variants of a campaign: the campaign's, else that of the template, else the workspace's own
-    /// (contract section 12.3); or what is wrong with the first that is none.
+    /// The sender address of each variant of a campaign, chosen as in [`App::marketing_sender`] (contract section
+    /// 12.3); empty on channels other than email. The inner `Err` says what is wrong with the first variant that has no
+    /// valid sender.
     async fn campaign_senders(
         &self,
         workspace: WorkspaceId,
@@ -161,7 +174,8 @@ impl App {
         Ok(Ok(senders))
     }
 
-    /// The sending domains that senders of a workspace belong to, each once.
+    /// The sending domains of the workspace that sender addresses belong to, verified or not, each once, ordered by id.
+    /// An address that is malformed or belongs to none of them is skipped.
     pub(crate) async fn domains_of(
         &self,
         workspace: WorkspaceId,
@@ -179,8 +193,8 @@ impl App {
         Ok(found.into_iter().collect())
     }
 
-    /// The sender of a variant: the campaign's, else that of the template, else the workspace's own; or what is wrong
-    /// with it. `None` on channels that have none.
+    /// The sender address of one variant of a campaign, see [`App::marketing_sender`]. `of_template` is the sender of
+    /// the variant's template.
     pub(super) async fn variant_sender(
         &self,
         workspace: WorkspaceId,
@@ -190,8 +204,9 @@ impl App {
         self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), of_template).await
     }
 
-    /// The sender that is named, else that of the template, else the workspace's own; or what is wrong with it. `None` on
-    /// channels that have none.
+    /// Chooses the sender address of a marketing email: `named`, else `of_template`, else `noreply@` the workspace's
+    /// only verified domain, which also stands in where the chosen address is empty. `None` on channels other than
+    /// email. The inner `Err` says what is wrong; a malformed address counts as [`SenderState::NotVerified`].
     pub(super) async fn marketing_sender(
         &self,
         workspace: WorkspaceId,
@@ -212,12 +227,15 @@ impl App {
         })
     }
 
-    /// Compiles the templates that stand in a plan itself, and adds what is wrong with them.
+    /// Compiles the template texts in the plan itself (subjects, the sender's name) and adds their syntax errors to
+    /// `violations`.
     pub(crate) async fn compile_sources(&self, plan: &CampaignPlan, violations: &mut Violations) -> Result<(), Error> {
         self.check_sources(plan.sources(), violations).await
     }
 
-    /// Compiles templates, each with the pointer of its member, and adds what is wrong with them.
+    /// Compiles template texts, given as pairs of the member's JSON pointer and the text, and adds their syntax errors
+    /// to `violations`. Compiling takes a processor for a while, so it waits for its turn among template work; texts
+    /// without template tags need none.
     pub(crate) async fn check_sources(
         &self,
         sources: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! Judging a filter that was sent: its grammar, and whether what it names is there.
+//! Checks of a filter that a request brings: its grammar, its length, and that everything exists that it refers to.
 
 use std::collections::HashSet;
 
@@ -19,24 +19,25 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 
-/// A filter in which nothing is wrong.
+/// A filter that has passed all checks.
 #[derive(Debug)]
 pub(crate) struct CheckedFilter {
     /// The filter.
     pub(crate) filter: StoredFilter,
-    /// The same without dynamic segments.
+    /// The same with each dynamic segment replaced by the filter of that segment.
     pub(crate) resolved: Filter,
-    /// Where its leaves stand, in their order.
+    /// JSON pointers to its leaves in the request, in their order.
     pub(crate) leaves: Vec<String>,
-    /// The segments that it names.
+    /// Segments of the workspace: those that it leads to, or all where it is the filter of a segment that exists.
     pub(crate) graph: SegmentGraph,
-    /// All segments that it leads to, as they were read.
+    /// All segments that it leads to, directly or through others, with the revisions at which they were read.
     reached: Vec<Stored<Segment>>,
 }
 
 impl CheckedFilter {
-    /// The writes that are a conflict when a segment that the filter leads to changed meanwhile or went: two
-    /// filters that become a cycle at the same moment cannot both be stored.
+    /// Writes that make the commit a conflict when a segment that the filter leads to was changed or deleted after it
+    /// was read: each puts a segment as it was, and expects its revision. Without them two filters that are stored at
+    /// the same moment could form a cycle.
     pub(crate) fn guards(&self) -> impl Iterator<Item = Write> + '_ {
         let guard = |stored: &Stored<Segment>| {
             Write::PutSegment(Box::new(stored.record.clone()), Expect::Revision(stored.revision))
@@ -45,25 +46,26 @@ impl CheckedFilter {
     }
 }
 
-/// A filter to judge.
+/// A filter that is to be checked, and what the checks depend on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentFilter<'a> {
     /// The filter as the request gives it.
     pub(crate) value: &'a Value,
-    /// Where it stands in the request.
+    /// JSON pointer to it in the request.
     pub(crate) pointer: &'a str,
-    /// Purpose of the filter, a segment or an automation, on which it depends what it may refer to.
+    /// Purpose of the filter, a segment or an automation, which decides what it may refer to.
     pub(crate) purpose: Purpose,
-    /// The segment whose filter it shall be, if that exists already.
+    /// The segment whose filter it replaces; `None` where there is no such segment yet.
     pub(crate) segment: Option<SegmentId>,
-    /// Whether unknown members are ignored: `Prefer: handling=lenient`.
+    /// True if unknown members are ignored: `Prefer: handling=lenient`.
     pub(crate) lenient: bool,
-    /// Who sent it: without `pii:read` addresses are compared as a whole only (contract section 2.4).
+    /// Caller that sent it. Without `pii:read` it may compare addresses as a whole only (contract section 2.4).
     pub(crate) caller: &'a Caller,
 }
 
 impl App {
-    /// Judges a filter. Adds what is wrong and then answers `None`.
+    /// Checks a filter. Adds a violation for each fault, and answers `None` if there is one. Fails when the filter
+    /// compares parts of addresses and the caller lacks `pii:read`.
     pub(crate) async fn judge_filter(
         &self,
         workspace: WorkspaceId,
@@ -84,7 +86,8 @@ impl App {
         let reached = self.reachable(workspace, &references).await?;
         let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
         if segment.is_some() {
-            // For those above it. What the filter leads to was read before: that is guarded by its revision.
+            // Depth and length are checked for the segments that use this one, too, so all are needed. Those that were
+            // read before stay as they are: `guards` expects the revisions of these.
             for other in self.segment_graph(workspace).await?.into_segments() {
                 if graph.get(other.id).is_none() {
                     graph.insert(other);
@@ -99,7 +102,7 @@ impl App {
         };
         let filter = match &ignored[..] {
             [] => StoredFilter::new(value, filter),
-            // It is read again from what is stored, strictly.
+            // The stored filter is read again strictly, so what was ignored must not be in it.
             ignored => StoredFilter::new(&without(value, pointer, ignored), filter),
         };
         if filter.json().len() > MAX_FILTER_BYTES {
@@ -110,7 +113,8 @@ impl App {
         Ok(resolved.map(|resolved| CheckedFilter { filter, resolved, leaves, graph, reached }))
     }
 
-    /// The segments that references lead to, directly or through others.
+    /// The segments that references lead to, directly or through others. Those that do not exist are left out, and
+    /// reading ends at twice the segments that a workspace may have.
     async fn reachable(
         &self,
         workspace: WorkspaceId,
@@ -133,7 +137,8 @@ impl App {
         Ok(reached)
     }
 
-    /// Whether what is named is there, segments apart.
+    /// Adds a violation for each reference to something that does not exist. References to segments are left to
+    /// [`judge_segments`].
     async fn judge_references(
         &self,
         workspace: WorkspaceId,
@@ -157,7 +162,7 @@ impl App {
     }
 }
 
-/// A filter that stands at `pointer` without the members at these pointers.
+/// A copy of a filter, which stands at `pointer` of the request, without the members at these pointers.
 fn without(filter: &Value, pointer: &str, members: &[String]) -> Value {
     let mut rest = filter.clone();
     for member in members {
@@ -171,7 +176,8 @@ fn without(filter: &Value, pointer: &str, members: &[String]) -> Value {
     rest
 }
 
-/// Whether the segments that are named are there, form no cycle and are not too deep.
+/// Adds a violation for each reference to a segment that does not exist, that leads back to `own`, the segment whose
+/// filter this is, or with which segments nest more than [`MAX_NESTING`] deep, those included that use `own`.
 fn judge_segments(
     graph: &SegmentGraph,
     references: &[(String, Reference)],
@@ -194,7 +200,9 @@ fn judge_segments(
     }
 }
 
-/// Whether the filter, and those of the segments that use it, stay short enough with all that they name.
+/// Adds a violation when the filter, or that of a segment which uses it, has more than [`MAX_RESOLVED_LEAVES`]
+/// conditions once dynamic segments are replaced. Answers the filter without dynamic segments if there is no violation
+/// at all. Puts the filter into `graph` as that of its segment.
 fn judge_length(
     graph: &mut SegmentGraph,
     filter: &StoredFilter,
@@ -208,7 +216,7 @@ fn judge_length(
             let resolved = graph.get(id).and_then(|segment| graph.resolve(segment.filter.tree()).ok());
             resolved.map_or(MAX_RESOLVED_LEAVES, |resolved| resolved.leaves().count())
         };
-        // The first segment that does not fit any more with those before it.
+        // The fault is told of the first reference that does not fit any more after those before it.
         let mut length = 0;
         let culprit = references.iter().find(|(_, reference)| {
             length += if let Reference::Segment(id) = reference { 1 + length_of(*id) } else { 1 };

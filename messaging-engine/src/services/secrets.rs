@@ -1,4 +1,4 @@
-//! Settings of channels as their transports get them: secrets in clear, defaults filled in.
+//! Settings of channels in the form that transports receive: secrets decrypted, defaults filled in.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{ProviderKind, ROUTES};
@@ -10,11 +10,12 @@ use serde_json::{Map, Value};
 use crate::app::App;
 
 impl App {
-    /// A channel's settings with their secrets in clear, and the defaults of those that are left out. A secret that does
-    /// not open (the key file was exchanged) is left out, and the provider then says what it misses.
+    /// A channel's settings with their secrets decrypted and the defaults of missing settings filled in. A secret that
+    /// cannot be decrypted, because the key file was exchanged, is logged and left out; the transport then reports it
+    /// as a missing setting.
     ///
-    /// The provider's own settings stand at the top, also where they were given under [`ROUTES`], which then holds the
-    /// other providers alone.
+    /// The settings of the channel's provider are always at the top level, even where the workspace gave them under
+    /// [`ROUTES`]. In the result, [`ROUTES`] holds only the other providers, each decrypted in the same way.
     pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
         let (workspace, channel) = (settings.workspace_id, settings.channel);
         let open = |provider: &str, config: &Map<String, Value>| self.open_part(workspace, channel, provider, config);
@@ -36,6 +37,8 @@ impl App {
         config
     }
 
+    /// Decrypts the secrets of one provider's settings and fills in its defaults; a secret that cannot be decrypted is
+    /// removed. Settings of a provider that this installation does not know are returned as they are.
     fn open_part(
         &self,
         workspace: WorkspaceId,

@@ -1,8 +1,8 @@
-//! `operations.js`, `schemas.js` and `providers.js`: what the console knows of the API, written from the tables of
-//! operations and of providers.
+//! Generator and test of `operations.js`, `schemas.js` and `providers.js`, by which the console knows the API.
 //!
-//! They are checked in, so that the build compresses and names them like the other files, and compared here, so that they
-//! are true. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
+//! They are made from the table of operations, the OpenAPI document and the table of providers. They are checked in, so
+//! that the build compresses and names them like the other files of the console; the tests here fail when one differs
+//! from what would be made now. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,50 +18,53 @@ use serde_json::{Map, Value};
 
 use crate::openapi;
 
-/// How deep members of members are named: `settings.utm`, but not `settings.utm.source`.
+/// Depth to which members of members get a dotted name: `settings.utm`, but not `settings.utm.source`.
 const DEPTH: usize = 1;
 
-/// An operation.
+/// An operation, as a row of `operations.js`.
 #[derive(Serialize)]
 struct Row {
+    /// HTTP method in upper case.
     method: String,
     path: &'static str,
+    /// The command of `messaging` for it, such as `key list`.
     command: &'static str,
     access: Needed,
 }
 
-/// What somebody needs who calls it; nothing but a session or a key where all is missing.
+/// Rights that the caller of an operation needs, from its [`Access`]. Where no member is set, any session or API
+/// key is enough.
 #[derive(Default, Serialize)]
 struct Needed {
-    /// Nothing is needed.
+    /// True if no credentials are needed.
     #[serde(skip_serializing_if = "is_false")]
     public: bool,
-    /// Every one of them.
+    /// Scopes, all of which are needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scopes: Vec<&'static str>,
-    /// The least role in the workspace.
+    /// Least role in the workspace that a session needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
-    /// To be an operator of the installation.
+    /// True if only operators of the installation may call it.
     #[serde(skip_serializing_if = "is_false")]
     operator: bool,
-    /// Whether only a session may call it: API keys are refused.
+    /// True if only a session may call it and API keys are refused.
     #[serde(skip_serializing_if = "is_false")]
     session: bool,
 }
 
-/// What can be given to an operation.
+/// The input that an operation takes, as a row of `schemas.js`.
 #[derive(Serialize)]
 struct OperationInput {
     /// Members of the body by their dotted names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     body: BTreeMap<String, Facts>,
-    /// Parameters of the query that are one of several words.
+    /// Parameters of the query that take one of several words; others are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     query: BTreeMap<String, Facts>,
 }
 
-/// What a form can tell of a member.
+/// Facts about a member that a form needs to offer and check a control for it: keywords of its JSON Schema.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Facts {
@@ -95,7 +98,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// The file with the operations.
+/// The text of `operations.js`.
 fn operations() -> String {
     let row = |endpoint: &ops::Endpoint| Row {
         method: (endpoint.method)().as_str().to_owned(),
@@ -117,12 +120,12 @@ fn needed(access: Access) -> Needed {
         Access::Session => Needed { session: true, ..nothing },
         Access::SessionRole(role) => Needed { session: true, role: Some(role), ..nothing },
         Access::Operator => Needed { session: true, operator: true, ..nothing },
-        // Of those who sign in.
+        // An API key with the scope `*` may call it as well; the console lets people sign in, so it is told the role.
         Access::Administration => Needed { role: Some(Role::Admin), ..nothing },
     }
 }
 
-/// The file with what can be given to operations.
+/// The text of `schemas.js`. An operation that takes neither a JSON body nor a choice in its query has no row.
 fn schemas() -> String {
     let document = openapi::document();
     let inputs = ops::all().iter().filter_map(|endpoint| {
@@ -136,7 +139,7 @@ fn schemas() -> String {
             .filter(|parameter| parameter["in"] == "query")
             .filter_map(|parameter| {
                 let schema = resolved(&parameter["schema"], &document);
-                // Where several may be named, the console lets people choose one.
+                // A parameter that takes several words is an array; the console lets people choose one of them.
                 let schema = schema.get("items").map(|items| resolved(items, &document)).unwrap_or(schema);
                 let facts = facts(&schema, false, &document);
                 (!facts.r#enum.is_empty()).then(|| Some((parameter["name"].as_str()?.to_owned(), facts)))?
@@ -148,7 +151,8 @@ fn schemas() -> String {
     module("What can be given to operations: members of bodies by their dotted names, and choices.", "schemas", inputs)
 }
 
-/// Adds the members of an object, and theirs.
+/// Adds the facts about the members of an object under their dotted names, and about members of these down to
+/// `depth` levels.
 fn add_members(members: &mut BTreeMap<String, Facts>, prefix: &str, depth: usize, schema: &Value, document: &Value) {
     let schema = resolved(schema, document);
     let required: Vec<_> =
@@ -163,7 +167,9 @@ fn add_members(members: &mut BTreeMap<String, Facts>, prefix: &str, depth: usize
     }
 }
 
-/// A schema with what it refers to, and without null: whoever wants nothing leaves the control empty.
+/// The members of a schema with those of the schemas that it refers to, where `anyOf` offers one choice besides null.
+///
+/// Null is dropped because an empty control in a form means it.
 fn resolved(schema: &Value, document: &Value) -> Map<String, Value> {
     let mut members = schema.as_object().cloned().unwrap_or_default();
     loop {
@@ -183,12 +189,13 @@ fn resolved(schema: &Value, document: &Value) -> Map<String, Value> {
             },
         };
         for (name, value) in target.as_object().into_iter().flatten() {
-            // What is said of the member beats what is said of its type.
+            // A keyword beside the reference, such as the description, is more exact than that of the referenced type.
             members.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
 }
 
+/// The facts about a member, from its resolved schema.
 fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts {
     let text = |name: &str| schema.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
     let number = |name: &str| schema.get(name).and_then(Value::as_u64);
@@ -197,7 +204,7 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts
         words.filter_map(Value::as_str).map(ToOwned::to_owned).collect::<Vec<_>>()
     };
     let types: Vec<_> = words("type").into_iter().chain(text("type")).filter(|name| name != "null").collect();
-    // Those of numbers say how a program keeps them.
+    // Formats of numbers, such as `uint32`, tell how a program stores them, which is of no use in a form.
     let format = text("format").filter(|_| types.iter().all(|name| name == "string"));
     let items = schema.get("items").map(|items| Box::new(facts(&resolved(items, document), false, document)));
     Facts {
@@ -218,7 +225,8 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts
     }
 }
 
-/// A module with one constant; a row is a line, so that a difference is short.
+/// The text of a JavaScript module that exports `rows` as one constant object. Each row is a line of its own, so that
+/// diffs are short. `about` becomes the first comment.
 fn module<T: Serialize>(about: &str, name: &str, rows: impl Iterator<Item = (String, T)>) -> String {
     let mut text = format!("// {about}\n// Made by messaging-http/src/console/operations.rs; not to be edited.\n");
     let _ = writeln!(text, "export const {name} = {{");
@@ -229,6 +237,7 @@ fn module<T: Serialize>(about: &str, name: &str, rows: impl Iterator<Item = (Str
     text
 }
 
+/// Fails if `made` differs from the checked-in file of the console; under `UPDATE` writes it instead.
 fn compare(file: &str, made: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("console").join(file);
     if std::env::var_os("UPDATE").is_some() {
@@ -248,7 +257,7 @@ fn compare(file: &str, made: &str) {
 #[derive(Serialize)]
 struct Setting<'a> {
     name: &'a str,
-    /// The kind of field.
+    /// Kind of control: `textarea`, `select`, or a `type` of the HTML element `input`.
     kind: &'static str,
     help: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -262,11 +271,13 @@ struct Setting<'a> {
     #[serde(skip_serializing_if = "is_false")]
     secret: bool,
     #[serde(skip_serializing_if = "is_false")]
+    /// True if the server makes the value itself, so that nobody enters it.
     made: bool,
 }
 
 impl<'a> Setting<'a> {
-    /// `None` for what nobody enters or sees: a secret that we make, and the settings of other providers.
+    /// The setting as a field of a form; `None` for a secret that the server makes itself, which nobody enters or
+    /// sees, and for `routes`, which holds the settings of other providers.
     fn of(member: &'a Member) -> Option<Self> {
         let secret = member.is_secret();
         let (field, options): (_, &[_]) = match member.form {
@@ -294,7 +305,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The file with the providers of each channel and their settings, the usual one first.
+/// The text of `providers.js`: the providers of each channel with their settings, the default provider first.
 fn providers() -> String {
     let rows = Channel::ALL.into_iter().map(|channel| {
         let kinds: Vec<(&str, Vec<Setting<'_>>)> = provider::all()

@@ -1,7 +1,7 @@
-//! Changing to another secret key, while servers run or not.
+//! Rotation of the installation's secret key, whether or not servers run meanwhile.
 //!
-//! The order is what makes it safe to be killed anywhere: the new key is in the file before any process holds it, all
-//! processes hold it before one seals with it, and the older keys stay in the file.
+//! The order of its steps makes it safe to be killed anywhere: the new key is in the key file before any process holds
+//! it, all processes hold it before one of them seals with it, and the older keys stay in the file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,25 +15,25 @@ use messaging_store::key_file::{self, KeyFileError};
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// How long it is waited until all processes have read their key file again, or are known to be dead.
+/// How long the rotation waits for all processes to have read their key file again, or to be declared dead.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Interval at which the database is asked for the nodes' keys.
+/// Interval at which the database is asked which keys the processes hold.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Why the key was not rotated, or not to the end.
+/// Reason for which the key was not rotated, or not to the end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RotationError {
     /// The key file cannot be used.
     #[error(transparent)]
     File(#[from] KeyFileError),
-    /// The file with the new key holds something else.
+    /// The file that should hold the new key holds something else.
     #[error("--file {} must hold a key of 32 random bytes", .0.display())]
     NotAKey(PathBuf),
-    /// The key that was given is among those of the installation.
+    /// The given key is among those of the key file already.
     #[error("the key of --file {} is in use already; name a file with a new one", .0.display())]
     InUse(PathBuf),
-    /// The key file holds as many keys as it may.
+    /// The key file holds [`KeyRing::MAX_KEYS`] keys already.
     #[error(
         "{} holds {} keys already, and no more are possible: copy the file to a safe place and cut its last 32 bytes off, \
          the oldest key. Links, pixels and return addresses in mail of the time of that key no longer work then, addresses \
@@ -51,19 +51,19 @@ pub enum RotationError {
     NotHeld {
         /// The key file.
         file: PathBuf,
-        /// Names of the processes, by commas.
+        /// Names of the processes, separated by commas.
         nodes: String,
     },
-    /// Some processes still seal under the key before.
+    /// Some processes still seal under the previous key.
     #[error("a node has not changed to the new key yet; run the command again")]
     NotChanged,
-    /// The database does not take the keys.
+    /// The keys of the file do not open the secrets of the database, or that could not be checked.
     #[error("failed to take the keys of the file")]
     Refused(#[from] KeyRefused),
     /// The database cannot be used.
     #[error("failed to use the database")]
     Store(#[from] StoreError),
-    /// What is sealed could not be sealed anew.
+    /// Some secrets could not be sealed anew under the new key.
     #[error("failed to seal anew what the database holds; run the command again")]
     Reseal(#[from] Error),
 }
@@ -72,18 +72,20 @@ pub enum RotationError {
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct RotationReport {
-    /// The id of the key that secrets are sealed under now.
+    /// Id of the key that secrets are sealed under now.
     pub key: String,
-    /// Keys in the file: this one and those before.
+    /// Number of keys in the file: this one and the older ones.
     pub keys_in_file: usize,
-    /// True when this brought an earlier rotation to its end, for which no other key was made.
+    /// True if this call finished an earlier rotation that was cut off; then no further key was added.
     pub resumed: bool,
-    /// Numbers of values that were sealed anew.
+    /// Numbers of secrets that were sealed anew, by kind.
     pub resealed: ResealReport,
 }
 
-/// Changes to the key in the file `given`, or a new one, and puts it in front of the keys in `file`. A rotation that was
-/// cut off goes on instead.
+/// Changes to the key in the file `given`, or to a generated one, and puts it in front of the keys in `file`.
+///
+/// A rotation that was cut off is finished instead: when the first key of `file` is not yet the one that this process
+/// seals under, or when something is still sealed under an older key. `given` is not read then.
 pub async fn rotate(app: &App, file: &Path, given: Option<&Path>) -> Result<RotationReport, RotationError> {
     let _lock = key_file::lock(file)?;
     let mut ring = key_file::read(file)?.ok_or_else(|| KeyFileError::Missing(file.to_owned()))?;
@@ -104,7 +106,8 @@ pub async fn rotate(app: &App, file: &Path, given: Option<&Path>) -> Result<Rota
     Ok(RotationReport { key: new.id(), keys_in_file: ring.keys().len(), resumed, resealed })
 }
 
-/// The keys with a new one in front, as the file now holds them too.
+/// Puts the key in `given`, or a generated one, in front of the keys and replaces the key file; answers what the file
+/// holds now.
 fn extended(ring: &KeyRing, given: Option<&Path>, file: &Path) -> Result<KeyRing, RotationError> {
     let new = match given {
         None => SecretKey::generate(&SystemEntropy::default()),
@@ -115,7 +118,7 @@ fn extended(ring: &KeyRing, given: Option<&Path>, file: &Path) -> Result<KeyRing
     Ok(ring)
 }
 
-/// The one key in a file that somebody made.
+/// Reads the new key from a file that the operator made; the file must hold it alone, and `ring` must not hold it.
 fn new_key(file: &Path, ring: &KeyRing) -> Result<SecretKey, RotationError> {
     match key_file::read(file) {
         Ok(Some(given)) if ring.keys().contains(given.first()) => Err(RotationError::InUse(file.to_owned())),
@@ -125,7 +128,9 @@ fn new_key(file: &Path, ring: &KeyRing) -> Result<SecretKey, RotationError> {
     }
 }
 
-/// Has all processes seal and sign with a key, once all of them hold it.
+/// Makes all processes seal and sign with a key: waits until all of them hold it, switches the database to it, and
+/// waits until all of them seal under it. Fails with [`RotationError::NotHeld`] before the switch, and with
+/// [`RotationError::NotChanged`] after it, if some of them do not follow within [`PATIENCE`].
 async fn change_to(app: &App, key: &SecretKey, file: &Path) -> Result<(), RotationError> {
     let id = key.id();
     let mut lacking = wait_for(app, |holder| holder.holds(&id)).await?;
@@ -135,12 +140,14 @@ async fn change_to(app: &App, key: &SecretKey, file: &Path) -> Result<(), Rotati
     if !lacking.is_empty() {
         return Err(RotationError::NotHeld { file: file.to_owned(), nodes: names(&lacking) });
     }
-    // Until all seal under the new key, some of them may write down what is sealed under the one before.
+    // A process that still seals under the previous key may store further secrets under it, so it is too early to seal
+    // anew.
     let behind = wait_for(app, |holder| holder.seals_under(&id)).await?;
     if behind.is_empty() { Ok(()) } else { Err(RotationError::NotChanged) }
 }
 
-/// Seals anew until nothing is left; answers whether there was something.
+/// Seals secrets anew, pass by pass, until a pass finds none under an older key; adds each pass to `all`. Answers
+/// whether `all` has any record that was sealed anew.
 async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationError> {
     loop {
         let pass = admin::reseal(app).await?;
@@ -151,7 +158,7 @@ async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationE
     }
 }
 
-/// Waits until all processes are as they shall be; answers those that are not.
+/// Waits until all processes fulfil a condition, for [`PATIENCE`] at most; answers those that do not fulfil it by then.
 async fn wait_for(app: &App, is: impl Fn(&KeyHolder) -> bool + Send + Sync) -> Result<Vec<KeyHolder>, StoreError> {
     let since = Instant::now();
     loop {
@@ -163,12 +170,13 @@ async fn wait_for(app: &App, is: impl Fn(&KeyHolder) -> bool + Send + Sync) -> R
     }
 }
 
-/// The processes that are not so.
+/// The processes that do not fulfil a condition.
 async fn others(app: &App, is: impl Fn(&KeyHolder) -> bool + Send) -> Result<Vec<KeyHolder>, StoreError> {
     let holders = app.store().key_holders().await?;
     Ok(holders.into_iter().filter(|holder| !is(holder)).collect())
 }
 
+/// The names of processes, separated by commas, with a note where a process has not said which keys it holds.
 fn names(holders: &[KeyHolder]) -> String {
     let name = |holder: &KeyHolder| match holder.keys {
         Some(_) => holder.name.clone(),

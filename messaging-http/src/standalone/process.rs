@@ -1,4 +1,4 @@
-//! What the operating system tells the process, and gives to it.
+//! Signals of the operating system to the process, and its limit of open files.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::notify;
 use super::start_error::StartError;
 use crate::settings::{Reload, SettingsArgs};
 
-/// What a process ends with that a signal ended, besides the signal's number: as shells show it.
+/// Exit code of a process that a signal ended, to which the signal's number is added, as shells do.
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// Done when the process is told to stop (SIGTERM or SIGINT). Told a second time it ends at once, in the middle of what
-/// it does, as after a power cut.
+/// Listens for SIGTERM and SIGINT; the future ends when the first of them arrives. A second one, once the future has
+/// ended, makes the process exit at once, in the middle of its work, as if the power were cut. Needs a Tokio runtime.
 pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartError> {
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -26,8 +26,9 @@ pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartErr
     })
 }
 
-/// Has the settings read again whenever the process gets SIGHUP, by whoever reads them as `given`. In a terminal that ends
-/// the process, as it ends whatever else runs there. Needs a runtime.
+/// Reads the settings again and applies them by `reload` whenever the process gets SIGHUP: those in `given` and those
+/// of the file that it names. In a terminal the process does not listen, so that SIGHUP, which the terminal sends when
+/// it is closed, ends it like any other program there. Needs a Tokio runtime.
 pub fn reload_on_hangup(reload: &Arc<Reload>, given: SettingsArgs) -> Result<(), StartError> {
     if io::stdin().is_terminal() {
         return Ok(());
@@ -45,6 +46,7 @@ pub fn reload_on_hangup(reload: &Arc<Reload>, given: SettingsArgs) -> Result<(),
     Ok(())
 }
 
+/// Waits for either signal and answers which of them came.
 async fn first_of(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind {
     tokio::select! {
         _ = terminate.recv() => SignalKind::terminate(),
@@ -52,11 +54,13 @@ async fn first_of(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind 
     }
 }
 
+/// Listens for a signal from now on, in place of its default effect.
 fn listen(kind: SignalKind) -> Result<Signal, StartError> {
     signal(kind).map_err(|source| StartError::System { attempt: "listen for signals", source })
 }
 
-/// Allows the process as many open files as the system lets it: a connection is one.
+/// Raises the limit of open files to the most that the system allows the process, because each connection is an open
+/// file. A failure is only logged.
 pub(super) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

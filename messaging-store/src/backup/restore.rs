@@ -1,7 +1,8 @@
-//! Putting an installation back from the file of a backup.
+//! Restoring an installation from the file of a backup.
 //!
-//! Everything is unpacked into a directory within the data directory and checked to its last byte; only then it is moved
-//! to its place, the database last. Until that is there nothing takes the directory for an installation.
+//! Everything is unpacked into a directory within the data directory and checked to its last byte; only then it is
+//! moved to its place, the database last. Until the database is there, nothing takes the data directory for an
+//! installation.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Write as _};
@@ -21,13 +22,13 @@ use super::{ABOUT, About, DATABASE, EPOCH, FORMAT, SECRET_KEY};
 use crate::file_error::FileError;
 use crate::files::{directory_above, make_directory, names, random_name, sync_directory};
 
-/// How the directory begins that a restore unpacks into.
+/// Prefix of the name of the directory that a restore unpacks into; a random name follows.
 const UNPACKING: &str = ".restoring-";
-/// What that directory is called once it is checked and is being moved.
+/// Name of that directory once its content is checked and is being moved to its place.
 const CHECKED: &str = ".restored";
-/// The longest first entry.
+/// The longest first entry, [`ABOUT`], in bytes.
 const MAX_ABOUT: u64 = 64 << 10;
-/// The most parts of a name.
+/// The most parts, separated by `/`, of an entry's name.
 const MAX_PARTS: usize = 4;
 
 /// Summary of a restored installation: its data directory, and the size of its database and number of its files.
@@ -38,27 +39,28 @@ pub struct RestoreReport {
     pub data: PathBuf,
     /// When the backup was begun.
     pub created_at: Timestamp,
-    /// How long the database is, in bytes.
+    /// Length of the database in bytes.
     pub database_bytes: u64,
-    /// How many attachments, captured sources and uploads were put back.
+    /// Number of attachments, captured sources and uploads that were put back.
     pub files: u64,
 }
 
-/// What a backup holds that could be read to its last byte.
+/// Summary of a backup that was read to its last byte and whose checksum is right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// The file.
+    /// The file of the backup.
     pub file: PathBuf,
     /// When the backup was begun.
     pub created_at: Timestamp,
-    /// How long the database in it is, in bytes.
+    /// Length of the database in it, in bytes.
     pub database_bytes: u64,
-    /// How many attachments, captured sources and uploads are in it.
+    /// Number of attachments, captured sources and uploads in it.
     pub files: u64,
 }
 
-/// Why nothing was put back. The data directory is as it was.
+/// Reason why [`restore`] or [`verify`] failed. The data directory is as it was, unless its names could not be synced
+/// to the disk after files had been moved into it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -70,7 +72,8 @@ pub enum RestoreError {
         /// Name of the entry found there that belongs to an installation.
         found: String,
     },
-    /// The file is no backup, was cut, or was changed.
+    /// The file is no backup, was cut, was changed, has a format that this version does not know, or holds a database
+    /// that cannot be used.
     #[error("{} is no backup that can be used: {problem}", file.display())]
     Damaged {
         /// The file.
@@ -83,10 +86,11 @@ pub enum RestoreError {
     File(#[from] FileError),
 }
 
-/// Puts an installation back into a data directory without one, which is made if need be. The server that works on it
-/// is fenced.
+/// Restores an installation from the file of a backup into a data directory that holds none, and that is made if need
+/// be. The restored database is fenced (contract section 22): a server that works on it sends nothing until an operator
+/// resumes it.
 pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
-    // Before a directory is made.
+    // A file that cannot be read is refused before a directory is made.
     File::open(file).map_err(FileError::of("read", file))?;
     let is_made = !data.is_dir();
     make_directory(data).map_err(FileError::of("make the directory", data))?;
@@ -95,7 +99,7 @@ pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> 
         unpacking.place(file, RestoreReport { data: data.to_owned(), created_at, database_bytes, files })
     });
     if restored.is_err() && is_made {
-        // Not if somebody has put something in.
+        // This fails, as it should, if somebody has put something into the directory.
         let _ = fs::remove_dir(data);
     }
     restored
@@ -114,7 +118,8 @@ struct Contents {
     files: u64,
 }
 
-/// Reads an archive to its last byte, and checks it; unpacks it into a directory, if one is given.
+/// Reads an archive to its last byte, and checks it; unpacks it into the directory `root`, if one is given. The
+/// database and the secret key must be in it once each; what else is in it must be a file below [`DIRECTORIES`].
 fn read_archive(
     file: &Path,
     root: Option<&Path>,
@@ -149,7 +154,7 @@ fn read_archive(
                     .and_then(|()| create_new(&target))
                     .map_err(FileError::of("make", &target))?;
                 archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| refused(&target, damage))?;
-                // Small files are many: on Linux all are synced together.
+                // Small files are many: on Linux `sync_all` syncs them together.
                 if is_single || !cfg!(target_os = "linux") {
                     unpacked.sync_all().map_err(FileError::of("write", &target))?;
                 }
@@ -170,10 +175,13 @@ fn read_archive(
     Ok(contents)
 }
 
-/// A directory within the data directory, removed when dropped.
+/// The directory that a restore unpacks into, within the data directory. Removed when dropped.
 struct Unpacking {
+    /// The data directory.
     data: PathBuf,
+    /// The directory that is unpacked into.
     root: PathBuf,
+    /// Locked, so that nobody takes the directory for one that a killed restore left behind.
     _lock: File,
 }
 
@@ -184,6 +192,8 @@ impl Drop for Unpacking {
 }
 
 impl Unpacking {
+    /// Makes the directory, after what killed restores left behind is removed. Refused when the data directory holds an
+    /// installation.
     fn begin(data: &Path) -> Result<Self, RestoreError> {
         finish_left_behind(data)?;
         if let Some(found) = occupied(data)? {
@@ -199,7 +209,8 @@ impl Unpacking {
         }
     }
 
-    /// Moves what was unpacked to its place.
+    /// Fences the unpacked database, syncs everything, and moves it to its place in the data directory, the database
+    /// last. Answers `report`. `file` is the backup, which errors name.
     fn place(mut self, file: &Path, report: RestoreReport) -> Result<RestoreReport, RestoreError> {
         let database = self.root.join(DATABASE);
         let epoch = fence(&database).map_err(|error| RestoreError::Damaged {
@@ -222,12 +233,13 @@ impl Unpacking {
         for name in DIRECTORIES.iter().chain(&[SECRET_KEY, EPOCH, DATABASE]) {
             let (from, to) = (self.root.join(name), self.data.join(name));
             if *name == DATABASE {
-                // Where that is, everything is.
+                // The database says that the installation is complete, so what was moved before must be on the disk
+                // first.
                 sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
             }
             match fs::rename(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    // What was moved already came from us.
+                    // What is at these places came from this restore: `occupied` found nothing there.
                     let _ = remove_moved(&self.data);
                     return Err(FileError::of("make", &to)(error).into());
                 }
@@ -239,7 +251,8 @@ impl Unpacking {
     }
 }
 
-/// Reads the first entry; answers when the backup was made, or why it cannot be used.
+/// Reads the first entry. Answers when the backup was begun, or the problem with which it cannot be used, for
+/// [`RestoreError::Damaged`].
 fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<Result<Timestamp, String>, Damage> {
     if entry.name != ABOUT || entry.length > MAX_ABOUT {
         return Err(Damage::Malformed("it is no backup, or damaged"));
@@ -255,7 +268,7 @@ fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<R
     })
 }
 
-/// Whether an archive may hold an entry of this name.
+/// True if a backup may hold an entry of this name.
 fn is_ours(name: &str) -> bool {
     if name == DATABASE || name == SECRET_KEY {
         return true;
@@ -265,7 +278,8 @@ fn is_ours(name: &str) -> bool {
     is_below && parts.iter().all(|part| !part.is_empty() && is_plain(part))
 }
 
-/// Dates the fence of the database, which is a copy; answers the number of its latest start.
+/// Puts a fence of the present time on an unpacked database. Answers the number of its latest start, for the file
+/// [`EPOCH`]; `None` when it tells none.
 fn fence(database: &Path) -> rusqlite::Result<Option<String>> {
     let connection = Connection::open(database)?;
     connection.pragma_update(None, "journal_mode", "memory")?;
@@ -274,7 +288,8 @@ fn fence(database: &Path) -> rusqlite::Result<Option<String>> {
     connection.query_row("SELECT value FROM installation WHERE name = 'epoch'", [], |row| row.get(0)).optional()
 }
 
-/// What of an installation is in a directory.
+/// Name of something in a directory that belongs to an installation, the first by the alphabet; `None` when there is
+/// nothing. An empty directory for files does not count.
 fn occupied(data: &Path) -> Result<Option<String>, FileError> {
     let found = names(data).map_err(FileError::of("read the directory", data))?;
     let is_ours = |name: &&String| {
@@ -285,7 +300,8 @@ fn occupied(data: &Path) -> Result<Option<String>, FileError> {
     Ok(found.iter().filter(is_ours).min().cloned())
 }
 
-/// Removes what a restore that was killed left behind.
+/// Removes what restores that were killed left behind. A directory [`CHECKED`] without a database beside it means that
+/// its content was being moved: what was moved already is removed, too.
 fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
     for name in names(data).map_err(FileError::of("read the directory", data))? {
         let left = data.join(&name);
@@ -300,7 +316,7 @@ fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
     Ok(())
 }
 
-/// Takes back what was moved to its place before the database was.
+/// Removes what a restore moves to its place before the database.
 fn remove_moved(data: &Path) -> io::Result<()> {
     for name in DIRECTORIES {
         remove_directory(&data.join(name))?;
@@ -311,7 +327,8 @@ fn remove_moved(data: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes everything below a directory outlast a power cut.
+/// Makes everything below a directory outlast a power cut. On Linux its whole file system is synced; elsewhere each
+/// file was synced when it was written, and only the names in the directory are left.
 fn sync_all(root: &Path) -> io::Result<()> {
     let directory = File::open(root)?;
     #[cfg(target_os = "linux")]

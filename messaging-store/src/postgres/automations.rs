@@ -1,7 +1,7 @@
-//! Automations: what is written, looked up and let go in a way of PostgreSQL's own. The rest is in
-//! [`tables`](crate::tables::automations); how notes are made is in [`listeners`].
+//! Automations on PostgreSQL: the writes, look-ups and deletions that differ from SQLite. What both databases share is
+//! in [`tables`](crate::tables::automations); notes of what automations listen for are made in [`listeners`].
 //!
-//! Whoever writes about the automations of a workspace holds their lock, see [`listeners::lock`].
+//! A transaction that writes about the automations of a workspace holds their advisory lock, see [`listeners::lock`].
 
 mod contacts;
 mod forget;
@@ -28,6 +28,8 @@ pub(super) use look_up::look_up;
 pub(super) use lookup_cache::LookupCache;
 pub(super) use runs::{count_nodes, put as put_run, put_date_fires};
 
+/// Creates or replaces an automation. The notes that the transaction has gathered are written first, because the old
+/// state decides who gets them; afterwards the transaction reads anew what the workspace's automations listen for.
 pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expect: Expect) -> Result<(), Fault> {
     listeners::write_notes(transaction).await?;
     tables::put(transaction, put, expect)?;
@@ -35,6 +37,8 @@ pub(super) async fn put(transaction: &mut Transaction, put: &PutAutomation, expe
     Ok(())
 }
 
+/// Marks an automation as removed. The notes that the transaction has gathered are written first, and what it has
+/// looked up about the automation is forgotten.
 pub(super) async fn delete(
     transaction: &mut Transaction,
     workspace: WorkspaceId,

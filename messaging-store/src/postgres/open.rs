@@ -1,4 +1,4 @@
-//! Opening a database: its connections, its schema, its tasks.
+//! Opening a PostgreSQL database as a store: its connection pools, its schema, its background tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,19 +27,21 @@ use crate::database::SqlStore;
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
-/// What every connection is told: no statement of ours takes longer, and none of our transactions waits for us.
+/// Settings of every connection, in milliseconds: the server ends a statement, an idle transaction or a wait for a lock
+/// that takes longer.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
 
-/// How long a connection is waited for, and made.
+/// How long a connection of a pool is waited for, how long making one may take, and how long its first statement may.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The same for those by which a process looks after the others.
+/// [`PATIENCE`] of the pool by which a process sends heartbeats and looks for other processes.
 const LOOKING_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Transactions that write at a time: those of commits, and of upkeep.
+/// Number of transactions that may write at a time: two kinds of commits, for requests and for background work, with
+/// [`LANES`] each, and four for upkeep.
 const WRITERS: usize = 2 * LANES + 4;
 
-/// Connections by which a process looks after the others.
+/// Number of connections by which a process sends heartbeats, looks for other processes and notifies them of changes.
 const LOOKING: usize = 2;
 
 /// Options for opening a PostgreSQL database as a store.
@@ -47,28 +49,30 @@ const LOOKING: usize = 2;
 pub struct PostgresOptions {
     /// The URL of the database, with its user and password.
     url: PostgresUrl,
-    /// Whether a database without our tables is given them; otherwise that is an error.
+    /// True if tables are made in a database that has none of ours; otherwise opening it fails with
+    /// [`OpenError::Empty`].
     pub create: bool,
-    /// The number of connections that only read.
+    /// Number of connections that only read; at least two are used.
     pub readers: usize,
-    /// How many commits may wait before further ones are refused as `Unavailable`.
+    /// Number of commits that may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,
-    /// What this process is called among the others.
+    /// Name of this process in the list of nodes.
     pub name: String,
-    /// Whether this process claims jobs. A program beside the servers does not.
+    /// True if this process claims jobs. A program that runs beside the servers does not.
     pub works: bool,
-    /// How often it says that it is there.
+    /// Intervals and limits of the heartbeats by which the processes know who lives.
     pub heartbeats: Heartbeats,
-    /// Whether its times follow the database's clock, as they must where several processes write. A process that is
-    /// alone and whose [`Clock`](messaging_core::ports::Clock) is not the system's, such as a test, needs no other.
+    /// True if the times of this process follow the database's clock, as they must where several processes write. Set
+    /// it to false only for a process that is alone and whose [`Clock`](messaging_core::ports::Clock) is not the
+    /// system's, such as a test.
     pub follows_clock: bool,
-    /// Where bytes of attachments go instead of into the database. Those that are in the database stay there.
+    /// Bucket that takes the bytes of attachments instead of the database. Those that are in the database stay there.
     #[cfg(feature = "s3")]
     pub bucket: Option<super::Bucket>,
 }
 
 impl PostgresOptions {
-    /// A database with the usual options.
+    /// Default options for a database: it is created if needed, and this process claims jobs.
     pub fn new(url: PostgresUrl) -> Self {
         Self {
             url,
@@ -86,7 +90,8 @@ impl PostgresOptions {
 }
 
 impl PostgresStore {
-    /// Opens a database, and brings its schema up to date.
+    /// Opens a database, brings its schema up to date, and joins the installation as a node. The background tasks run
+    /// on the present Tokio runtime.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
         #[cfg(feature = "s3")]
         let objects = options.bucket.clone().map(|bucket| Arc::new(bucket) as _);
@@ -98,7 +103,8 @@ impl PostgresStore {
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());
         config.application_name(&connections).options(SETTINGS);
-        // What is written after a failover, or to a database that came from elsewhere, is another era of the log.
+        // After a failover, or in a database that was restored elsewhere, what is written belongs to another era of the
+        // event log. So every new connection looks first.
         let begin_era = || {
             Hook::async_fn(|connection: &mut ClientWrapper, _| {
                 Box::pin(async move {
@@ -108,6 +114,7 @@ impl PostgresStore {
             })
         };
         let line = Arc::<Line>::default();
+        // A connection that was in use before the database fell silent is not used again.
         let may_use = || {
             let line = Arc::clone(&line);
             Hook::sync_fn(move |_: &mut ClientWrapper, metrics: &Metrics| {
@@ -136,7 +143,7 @@ impl PostgresStore {
         let reads = pool(readers.max(2), PATIENCE)?;
         let (writes, looking) = (pool(WRITERS, PATIENCE)?, pool(LOOKING, LOOKING_PATIENCE)?);
         schema::bring_up_to_date(&writes, create).await?;
-        // The connection that made the schema was there before it.
+        // The connection that made the schema could not begin an era when it was opened: the table for it was missing.
         let first = writes.get().await.map_err(failed("connect to the database"))?;
         events::begin_era(&first).await.map_err(failed("begin an era of the log"))?;
         drop(first);
@@ -172,7 +179,7 @@ impl PostgresStore {
     }
 }
 
-/// A name for the connections of this process that no other has.
+/// A random name, unique to this process, by which others recognize its connections (`application_name`).
 fn instance() -> String {
     let mut bytes = [0; 16];
     SystemEntropy::default().fill(&mut bytes);

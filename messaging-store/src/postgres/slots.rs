@@ -1,7 +1,10 @@
-//! The slots of a term: rows of `writers`, of which each transaction that writes has one to itself.
+//! Slots: the rows of the table `writers` under the term of this process. Each transaction that writes has one to
+//! itself.
 //!
-//! The row keeps the number of the slot's last transaction, so that the outcome of a commit whose answer was lost can be
-//! asked for. Nothing here knows what a transaction does: [`Writes`](super::writes::Writes) begins one on what it takes.
+//! A term is the number under which this process is registered in the database; whoever declares the process dead
+//! deletes the rows of its term, and with them its right to write. A row holds the number of the slot's last
+//! transaction, which tells the outcome of a commit whose answer was lost. What a transaction does is not known here:
+//! [`Writes`](super::writes::Writes) begins one on the connection and slot that it takes.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,62 +19,68 @@ use super::lease_table::LeaseTable;
 use super::line::Line;
 use super::news::ChangeNotifier;
 
-/// How long a commit waits for its slot, and how long the outcome of one is asked for.
+/// Longest time that a transaction waits for a slot, and longest time spent on finding out the outcome of a commit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a commit waits for a slot and a connection in all.
+/// Longest time that a transaction waits for a slot and a connection together.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How long is waited between two attempts to ask.
+/// Pause between two attempts to ask for the outcome of a commit.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The connections that write and the slots of the present term.
+/// The connections for writing and the slots of the present term.
 #[derive(Debug)]
 pub(super) struct Slots {
     pool: Pool,
     pub(super) lease_table: Arc<LeaseTable>,
     pub(super) notifier: Arc<ChangeNotifier>,
     pub(super) line: Arc<Line>,
+    /// The present term; 0 before the first one begins.
     term: AtomicI64,
-    /// How many transactions there may be at a time, and the slots that none has.
+    /// One permit for each slot. Whoever holds a permit finds a slot in `free`.
     room: Arc<Semaphore>,
+    /// The numbers of the slots that no transaction has.
     free: Mutex<Vec<i64>>,
-    /// The number of the last transaction.
+    /// The number of the last transaction of this process, whatever its slot and term.
     last: AtomicI64,
     pub(super) counters: TransactionCounters,
 }
 
-/// What is counted of the transactions of this process, for metrics.
+/// Counters of the transactions of this process, for metrics.
 #[derive(Debug, Default)]
 pub(super) struct TransactionCounters {
-    /// Those that were committed.
+    /// Transactions that were committed.
     pub(super) transactions: AtomicU64,
-    /// How often one waited for the database.
+    /// Round trips to the database that transactions made.
     pub(super) round_trips: AtomicU64,
-    /// Those of which nobody knows what became of them.
+    /// Commits whose outcome could not be found out in time.
     pub(super) unknown: AtomicU64,
 }
 
-/// The row that a transaction touches.
+/// A slot that one transaction has until this is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Arc<Slots>,
+    /// The term under which the slot was taken.
     pub(super) term: i64,
+    /// The number of the slot, from 0 in each term.
     pub(super) number: i64,
-    /// The number of the transaction.
+    /// The number of the transaction, higher than that of every earlier one of this process.
     pub(super) n: i64,
     _room: OwnedSemaphorePermit,
 }
 
-/// What became of a commit whose answer was lost.
+/// Outcome of a commit whose answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Committed,
     NotCommitted,
+    /// The database did not answer in time, or the term is over and its rows are deleted.
     Unknown,
 }
 
 impl Slots {
+    /// Slots with the numbers from 0 to `slots - 1`, before the first term begins.
     pub(super) fn new(
         pool: Pool,
         slots: usize,
@@ -97,13 +106,14 @@ impl Slots {
         self.term.load(Ordering::Acquire)
     }
 
-    /// Goes on under another term; all claims are dropped.
+    /// Continues under another term. The claims of jobs under the previous term are dropped.
     pub(super) fn begin_term(&self, term: i64) {
         self.term.store(term, Ordering::Release);
         self.lease_table.begin_term(term);
     }
 
-    /// A connection and a slot that no other transaction has, under the present term. Waits for both.
+    /// Waits for a slot and a connection that no other transaction has, under the present term. Without a slot within
+    /// [`PATIENCE`] the error is `Fault::Unhealthy`; without a connection it is that of [`Line::wait`].
     pub(super) async fn take(self: &Arc<Self>) -> Result<(Object, Slot), Fault> {
         let began = Instant::now();
         let room = Arc::clone(&self.room).acquire_owned();
@@ -116,6 +126,7 @@ impl Slots {
         Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, n, _room: room }))
     }
 
+    /// A new transaction number.
     fn next(&self) -> i64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -138,7 +149,8 @@ impl Slot {
         &self.slots.line
     }
 
-    /// Finds out whether the transaction was committed whose answer was lost, and sees to it that it is not if it was not.
+    /// Finds out whether the transaction was committed, after the answer to its commit was lost. If it was not, this
+    /// also makes sure that it never will be. Asks until an answer comes, at most for [`PATIENCE`].
     pub(super) async fn outcome(&self) -> Outcome {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -156,10 +168,13 @@ impl Slot {
         Outcome::Unknown
     }
 
+    /// Asks for the outcome once. If the transaction was not committed, this raises the number in the slot's row above
+    /// that of the transaction, which then can no longer begin.
     async fn ask(&self) -> Result<Outcome, Fault> {
         let mut connection = self.slots.pool.get().await?;
         let transaction = connection.transaction().await?;
-        // Waits for the transaction if it is still open; one that has not begun finds a number that is not below its own.
+        // `FOR UPDATE` waits for the transaction if it is still open. If its first statement is yet to arrive, that one
+        // requires a number below its own (`Transaction::begin`), and fails on the number that is written below.
         let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";
         let found = transaction.query_opt(sql, &[&self.term, &self.number]).await?;
         let Some(row) = found else { return Ok(Outcome::Unknown) };
@@ -175,6 +190,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        // The permit is released after this, so whoever gets it finds the slot.
         self.slots.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
 }

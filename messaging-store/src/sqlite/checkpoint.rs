@@ -1,16 +1,17 @@
-//! Moving the write-ahead log into the database, beside the writer.
+//! The checkpoint thread, which moves the write-ahead log into the database beside the writer.
 //!
-//! A checkpoint inside a commit would be most of that commit's time. So the writer never does one; this
-//! thread does: when the log has become long, and when nothing was committed for a moment. Not more
-//! often, because every one makes the disk busy while commits wait for it, and a long log holds many
-//! versions of a page of which only the last is moved.
+//! A checkpoint inside a commit would be most of that commit's time. So the writer never makes one; this
+//! thread does, when the log has become long or nothing was committed for a moment. It does so no more
+//! often, because a checkpoint makes the disk busy while commits wait for it, and because a long log holds
+//! many versions of a page, of which only the last is moved.
 //!
-//! Under load the log is never moved completely, because the writer goes on appending, so it would
-//! never start over: past its limit the thread moves until little is left, and asks the writer to
-//! move that and start over. While another program reads from the beginning of the log nothing helps: the
-//! log grows, is complained about, and in the end the disk reserve ends what adds.
+//! Under load a checkpoint never moves the whole log, because the writer goes on appending, so the log would
+//! never start over. When the log is past its limit, the thread moves it until little is left, and asks the
+//! writer to move that and to start the log over. While another program reads from the beginning of the log
+//! this cannot succeed: the log grows, the thread warns of it, and in the end the disk reserve makes the store
+//! refuse commits that add data.
 //!
-//! The thread also looks how much space is left on the disk.
+//! The thread also looks at the space that is left on the disk.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -28,42 +29,45 @@ use super::connection::{self, PAGE_SIZE, Reopen};
 use super::fault::Fault;
 use super::health::Health;
 
-/// How often the thread looks while there is something in the log.
+/// Interval at which the thread looks whether a checkpoint is due, while the log holds something to move.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// How often the thread looks at the disk, and how soon it tries again what failed or was held up.
+/// Interval at which the thread looks at the space on the disk, and after which it repeats a checkpoint that failed or
+/// was held up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// After so many pages the writer looks at the disk itself: 4 MiB.
+/// Pages of growth of the log, 4 MiB, after which the writer looks at the space on the disk itself.
 const LOOK_PAGES: u64 = (4 << 20) / PAGE_SIZE.unsigned_abs();
 
-/// How often a long log is moved in a row: each time what was appended during the last is left.
+/// Number of checkpoints in a row of a log that is past its limit. Each moves what was appended during the one before.
 const PASSES: usize = 3;
 
-/// A log that has so many times the length at which it is moved is complained about.
+/// Multiple of [`connection::WAL_LIMIT`] beyond which the thread warns that the log is too long.
 const SOFT_LIMIT: i64 = 2;
 
-/// The least time between two warnings that the log is too long.
+/// Least time between two warnings of the same kind: of a log that is too long, or of a checkpoint that failed.
 const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
 
-/// The checkpoint thread, or its absence.
+/// Handle of the checkpoint thread. Where SQLite makes checkpoints by itself, there is no thread.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// State that the writer and the checkpoint thread share.
 #[derive(Debug)]
 struct Shared {
     health: Arc<Health>,
-    /// Something was committed since the last checkpoint began, or something is left to be moved.
+    /// True if something was committed since the last checkpoint began, or if a checkpoint left something to move.
     grown: AtomicBool,
-    /// The log is too long: the writer is to start it over.
+    /// True if the writer is to start the log over, because it is past its limit.
     restart: AtomicBool,
-    /// Pages in the log, as the writer sees it.
+    /// Pages in the log after the writer's last commit.
     pages: AtomicI64,
     /// Pages that were in the log when the writer last looked at the disk.
     looked_at: AtomicI64,
+    /// True once the thread is to end; also the lock under which it sleeps on `wake`.
     closed: Mutex<bool>,
     wake: Condvar,
 }
@@ -72,7 +76,7 @@ impl Shared {
     fn new(health: Arc<Health>) -> Self {
         Self {
             health,
-            // What an earlier process left in the log.
+            // An earlier process may have left something in the log.
             grown: AtomicBool::new(true),
             restart: AtomicBool::new(false),
             pages: AtomicI64::new(0),
@@ -82,22 +86,25 @@ impl Shared {
         }
     }
 
+    /// Notes that the log was started over, so that it has no pages.
     fn note_restart(&self) {
         self.pages.store(0, Ordering::Relaxed);
         self.looked_at.store(0, Ordering::Relaxed);
     }
 
+    /// True if the log has more than `limit` bytes.
     fn is_longer_than(&self, limit: i64) -> bool {
         self.pages.load(Ordering::Relaxed).saturating_mul(PAGE_SIZE) > limit
     }
 
+    /// Length of the log, in bytes, beyond which it is moved without waiting for a pause in the commits.
     fn limit(&self) -> i64 {
         i64::try_from(self.health.log_limit()).unwrap_or(i64::MAX)
     }
 }
 
 impl Checkpoints {
-    /// Starts the thread.
+    /// Opens a connection to the database at `path` and starts the checkpoint thread.
     pub(super) fn start(path: &Path, health: Arc<Health>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let shared = Arc::new(Shared::new(health));
         let connection = connection::checkpointer(path)?;
@@ -107,12 +114,13 @@ impl Checkpoints {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// No thread: SQLite checkpoints by itself now and then.
+    /// A handle without a thread, for a connection on which SQLite makes checkpoints by itself.
     pub(super) fn left_to_sqlite(health: Arc<Health>) -> Self {
         Self { shared: Arc::new(Shared::new(health)), thread: Mutex::default() }
     }
 
-    /// Has the writer's connection tell how long the log is. One that SQLite moves by itself keeps its own hook.
+    /// Makes the writer's connection report the length of the log after each commit. A connection on which SQLite makes
+    /// checkpoints by itself is left alone, because SQLite uses the same hook for them.
     pub(super) fn watch(&self, connection: &mut Connection, reopen: &Reopen) -> rusqlite::Result<()> {
         if !reopen.is_exclusive() {
             return Ok(());
@@ -124,7 +132,8 @@ impl Checkpoints {
         }))
     }
 
-    /// The log has grown.
+    /// Notes that a commit made the log longer: wakes the thread, and looks at the space on the disk after each
+    /// [`LOOK_PAGES`].
     pub(super) fn note_growth(&self) {
         let pages = self.shared.pages.load(Ordering::Relaxed);
         if pages.abs_diff(self.shared.looked_at.load(Ordering::Relaxed)) >= LOOK_PAGES {
@@ -132,23 +141,23 @@ impl Checkpoints {
             self.shared.health.look_at_space();
         }
         if !self.shared.grown.swap(true, Ordering::AcqRel) {
-            // Under the lock, so that the thread is either before its look or asleep.
+            // Notified under the lock, so that the thread either has yet to read `grown` or sleeps and hears of it.
             let _closed = self.shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
             self.shared.wake.notify_one();
         }
     }
 
-    /// Whether the writer is to start the log over; asked once per request.
+    /// True if the thread has asked the writer to start the log over. The call takes the request: it answers true once.
     pub(super) fn restart_wanted(&self) -> bool {
         self.shared.restart.load(Ordering::Relaxed) && self.shared.restart.swap(false, Ordering::Relaxed)
     }
 
-    /// The log was started over.
+    /// Notes that the writer started the log over.
     pub(super) fn note_restart(&self) {
         self.shared.note_restart();
     }
 
-    /// Empties the log and ends the thread.
+    /// Ends the thread, which empties the log first if that is safe, and waits for it.
     pub(super) fn close(&self) {
         *self.shared.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.wake.notify_all();
@@ -158,17 +167,21 @@ impl Checkpoints {
     }
 }
 
-/// What the thread remembers from one look to the next.
+/// State that the thread keeps from one look to the next.
 struct Round {
-    /// What failed or was held up is not tried again before.
+    /// Time before which a checkpoint that failed or was held up is not repeated.
     not_before: Instant,
+    /// When the thread last looked at the disk.
     looked: Instant,
-    /// When a long log was last complained about.
+    /// When the thread last warned that the log is too long.
     complained: Option<Instant>,
-    /// When a checkpoint that failed was last told, unless one succeeded since.
+    /// When the thread last warned of a failed checkpoint; `None` once one has succeeded.
     failure_told: Option<Instant>,
 }
 
+/// The checkpoint thread: makes checkpoints when they are due, until it is closed, and then a last one that empties
+/// the log. The last one is left out if the log may have a hole after a failed write or sync, or if the disk has no
+/// room for it; the next start of the program makes it then.
 fn run(shared: &Shared, connection: &Connection) {
     let now = Instant::now();
     let mut round = Round { not_before: now, looked: now, complained: None, failure_told: None };
@@ -186,8 +199,8 @@ fn run(shared: &Shared, connection: &Connection) {
         }
         drop(closed);
         round.look_at_disk(shared);
-        // Whoever wakes the thread is probably not done: it waits until the log is long, or as long as at the
-        // last look.
+        // More commits probably follow the one that woke the thread. So a checkpoint is due only when the log is past
+        // its limit or has not grown since the last look.
         let pages = shared.pages.load(Ordering::Relaxed);
         let is_quiet = last == Some(pages);
         last = Some(pages);
@@ -205,7 +218,7 @@ fn run(shared: &Shared, connection: &Connection) {
     drop(closed);
     let is_distrusted = shared.health.distrusts_log();
     if is_distrusted || !has_room(shared, connection) {
-        // SQLite would move it when the last connection is closed.
+        // Otherwise SQLite would move the log when the last connection is closed.
         if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
             tracing::error!(%error, "SQLite may move the log into the database all the same");
         }
@@ -217,6 +230,7 @@ fn run(shared: &Shared, connection: &Connection) {
 }
 
 impl Round {
+    /// Looks at the space on the disk, every [`LOOK_EVERY`] at most, and warns of a log that is too long.
     fn look_at_disk(&mut self, shared: &Shared) {
         if self.looked.elapsed() < LOOK_EVERY {
             return;
@@ -231,7 +245,8 @@ impl Round {
     }
 }
 
-/// Whether something that lasts is told now: at once, and then now and then.
+/// True if a condition that lasts is to be logged now: the first time, and then every [`COMPLAIN_EVERY`]. `told` holds
+/// when it was last logged, and is set to the present if the answer is true.
 fn is_to_be_told(told: &mut Option<Instant>) -> bool {
     let is_due = told.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY);
     if is_due {
@@ -240,8 +255,8 @@ fn is_to_be_told(told: &mut Option<Instant>) -> bool {
     is_due
 }
 
-/// Moves what can be moved; `false` when that failed or somebody who reads held it up, and it is to be tried
-/// again.
+/// Moves as much of the log as possible into the database. Answers false if the checkpoint is to be repeated: it
+/// failed, a reader held it up, or the log is still past its limit and the writer was asked to start it over.
 fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
     if !has_room(shared, connection) {
         if is_to_be_told(failure_told) {
@@ -265,7 +280,7 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
         };
         *failure_told = None;
         if !shared.is_longer_than(shared.limit()) {
-            // On a nearly full disk also the space of the file is wanted.
+            // On a nearly full disk the log file itself is emptied, too, which gives its space back.
             if moved == Moved::All && !shared.health.state().is_healthy() && empty(connection).is_ok() {
                 shared.note_restart();
             }
@@ -273,21 +288,22 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
         }
     }
     shared.restart.store(true, Ordering::Relaxed);
-    // The writer may be idle by now; the next look then finds the log quiet. Not at once: while a reader holds
-    // the log, every try makes commits wait.
+    // If the writer is idle by now and does not see the request, the next look makes a checkpoint. It is not made at
+    // once, because every try makes commits wait while a reader holds the log.
     false
 }
 
-/// Whether the database can become as large as the log makes it.
+/// True if the disk has room for the database in the size that it will have with the log moved into it.
 fn has_room(shared: &Shared, connection: &Connection) -> bool {
     let pages = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0));
     pages.is_ok_and(|pages| shared.health.has_room_for(pages.unsigned_abs()))
 }
 
-/// Moves what is left and starts the log over; for the writer, between two transactions. Answers whether that
-/// was possible.
+/// Moves what is left in the log and starts the log over. The writer calls it on its connection between two
+/// transactions; `busy` is the busy timeout that the connection has again afterwards. Answers false if a reader stood
+/// in the way.
 pub(super) fn restart(connection: &Connection, health: StoreHealth, busy: Duration) -> rusqlite::Result<bool> {
-    // A reader that takes long is not waited for: the next checkpoint asks again.
+    // The wait for readers is short, because commits wait meanwhile; the next checkpoint asks again.
     connection.busy_timeout(Duration::from_millis(20))?;
     let how = if health.is_healthy() { "PRAGMA wal_checkpoint(RESTART)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
     let outcome = checkpoint(connection, how).map(|moved| moved == Moved::All);
@@ -295,7 +311,7 @@ pub(super) fn restart(connection: &Connection, health: StoreHealth, busy: Durati
     outcome
 }
 
-/// Moves all of the log into the database and gives its space back. Fails as busy while somebody reads.
+/// Moves all of the log into the database and truncates its file. Fails with `SQLITE_BUSY` while somebody reads.
 pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
     match checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)")? {
         Moved::All => Ok(()),
@@ -306,11 +322,13 @@ pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
 /// How much of the log a checkpoint moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
+    /// The whole log.
     All,
-    /// Somebody reads, or another program moves the log.
+    /// Only a part, or nothing: somebody reads, or another program makes a checkpoint.
     Part,
 }
 
+/// Runs a `PRAGMA wal_checkpoint` and reads its row: whether it was busy, the frames in the log, the frames moved.
 fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<Moved> {
     connection.prepare_cached(pragma)?.query_row([], |row| {
         let (busy, frames, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);

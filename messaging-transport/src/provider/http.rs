@@ -1,4 +1,4 @@
-//! One call of a provider's API, and what it means that there was no answer.
+//! Calls of a provider's HTTP API, and the outcome of a call that got no answer which an adapter could judge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,29 +19,29 @@ use url::form_urlencoded::Serializer;
 /// How long a call may take, from looking up the name to the last octet of the answer.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// How many octets of an answer are read. The longest that a provider gives has some KiB.
+/// Octets of an answer's body that are read. The longest answers of providers have a few KiB.
 const BODY_LIMIT: usize = 64 << 10;
 
-/// What is shown instead of a secret.
+/// Text that replaces a secret in answers.
 const HIDDEN: &str = "***";
 
-/// Whose address it is that is called.
+/// Origin of the address that is called, which decides whom a failure of the call concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The provider's, or what the settings say: everything that goes over the account goes there.
+    /// The provider's address, or one from the settings: all messages of the account go there.
     Account,
-    /// One that a recipient brought along: what is wrong with it concerns nobody else.
+    /// An address that the recipient brought along, as in Web Push: its failure concerns nobody else.
     Recipient,
 }
 
-/// Calls providers.
+/// Client that calls the APIs of providers.
 #[derive(Debug, Clone)]
 pub(crate) struct Api {
     fetch: Arc<dyn Fetch>,
     clock: Arc<dyn Clock>,
 }
 
-/// A call. What authenticates it is kept out of everything that is shown.
+/// One HTTP request to a provider, and the secrets in it, which are hidden in the answer that is stored and shown.
 pub(crate) struct Call {
     method: Method,
     url: String,
@@ -52,21 +52,23 @@ pub(crate) struct Call {
     secrets: Vec<String>,
 }
 
-/// An answer that is no redirect.
+/// The answer of a provider to a call; it is never a redirect.
 pub(crate) struct Reply {
-    /// The status.
+    /// The HTTP status.
     pub(crate) status: StatusCode,
     /// The headers.
     pub(crate) headers: HeaderMap,
-    /// How long it asks to wait, at most 24 hours.
+    /// Wait that the answer asks for in `Retry-After`, at most 24 hours.
     pub(crate) retry_after: Option<Duration>,
     body: Bytes,
+    /// False if the body was cut off at [`BODY_LIMIT`].
     is_whole: bool,
     host: Option<String>,
     secrets: Vec<String>,
 }
 
 impl Api {
+    /// A client that sends requests by `fetch`.
     pub(crate) fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { fetch, clock }
     }
@@ -76,12 +78,13 @@ impl Api {
         self.fetch.as_ref()
     }
 
-    /// Now, for what is signed.
+    /// The present time, for tokens and signatures.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Calls once, and says what the reply means by `judge`; where there is none to be judged, what that means.
+    /// Calls once and has `judge` turn the reply into an answer for the recipient. Without a reply to judge, the answer
+    /// is that of [`call`](Self::call).
     pub(crate) async fn answer(&self, call: Call, judge: impl FnOnce(&Reply) -> Answer) -> Answer {
         match self.call(call).await {
             Ok(reply) => judge(&reply),
@@ -89,8 +92,8 @@ impl Api {
         }
     }
 
-    /// Calls once, in bounded time and without following redirects. `Err` is the answer for the recipient where the
-    /// provider gave none that an adapter could judge (contract section 16).
+    /// Calls once, for [`TIME_LIMIT`] at most and without following redirects. `Err` is the answer for the recipient if
+    /// the call failed or was redirected, so that an adapter has no reply to judge (contract section 16).
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Answer> {
         let Call { method, url, headers, body, protocol, target, secrets } = call;
         let host = Url::parse(&url).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
@@ -129,7 +132,7 @@ impl Api {
     }
 }
 
-/// The class of a call without a complete answer.
+/// The outcome class of a call without a complete answer: ambiguous if the provider may have received the request.
 fn unanswered(error: FetchError, target: Target) -> OutcomeClass {
     match (error, target) {
         _ if error.may_have_arrived() => OutcomeClass::Ambiguous,
@@ -141,7 +144,7 @@ fn unanswered(error: FetchError, target: Target) -> OutcomeClass {
 }
 
 impl Call {
-    /// POSTs a body of a type.
+    /// A POST of a body with this content type, to an address of the account, over HTTP/1.1.
     pub(crate) fn post(url: impl Into<String>, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -156,18 +159,18 @@ impl Call {
         }
     }
 
-    /// POSTs JSON.
+    /// A POST of a JSON body.
     pub(crate) fn json(url: impl Into<String>, body: &Value) -> Self {
         Self::post(url, "application/json", body.to_string())
     }
 
-    /// POSTs a form.
+    /// A POST of a URL-encoded form.
     pub(crate) fn form(url: impl Into<String>, fields: &[(&str, &str)]) -> Self {
         let body = Serializer::new(String::new()).extend_pairs(fields).finish();
         Self::post(url, "application/x-www-form-urlencoded", body)
     }
 
-    /// With a header. A value that cannot be one is left out: settings have no control characters.
+    /// Adds a header. A value with control characters, which a header must not have, is left out; settings have none.
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(HeaderName::from_static(name), value);
@@ -175,18 +178,18 @@ impl Call {
         self
     }
 
-    /// Authenticated by a bearer token (RFC 6750).
+    /// Authenticates the call by a bearer token (RFC 6750) and hides the token.
     pub(crate) fn bearer(self, token: &str) -> Self {
         self.authorized(&format!("Bearer {token}")).hide(token)
     }
 
-    /// Authenticated by name and password (RFC 7617).
+    /// Authenticates the call by name and password (RFC 7617) and hides the password.
     pub(crate) fn basic(self, name: &str, password: &str) -> Self {
         let credentials = STANDARD.encode(format!("{name}:{password}"));
         self.authorized(&format!("Basic {credentials}")).hide(password).hide(&credentials)
     }
 
-    /// With this `Authorization`, of which nothing is hidden in answers.
+    /// Sets the `Authorization` header. Nothing of it is hidden in answers; use [`hide`](Self::hide) for that.
     pub(crate) fn authorized(mut self, value: &str) -> Self {
         if let Ok(mut value) = HeaderValue::from_str(value) {
             value.set_sensitive(true);
@@ -195,7 +198,7 @@ impl Call {
         self
     }
 
-    /// Hides a secret wherever the answer repeats it.
+    /// Replaces a secret by `***` wherever an answer would repeat it.
     pub(crate) fn hide(mut self, secret: &str) -> Self {
         if !secret.is_empty() {
             self.secrets.push(secret.to_owned());
@@ -203,13 +206,13 @@ impl Call {
         self
     }
 
-    /// Spoken with this version of HTTP; otherwise HTTP/1.1.
+    /// Sends the call by this version of HTTP instead of HTTP/1.1.
     pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
-    /// To an address of this kind; otherwise one of the account.
+    /// Says whose address is called; without it, one of the account.
     pub(crate) fn to(mut self, target: Target) -> Self {
         self.target = target;
         self
@@ -237,17 +240,18 @@ impl Reply {
         self.status.is_success()
     }
 
-    /// The host that was called; empty if it is not known.
+    /// The host that was called; empty if the URL has none.
     pub(crate) fn host(&self) -> &str {
         self.host.as_deref().unwrap_or_default()
     }
 
-    /// The body as JSON; `None` when it is none or longer than what is read.
+    /// The body as JSON; `None` if it is not JSON or was cut off at [`BODY_LIMIT`].
     pub(crate) fn json(&self) -> Option<Value> {
         if self.is_whole { serde_json::from_slice(&self.body).ok() } else { None }
     }
 
-    /// An answer of a class with this text, of which control characters, what is too long and secrets are taken out.
+    /// An answer of a class with this text: secrets are replaced by `***`, control characters removed, and the text is
+    /// cut off after 512 characters.
     pub(crate) fn answer(&self, class: OutcomeClass, text: &str) -> Answer {
         let mut text = text.to_owned();
         for secret in &self.secrets {
@@ -256,25 +260,26 @@ impl Reply {
         Answer::new(class, Response { host: self.host.clone(), ..Response::of_text(&text) })
     }
 
-    /// An answer of a class with the status and the beginning of the body as text, for what an adapter does not know.
+    /// An answer of a class whose text is the HTTP status and the beginning of the body, for replies that the adapter
+    /// does not know.
     pub(crate) fn answer_as_it_is(&self, class: OutcomeClass) -> Answer {
         let body = String::from_utf8_lossy(&self.body);
         self.answer(class, format!("HTTP {} {}", self.status.as_u16(), body.trim()).trim())
     }
 
-    /// The answer to a yes that cannot be read: the provider may have the message. Its text has the beginning of the
-    /// body.
+    /// The answer for a successful reply that cannot be read: ambiguous, because the provider may have the message. Its
+    /// text has the beginning of the body.
     pub(crate) fn unreadable(&self) -> Answer {
         let (status, body) = (self.status.as_u16(), String::from_utf8_lossy(&self.body));
         let text = format!("HTTP {status}: the answer cannot be read: {}", body.trim());
         let mut answer = self.answer(OutcomeClass::Ambiguous, &text);
-        // By this it is told apart from an answer that was lost.
+        // The code tells it apart from an ambiguous answer whose reply was lost, which has none.
         answer.response.code = Some(status);
         answer
     }
 
-    /// The answer to what is not in the provider's own words, such as a page of a gateway in front of it: judged by
-    /// the status, and never the recipient's fault.
+    /// The answer for a reply that is not in the provider's own format, such as a page of a gateway in front of it: it
+    /// is judged by the HTTP status alone, and never the recipient's fault.
     pub(crate) fn unexplained(&self) -> Answer {
         let class = match self.status {
             _ if self.is_success() => return self.unreadable(),

@@ -26,16 +26,16 @@ pub struct Score {
     pub interval: (f64, f64),
 }
 
-/// What a probability of being best amounts to.
+/// Verdict on how sure it is that a variant is the best, by its probability of being so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "WinnerVerdict")]
 pub enum Verdict {
-    /// At least 0.95.
+    /// The probability is at least 0.95.
     Clear,
-    /// At least 0.8.
+    /// The probability is at least 0.8.
     Likely,
-    /// Less.
+    /// The probability is less than 0.8.
     Open,
 }
 
@@ -50,12 +50,12 @@ impl Verdict {
     }
 }
 
-/// What follows from the trials when the wait is over.
+/// Decision on an A/B test when its wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// The variant at this place wins.
+    /// The variant at this place, counted from 0, wins.
     Winner(usize),
-    /// A person decides.
+    /// A person has to choose.
     ByPerson,
 }
 
@@ -70,11 +70,14 @@ pub fn scores(variants: &[Trials]) -> Vec<Score> {
     posteriors.iter().zip(probabilities).map(score).collect()
 }
 
+/// A number rounded to 4 decimals.
 fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-/// The variant that wins when the wait is over.
+/// Decides an A/B test when its wait is over; `scores` are those of `variants`. The variant with the highest rate wins,
+/// if it is as probable as the test demands; otherwise the test says what happens. A test whose metric is manual, or
+/// that has no variants, is left to a person.
 pub fn choose(variants: &[Trials], scores: &[Score], test: &AbTest) -> Choice {
     let Some(best) = best(variants).filter(|_| test.winner_metric != WinnerMetric::Manual) else {
         return Choice::ByPerson;
@@ -87,7 +90,7 @@ pub fn choose(variants: &[Trials], scores: &[Score], test: &AbTest) -> Choice {
     }
 }
 
-/// The place of the highest rate; of equal ones the earlier. `None` without variants.
+/// The place of the variant with the highest rate, counted from 0; of equal ones the earlier. `None` without variants.
 pub fn best(variants: &[Trials]) -> Option<usize> {
     let mut best = None;
     for (place, trials) in variants.iter().enumerate() {
@@ -98,8 +101,10 @@ pub fn best(variants: &[Trials]) -> Option<usize> {
     best
 }
 
-/// Compares rates without rounding; nothing delivered is a rate of 0.
+/// Compares the rates of two variants without rounding: a/b is to c/d as a·d is to c·b. A variant of which nothing was
+/// delivered has a rate of 0.
 fn by_rate(one: Trials, other: Trials) -> Ordering {
+    // The successes of one variant times the deliveries of the other.
     let part = |of: Trials, by: Trials| {
         let (successes, delivered) = if of.delivered == 0 { (0, 1) } else { (of.successes, by.delivered.max(1)) };
         u128::from(successes) * u128::from(delivered)

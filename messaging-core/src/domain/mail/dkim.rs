@@ -1,7 +1,7 @@
-//! DKIM keys: made, published, signed with.
+//! DKIM keys: making them, the public half for DNS, and signing with them.
 //!
-//! RFC 6376 and RFC 8463. Which octets are signed is the matter of whoever writes the message; here is
-//! the key that signs them. Keys are made and used with the feature `dkim`.
+//! RFC 6376 and RFC 8463. The transport that writes a message decides which of its octets are signed; here is only the
+//! key that signs them. Keys are made and used with the feature `dkim`.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "dkim")]
 use crate::entropy::Entropy;
 
-/// How a key signs (the `a=` tag).
+/// Algorithm that a key signs with (the `a=` tag).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
     /// `rsa-sha256`, which every receiver verifies.
     RsaSha256,
-    /// `ed25519-sha256` (RFC 8463), which some do.
+    /// `ed25519-sha256` (RFC 8463), which only some receivers verify.
     Ed25519Sha256,
 }
 
@@ -55,7 +55,7 @@ impl Algorithm {
 
 /// A new key pair.
 pub struct NewKey {
-    /// The private key: PKCS#8, base64. To be sealed before it is stored.
+    /// The private key: a PKCS#8 document in base64. It must be sealed before it is stored.
     pub private: String,
     /// The public key as the `p=` tag of the DNS record has it.
     pub public: String,
@@ -67,13 +67,14 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Makes a key pair. An RSA key, whose randomness is the library's own, takes some dozen milliseconds of
-/// processor time: not on a thread that answers requests.
+/// Makes a key pair. An RSA key takes its randomness from the library, not from `entropy`, and tens to hundreds of
+/// milliseconds of processor time, so it must not be made on a thread that answers requests.
 #[cfg(feature = "dkim")]
 pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     match algorithm {
         Algorithm::RsaSha256 => {
-            // What every receiver accepts, and fits one DNS answer (RFC 8301 section 3.2).
+            // 2048 bits, because every receiver accepts them (RFC 8301 section 3.2), and their record fits one DNS
+            // answer.
             let key = RsaKeyPair::generate(KeySize::Rsa2048).expect("the system has randomness");
             let private: Pkcs8V1Der<'_> = key.as_der().expect("a key made here can be written");
             let public: PublicKeyX509Der<'_> = key.public_key().as_der().expect("a key made here can be written");
@@ -91,7 +92,7 @@ pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     }
 }
 
-/// A stored private key does not parse.
+/// Error for a stored private key that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a stored DKIM key is damaged")]
 pub struct Damaged;

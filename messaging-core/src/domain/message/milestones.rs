@@ -1,28 +1,28 @@
-//! What has happened to a message, as far as it counts: when it was sent and delivered, what was seen of it.
+//! Milestones of a message, which statistics count: when it was sent and delivered, and what was seen of it.
 
 use serde::{Deserialize, Serialize};
 
 use super::status::{EventKind, MessageStatus};
 use crate::time::Timestamp;
 
-/// What of a message counts besides its status. Everything is noted once and stays.
+/// What statistics count of a message besides its status. Every milestone is set once and stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
     /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
     pub seen: EngagementFlags,
-    /// Which of the first 64 links of its template people followed, a bit each.
+    /// Links of its template that people followed: one bit for each of the first 64, the lowest for the first.
     pub links: u64,
-    /// Why the last look suppressed it, if it did.
+    /// Reason for which the last look, the check right before sending, suppressed it; `None` if it did not.
     pub skip: Option<Skip>,
     /// When it first counted as sent.
     pub sent_at: Option<Timestamp>,
-    /// When it was delivered.
+    /// When it was first known to be delivered.
     pub delivered_at: Option<Timestamp>,
 }
 
 impl Milestones {
-    /// With what follows from getting into a state at a time: a message counts as sent from its first sent, delivered
-    /// or bounced state (contract section 12.5).
+    /// The milestones after the message gets into a status at a time. It counts as sent from its first sent, delivered,
+    /// bounced or complained status (contract section 12.5).
     #[must_use]
     pub fn reaching(mut self, status: MessageStatus, at: Timestamp) -> Self {
         use MessageStatus as S;
@@ -35,27 +35,29 @@ impl Milestones {
         self
     }
 
-    /// With what an event shows.
+    /// The milestones after an event; `is_machine` tells that no person opened or clicked.
     #[must_use]
     pub fn showing(mut self, kind: EventKind, is_machine: bool) -> Self {
         self.seen = self.seen.with(EngagementFlags::of_event(kind, is_machine));
         self
     }
 
-    /// With a link that a person followed, by its number below 64; others are not told apart.
+    /// The milestones after a person followed a link, by its number in the template. Links from number 64 on are not
+    /// kept.
     #[must_use]
     pub fn following(mut self, link: u8) -> Self {
         self.links |= 1_u64.checked_shl(link.into()).unwrap_or_default();
         self
     }
 
-    /// Whether a person followed a link.
+    /// True if a person followed a link, by its number in the template; also for all links from number 64 on, which are
+    /// not kept.
     pub fn has_followed(&self, link: u8) -> bool {
         self.following(link) == *self
     }
 }
 
-/// What was seen of a message, each at least once.
+/// A set of what was seen of a message at least once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EngagementFlags(u8);
 
@@ -81,28 +83,28 @@ impl EngagementFlags {
         self.0
     }
 
-    /// Both.
+    /// The union of two sets.
     pub const fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// What is in it and not in the other.
+    /// This set without what is in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// What is in it, one by one.
+    /// The members of the set, each as a set of its own.
     pub fn each(self) -> impl Iterator<Item = Self> {
         (0..u8::BITS).map(|bit| Self(1 << bit)).filter(move |one| self.has(*one))
     }
 
-    /// Whether all of the other was seen.
+    /// True if this set contains all of the other.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// What an event shows; nothing where it concerns the status only.
+    /// The flag that an event sets. Empty for a click of a machine, and for events that concern only the status.
     pub const fn of_event(kind: EventKind, is_machine: bool) -> Self {
         match (kind, is_machine) {
             (EventKind::Open, false) => Self::OPENED,
@@ -115,19 +117,19 @@ impl EngagementFlags {
     }
 }
 
-/// Why a message was suppressed by the last look, as statistics tell it.
+/// Reason for which the last look, the check right before sending, suppressed a message, as statistics tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Skip {
     /// The address is suppressed, for whatever reason.
     Suppressed,
-    /// The contact has not agreed.
+    /// The contact has not consented.
     NoConsent,
-    /// The contact has had its share.
+    /// The contact has got as many messages as the frequency cap allows.
     FrequencyCap,
 }
 
 impl Skip {
-    /// All of them, in the order of the stored numbers.
+    /// Every reason, in the order of the stored numbers.
     pub const ALL: [Self; 3] = [Self::Suppressed, Self::NoConsent, Self::FrequencyCap];
 }

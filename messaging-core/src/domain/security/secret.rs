@@ -7,7 +7,7 @@ use crate::validate::Length;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// A secret in clear. It is written where it is serialized, and nowhere else: `Debug` hides it.
+/// A secret in clear. Serializing it writes the text; `Debug` hides it, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -18,7 +18,7 @@ impl Secret {
         &self.0
     }
 
-    /// The secret in clear, for whoever keeps it.
+    /// The secret in clear as an owned text, for a caller that keeps it.
     pub fn into_inner(self) -> String {
         self.0
     }

@@ -1,8 +1,8 @@
-//! The elements of an HTML or MJML source, found without building a tree.
+//! Finds the elements of an HTML or MJML source without building a tree.
 //!
-//! Libraries that build one call themselves for every level. What they get has been counted here first.
-//! Tags of the template language are painted over before, byte for byte, so that every place stays where
-//! it is in what the author wrote.
+//! Libraries that build a tree recurse once for each level of nesting, so depth and number of elements are counted here
+//! before such a library gets a source. Tags of the template language are overwritten first, byte for byte
+//! ([`painted`]), so that every byte offset is also valid in the source that the author wrote.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use crate::domain::mail::html_events::{self, Event, RawText, Span};
 pub(super) struct Element {
     /// Its name, lower case.
     pub(super) name: String,
-    /// From `<` to after `>`.
+    /// Byte range from `<` to after `>`.
     pub(super) place: Range<usize>,
     /// Its attributes: name in lower case, value with entities decoded.
     pub(super) attributes: Vec<(String, String)>,
-    /// Where the value of `style` stands, with its quotes.
+    /// Byte range of the value of the first `style` attribute, including its quotes.
     pub(super) style: Option<Range<usize>>,
 }
 
 impl Element {
-    /// The value of an attribute.
+    /// The value of the first attribute with a name, which is given in lower case.
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -32,36 +32,39 @@ impl Element {
 /// Summary of the elements that a source holds.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
-    /// Its start tags, in order.
+    /// Its first [`MAX_ELEMENTS`] start tags, in the order of the source.
     pub(super) elements: Vec<Element>,
-    /// How deep they nest at most, as far as end tags tell.
+    /// Greatest number of elements that are open at once. An element is open until its end tag or that of an element
+    /// around it; optional end tags are not inferred.
     pub(super) depth: usize,
     /// Byte offset of the first element at the greatest depth.
     pub(super) deepest: usize,
-    /// How many elements that format text are open at most.
+    /// Greatest number of [`FORMATTING`] elements that are open at once.
     pub(super) formatting: usize,
-    /// Whether there are more elements than are looked at.
+    /// True if there are more than [`MAX_ELEMENTS`], so that `elements` lacks some.
     pub(super) is_cut: bool,
-    /// The text of style sheets.
+    /// Byte ranges of the contents of `style` elements.
     pub(super) styles: Vec<Range<usize>>,
 }
 
-/// Elements that are looked at.
+/// Maximum number of elements that are kept.
 const MAX_ELEMENTS: usize = 50_000;
 
-/// Bytes of a tag whose attributes are told apart.
+/// Longest start tag, in bytes, in which [`values_of`] locates values: it copies the rest of the tag for each
+/// attribute.
 const MAX_TAG: usize = 16 << 10;
 
-/// Elements without content.
+/// Void elements of HTML, which have no content and no end tag.
 const VOID: [&str; 14] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
 
-/// Elements that a browser opens again in every block until they are closed.
+/// Formatting elements of HTML: until they are closed, a browser opens them again in every block, which multiplies the
+/// elements of its tree.
 const FORMATTING: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
 
-/// The source with every tag of the template language painted over: outputs as letters, which are text
-/// and values; the others as spaces.
+/// A copy of the source in which every tag of the template language is overwritten, byte for byte: by letters if it has
+/// outputs (`{{`), because letters are valid text and attribute values, otherwise by spaces.
 pub(super) fn painted(source: &str, tokens: &Tokens<'_>) -> String {
     let mut bytes = source.as_bytes().to_vec();
     for gap in gaps(source, tokens) {
@@ -71,7 +74,7 @@ pub(super) fn painted(source: &str, tokens: &Tokens<'_>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Where the source has tags of the template language, neighbors taken as one.
+/// Byte ranges of the tags of the template language in the source; adjacent tags are one range.
 pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut at = 0;
@@ -84,12 +87,12 @@ pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
     if at < source.len() {
         gaps.push(at..source.len());
     }
-    // The tokenizer leaves out the last line end of a source as well.
+    // The tokenizer's text also lacks the last line end of a source, which is no tag.
     gaps.retain(|gap| !source[gap.clone()].trim().is_empty());
     gaps
 }
 
-/// Reads a source.
+/// Finds the elements of a source whose template tags are painted over.
 pub(super) fn read(html: &str) -> Markup {
     let mut reader =
         Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, raw_from: None };
@@ -97,18 +100,22 @@ pub(super) fn read(html: &str) -> Markup {
     reader.found
 }
 
+/// Builds a [`Markup`] from the events of the HTML tokenizer.
 struct Reader<'a> {
     html: &'a str,
     found: Markup,
+    /// Names of the open elements, the outermost first.
     open: Vec<String>,
     /// How many of the open elements format text.
     formatting: usize,
+    /// The start tag that is being read.
     element: Option<Element>,
-    /// Where the text of the open style sheet begins.
+    /// Byte offset at which the content of the open `style` element begins.
     raw_from: Option<usize>,
 }
 
 impl Reader<'_> {
+    /// Takes the next event of the tokenizer; `span` is its byte range in the source.
     fn see(&mut self, event: Event<'_>, span: Span<usize>) {
         match event {
             Event::OpenStartTag { name } => {
@@ -149,11 +156,14 @@ impl Reader<'_> {
         }
     }
 
+    /// Closes the open elements from index `depth` on.
     fn close_to(&mut self, depth: usize) {
         let closed = self.open.drain(depth..).filter(|name| FORMATTING.contains(&name.as_str())).count();
         self.formatting -= closed;
     }
 
+    /// Completes the start tag that is being read, which ends at byte `end`: opens the element unless it has no
+    /// content, and keeps it.
     fn close_start_tag(&mut self, self_closing: bool, end: usize) {
         let Some(mut element) = self.element.take() else { return };
         let begins_tag = |at: usize| self.html[..at].rfind('<');
@@ -169,7 +179,8 @@ impl Reader<'_> {
                 self.found.depth = self.open.len();
                 self.found.deepest = element.place.start;
             }
-            // What follows is refused anyway, and looking for ends in it would take long.
+            // Callers that look at the depth accept at most 128 levels, so it need not be exact from here on. Cutting
+            // the list keeps the search for the start tag of each end tag short.
             if self.open.len() > 600 {
                 self.close_to(300);
             }
@@ -182,8 +193,8 @@ impl Reader<'_> {
     }
 }
 
-/// Where the values of an element's attributes stand, with their quotes. An attribute without a value, and
-/// a repeated one, is left out.
+/// Byte ranges of the values of an element's attributes, including their quotes, with the attributes' names. Attributes
+/// without a value and repeated ones are left out; a tag longer than [`MAX_TAG`] gives none.
 pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usize>)> {
     let mut places = Vec::new();
     if element.place.len() > MAX_TAG {
@@ -205,7 +216,8 @@ pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usi
     places
 }
 
-/// Where the value stands of the attribute whose name ends at `name_end`, with its quotes.
+/// Byte range of the value, including its quotes, of the attribute whose name ends at byte `name_end`; `None` if it has
+/// no value.
 fn value_after(html: &str, name_end: usize) -> Option<Range<usize>> {
     let rest = html.get(name_end..)?;
     let after_name = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());

@@ -1,8 +1,8 @@
-//! The values that a rendering finds under its names.
+//! The values that a template finds under its names when it is rendered.
 //!
-//! Contract section 11: what the request gives, then the contact's attributes by name, then nothing. The
-//! system's names come first, so that no request can put another link where `unsubscribe_url` stands; one
-//! for which this rendering has no value may be given by the request.
+//! Contract section 11: a name stands for the value in the request, else for the contact's attribute of that name, else
+//! for nothing. Names of the system come before both, so that no request can replace the link in `unsubscribe_url`;
+//! only a system name that has no value in this rendering can be given by the request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,22 +18,26 @@ use crate::domain::audience::contact::Contact;
 use crate::domain::channel::Channel;
 use crate::domain::security::redaction::Redactor;
 
-/// The name under which the HTML finds the preheader.
+/// The name under which the compiled HTML finds the preheader.
 pub(super) const PREHEADER: &str = "preheader_of_template";
 
 /// The values of one rendering.
 #[derive(Clone, Default)]
 pub struct Values {
+    /// Values of the system names.
     system: BTreeMap<&'static str, Value>,
+    /// Values of the request.
     given: Arc<BTreeMap<String, Value>>,
+    /// Attributes of the contact.
     attributes: Arc<BTreeMap<String, Value>>,
+    /// True if the values of the request exceed [`MAX_GIVEN`]; `given` is empty then.
     is_too_large: bool,
 }
 
-/// The bytes that the values of a request may take inside the engine.
+/// Most memory, in bytes, that the values of a request may take inside the template engine, as [`weight`] estimates it.
 const MAX_GIVEN: usize = 32 << 20;
 
-/// What a value takes inside the engine, about.
+/// Estimate of the memory, in bytes, that a value takes inside the template engine.
 fn weight(json: &Json) -> usize {
     match json {
         Json::Array(items) => 64 + items.iter().map(|item| 24 + weight(item)).sum::<usize>(),
@@ -45,7 +49,7 @@ fn weight(json: &Json) -> usize {
     }
 }
 
-/// What a contact shows to a template.
+/// A contact as a template shows it.
 #[derive(Debug, Clone)]
 pub struct ContactValues<'a> {
     /// The contact.
@@ -57,39 +61,42 @@ pub struct ContactValues<'a> {
 }
 
 impl<'a> ContactValues<'a> {
-    /// A contact in clear.
+    /// The contact with its addresses in clear.
     pub fn clear(contact: &'a Contact) -> Self {
         Self::shown(contact, Redactor::new(true))
     }
 
-    /// A contact whose addresses are shown to one reader.
+    /// The contact with its addresses as the redactor of one reader shows them.
     pub fn shown(contact: &'a Contact, redactor: Redactor) -> Self {
         let shown = |channel, text: &Option<String>| text.clone().map(|text| redactor.address(channel, text));
         Self { contact, email: shown(Channel::Email, &contact.email), phone: shown(Channel::Sms, &contact.phone) }
     }
 }
 
-/// JSON as the engine has it.
+/// Converts JSON to a value of the template engine.
 fn value(json: &Json) -> Value {
     Value::from(Serde(json))
 }
 
+/// Converts the members of an object, without those that are null.
 fn values(members: &Map<String, Json>) -> BTreeMap<String, Value> {
     // A member that is null counts as not given, so that the contact's attribute stands in.
     members.iter().filter(|(_, member)| !member.is_null()).map(|(name, member)| (name.clone(), value(member))).collect()
 }
 
 impl Values {
-    /// The values of a request.
+    /// The values that a request gives. If they are too large, none is kept and every rendering with them fails.
     pub fn new(given: &Map<String, Json>) -> Self {
-        // The request has them already: what would take too much is not made anew, and no part is rendered.
+        // The request itself is in memory already; a converted copy of it could be many times as large, so none is
+        // made.
         if given.values().map(weight).sum::<usize>() > MAX_GIVEN {
             return Self { is_too_large: true, ..Self::default() };
         }
         Self { given: Arc::new(values(given)), ..Self::default() }
     }
 
-    /// Adds what is known of the contact.
+    /// Adds the contact: its fields and attributes as members of the system name `contact`, and each attribute under
+    /// its own name.
     pub fn contact(mut self, shown: &ContactValues<'_>) -> Self {
         let contact = shown.contact;
         let attributes = values(&contact.attributes);
@@ -108,28 +115,30 @@ impl Values {
         self
     }
 
-    /// Adds a system name.
+    /// Adds a system name whose value is a text.
     pub fn system(mut self, name: &'static str, text: impl Into<String>) -> Self {
         self.system.insert(name, Value::from(text.into()));
         self
     }
 
-    /// Adds a system name with one member.
+    /// Adds a system name whose value is an object with one member.
     pub fn system_member(self, name: &'static str, member: &'static str, text: impl Into<String>) -> Self {
         self.system_members(name, [(member, text.into())])
     }
 
-    /// Adds a system name with its members.
+    /// Adds a system name whose value is an object with these members.
     pub fn system_members<const N: usize>(mut self, name: &'static str, members: [(&'static str, String); N]) -> Self {
         self.system.insert(name, Value::from_pairs(members.map(|(member, text)| (member, Value::from(text)))));
         self
     }
 
+    /// Sets the work that this rendering may do, in the unit of `Limits::work`.
     pub(super) fn set_work(&mut self, work: u64) {
         self.system.insert(WORK, Value::from(work));
     }
 
-    /// Hides the preheader at the beginning of the HTML: a mail program shows it after the subject.
+    /// Sets the preheader, as HTML that is not displayed: mail programs show the first text of the HTML after the
+    /// subject in their list of messages.
     pub(super) fn set_preheader(&mut self, text: &str) {
         let mut html = String::from(
             "<div style=\"display:none;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all\">",
@@ -140,12 +149,12 @@ impl Values {
         self.system.insert(PREHEADER, Value::from_safe_string(html));
     }
 
-    /// Whether the request gave more than a rendering may hold.
+    /// True if the values of the request exceed [`MAX_GIVEN`]: the rendering has to fail.
     pub(super) const fn is_too_large(&self) -> bool {
         self.is_too_large
     }
 
-    /// Whether there is a value for a path like `order.id`.
+    /// True if a path like `order.id` has a value other than null.
     pub fn has(&self, path: &str) -> bool {
         let mut names = path.split('.');
         let Some(mut current) = names.next().and_then(|root| self.find(root)) else { return false };
@@ -158,6 +167,7 @@ impl Values {
         !current.is_none()
     }
 
+    /// The value of a name: that of the system, else that of the request, else the attribute of the contact.
     fn find(&self, name: &str) -> Option<Value> {
         let known = self.system.get(name).or_else(|| self.given.get(name)).or_else(|| self.attributes.get(name));
         known.cloned()
@@ -174,12 +184,12 @@ impl Object for Values {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        // Nothing lists the names of a rendering.
+        // Templates cannot list the names.
         Enumerator::NonEnumerable
     }
 }
 
-/// Values are personal: nothing prints them.
+/// Shows no values, because they are personal data.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Values(…)")

@@ -1,8 +1,9 @@
 //! Segments and their members.
 //!
-//! Members are found by the store, from a condition: it never sees what a filter is for. What a change of a
-//! contact means for its segments is worked off afterwards: every write that changes what a filter can read
-//! notes the contact as changed, in the same transaction, if the workspace has a dynamic segment that reads it.
+//! The store finds the members by evaluating a filter, without knowing what the filter is for. Memberships follow the
+//! changes of contacts later: every write that changes what a filter can read also notes the contact as changed, in the
+//! same transaction, if the workspace has a dynamic segment that reads it. [`Segments::follow_changes`] works these
+//! notes off.
 
 use async_trait::async_trait;
 
@@ -15,70 +16,72 @@ use crate::domain::segment::reads::ReadMask;
 use crate::ids::{ContactId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// What a store needs to find members.
+/// A condition on contacts with all that its evaluation depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberQuery {
-    /// Whom to find. It names no dynamic segment: those were replaced by their filters.
+    /// The condition that members match. It names no dynamic segment: those were replaced by their filters.
     pub filter: Filter,
-    /// The present.
+    /// The present time, to which relative times in the filter refer.
     pub now: Timestamp,
-    /// The workspace's time zone.
+    /// The workspace's time zone, which tells when days begin.
     pub zone: jiff::tz::TimeZone,
 }
 
-/// How many contacts match, and some of them.
+/// The number of contacts that match a filter, and some of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
-    /// How many match; an estimate when `exact` is false.
+    /// The number of contacts that match; an estimate when `exact` is false.
     pub size: u64,
-    /// How many match each of the conditions that were asked for, in their order; estimates likewise.
+    /// For each of the conditions that were asked for, in their order, the number of contacts that match it; estimates
+    /// when `exact` is false.
     pub sizes: Vec<u64>,
-    /// Whether every contact was looked at.
+    /// True if every contact was looked at, so that the sizes are no estimates.
     pub exact: bool,
-    /// Some that match, newest first.
+    /// Some contacts that match, newest first.
     pub sample: Vec<Contact>,
 }
 
-/// How far a calculation has come.
+/// Result of one slice of a calculation of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calculated {
-    /// Where the rest begins; `None` when all contacts were looked at.
+    /// Cursor at which the next slice begins; `None` when all contacts were looked at.
     pub next: Option<StoreCursor>,
     /// The number of contacts that became members.
     pub joined: u64,
-    /// How many ceased to be members.
+    /// The number of contacts that ceased to be members.
     pub left: u64,
 }
 
-/// Whether a calculation tells automations who became or ceased to be a member.
+/// Choice whether a calculation makes notes for automations of who became or ceased to be a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveNotes {
-    /// It does: time has made the difference.
+    /// It makes notes: contacts joined or left because time has passed.
     Kept,
-    /// It does not: the segment is new, or its filter has changed, and nobody has done anything.
+    /// It makes no notes: contacts joined or left because the segment is new or its filter has changed, which is
+    /// nothing that happened to a contact.
     Silent,
 }
 
 /// A contact that became or ceased to be a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
-    /// Of which segment.
+    /// The segment.
     pub segment: SegmentId,
-    /// Which contact.
+    /// The contact.
     pub contact: ContactId,
-    /// Whether it is a member now.
+    /// True if it became a member, false if it ceased to be one.
     pub member: bool,
 }
 
 /// Reads of segments, and the upkeep of their members.
 #[async_trait]
 pub trait Segments {
-    /// A segment.
+    /// A segment by id.
     async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError>;
     /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
-    /// What the dynamic segments of a workspace read of its contacts; nothing when it has none. Besides,
-    /// [`ReadMask::TRACED_SUPPRESSIONS`] where runs of automations hear of every change of their contact.
+    /// Union of what the dynamic segments of a workspace read of its contacts; empty when it has none. It also has
+    /// [`ReadMask::TRACED_SUPPRESSIONS`] where runs of automations listen for every change of their contact.
     async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError>;
     /// The members of a segment, in the order of their creation, newest first.
     async fn segment_contacts(
@@ -88,8 +91,9 @@ pub trait Segments {
         page: PageRequest,
     ) -> Result<Slice<Contact>, StoreError>;
 
-    /// Counts who matches, and who matches each of the conditions, within a time of about half a second: a
-    /// workspace that is too large for it is estimated from some of its contacts.
+    /// Counts the contacts that match `query`, and those that match each of `conditions`, within about half a second:
+    /// in a workspace too large for that, the counts are estimated from some of its contacts. Also answers up to
+    /// `sample` contacts that match.
     async fn preview(
         &self,
         workspace: WorkspaceId,
@@ -98,14 +102,15 @@ pub trait Segments {
         sample: usize,
     ) -> Result<Preview, StoreError>;
 
-    /// Makes members of a segment those who match, for the contacts from `from` on, as many as fit a slice;
-    /// `None` begins with the first.
+    /// Calculates the members of a segment for one slice of the workspace's contacts, which begins at `from`, or with
+    /// the first contact: those that match become members, all others of the slice cease to be members.
     ///
-    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere. Members, their
-    /// number and notes for automations change in the same transactions. Each of these is made under the claim of `job`, and nothing
-    /// more is written once that is lost: `LeaseLost`, also when there was nothing to write. Nobody else may call it or
-    /// [`Segments::follow_changes`] for the workspace at the same time: their jobs share a lane, which one process
-    /// claims, and take turns in it.
+    /// This is a write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    /// Members, their number and the notes for automations change in the same transactions. Every transaction is made
+    /// under the claim of `job`; once the claim is lost, nothing more is written and the error is
+    /// [`CommitError::LeaseLost`], also when there was nothing to write. Neither this nor [`Segments::follow_changes`]
+    /// may run twice at the same time for a workspace: their jobs share a lane, which one process claims, and take
+    /// turns in it.
     async fn calculate_members(
         &self,
         workspace: WorkspaceId,
@@ -116,11 +121,13 @@ pub trait Segments {
         job: &JobHandle,
     ) -> Result<Calculated, CommitError>;
 
-    /// Takes up to `limit` contacts that were noted as changed, makes them members of those of the segments whom
-    /// they match now and of no others, and takes their notes away. Looks at a segment only for contacts of
-    /// whom something changed that its filter reads. Answers who moved and whether there are more;
-    /// notes for automations are part of the same transactions, and an answer may be lost. Under the claim of `job`, as
-    /// [`Segments::calculate_members`].
+    /// Updates the memberships of up to `limit` contacts that were noted as changed, and removes their notes: each
+    /// becomes a member of those of `segments` that it matches now, and of no others. A segment is evaluated only for
+    /// contacts of which something changed that its filter reads. Answers who moved, and whether more contacts are
+    /// noted.
+    ///
+    /// Written under the claim of `job`, like [`Segments::calculate_members`]. Notes for automations are made in the
+    /// same transactions, so they do not depend on this answer, which may be lost.
     async fn follow_changes(
         &self,
         workspace: WorkspaceId,
@@ -129,8 +136,8 @@ pub trait Segments {
         job: &JobHandle,
     ) -> Result<(Vec<Moved>, bool), CommitError>;
 
-    /// Lets go up to `limit` members of segments that were removed; answers how many.
+    /// Deletes up to `limit` memberships of segments that were removed, and answers how many were deleted.
     ///
-    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    /// This is a write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Send nodes: whether a message is made now, later or never, and the message.
+//! Send nodes of automations: the decision whether a message is created now, later or never, and its creation.
 //!
 //! Contract sections 12.3, 13.2 and 13.4. Marketing is judged by the rule of campaigns
 //! ([`recipient_time::look`]) when the run stands at the node, and once more right before the attempt
@@ -31,12 +31,12 @@ use crate::services::acceptance::{OfAutomation, SentMessage};
 use crate::services::templates::Unrendered;
 use crate::services::texts::{TextFault, values_of_run};
 
-/// A hold without an end is looked at again after this.
+/// Time after which a hold without a known end is looked at again.
 const HELD_FOR: std::time::Duration = std::time::Duration::from_mins(1);
-/// Characters of a sender's display name; more are cut.
+/// Largest number of characters of a sender's display name; what a template renders beyond it is cut off.
 const LONGEST_NAME: usize = 128;
 
-/// A send that something has to be decided about.
+/// A run of an automation that stands at a send node, with all that the decision about its message needs.
 pub(super) struct Sending<'a> {
     pub(super) app: &'a App,
     pub(super) run: &'a Run,
@@ -59,8 +59,8 @@ pub(super) async fn addresses(
 }
 
 impl Sending<'_> {
-    /// Decides, and adds the message to the writes if there is one. `listed` says why an address (normalised) is
-    /// suppressed.
+    /// Decides whether a message is sent now, and if so adds the writes that accept it. `listed` answers why an
+    /// address, normalized for its channel, is suppressed; `None` if it is not.
     pub(super) async fn decide(
         &self,
         listed: impl Fn(Channel, &str) -> Option<SuppressionReason>,
@@ -77,7 +77,7 @@ impl Sending<'_> {
             let reason = listed(channel, &normalize(channel, address));
             reason.filter(|reason| is_marketing || reason.stops_transactional())
         };
-        // Whoever has several is sent to at the first that may be used.
+        // If the contact has several addresses, the message goes to the first that is not suppressed.
         let to = addresses.iter().find(|address| why(address).is_none());
         let suppression = if to.is_some() { None } else { addresses.first().and_then(why) };
         if let Some(acted) = self.look(channel, suppression).await? {
@@ -89,7 +89,8 @@ impl Sending<'_> {
         }
     }
 
-    /// What keeps the message from being made now.
+    /// The hold or skip that keeps the message from being sent now; `None` if nothing does. If all addresses of the
+    /// contact are suppressed, `suppression` is the reason for the first.
     async fn look(
         &self,
         channel: Channel,
@@ -128,7 +129,9 @@ impl Sending<'_> {
         })
     }
 
-    /// Makes the message; what keeps it from being rendered fails the run, not the message.
+    /// Accepts the message and adds its writes to `writes`. The message is rendered once, without being kept, so that a
+    /// template that cannot be rendered fails the run here instead of the message later. A failure that may pass, such
+    /// as too little room to render, is [`StoreError::Unavailable`].
     async fn message(&self, channel: Channel, to: &str, writes: &mut Vec<Write>) -> Result<Acted, StoreError> {
         let (subject, input) = match self.input(channel, to).await {
             Ok(made) => made,
@@ -156,7 +159,7 @@ impl Sending<'_> {
                 Ok(failed) => return Err(*failed),
                 Err(other) => return Ok(Acted::Failed(other.to_string())),
             },
-            // Whatever else is refused now is refused the next time as well.
+            // Any other refusal is permanent.
             Err(error) => return Ok(Acted::Failed(error.to_string())),
         };
         for write in &accepted.writes {
@@ -176,10 +179,10 @@ impl Sending<'_> {
         Ok(Acted::Sent(accepted.message_id))
     }
 
-    /// The request, and the subject in place of the template's.
+    /// The request for the message, and the rendered subject that replaces the template's, if the node has one.
     async fn input(&self, channel: Channel, to: &str) -> Result<(Option<String>, MessageInput), TextFault> {
         let (app, run, send, contact) = (self.app, self.run, self.send, &self.person.contact);
-        // Whoever wrote the automation, a message goes to the address itself.
+        // Addresses are unmasked whatever scopes the author of the automation has: they reach their owner alone.
         let clear = Redactor::new(true);
         let values = values_of_run(&run.event, &Map::new(), contact, clear);
         let mut variables = app.render_members(&send.variables, &values).await?;
@@ -205,6 +208,7 @@ impl Sending<'_> {
     }
 }
 
+/// The text with line breaks and other runs of white space replaced by one space each, as in a header.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,8 @@
-//! What there is to know of the contacts of a range of numbers.
+//! Reading the contacts of a range of numbers that an audience matches, with the facts that decide on each: consent,
+//! address, suppression, exclusion and time zone.
 //!
-//! Lists and static segments are ranges of their indexes; only filters are evaluated contact by contact. One statement
-//! reads the contacts that match, with what is known of them.
+//! Members of a list or a static segment are a range of an index; only filters are evaluated contact by contact. One
+//! statement reads the contacts that match, with their facts.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -26,21 +27,27 @@ use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::segments::keys::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
-/// Reads contacts of one workspace, at the moment of a snapshot.
+/// Reads contacts of one workspace for an audience query, at the moment of a snapshot.
 pub(super) struct Scan {
     workspace: WorkspaceId,
     pub(super) workspace_number: i64,
     channel: Channel,
     source: AddressSource,
+    /// Numbers of the lists whose members match.
     lists: Vec<i64>,
+    /// Numbers of the static segments whose members match.
     segments: Vec<i64>,
+    /// Numbers of the lists whose members are excluded.
     excluded: Vec<i64>,
+    /// Evaluation of the query's filters, if it has any.
     evaluation: Option<Evaluation>,
     wants_zones: bool,
 }
 
-/// The contacts from `$1` to `$2` of the lists `$3`, of the segments `$4`, and those of `$5`: number, consent, address,
-/// zone if `$6`, whether it is in the lists `$7`, whether the address is suppressed.
+/// SQL for the contacts with numbers from `$1` to `$2` that are in the lists `$3` or the segments `$4`, and for those
+/// with the numbers `$5`. A row is: number, consent and address (`$columns`), time zone if `$6` is true, whether the
+/// contact is in the lists `$7`, and whether its address is suppressed (`$suppressed`, for which `$join` may join the
+/// suppressions).
 macro_rules! contacts_sql {
     ($columns:literal, $suppressed:literal, $join:literal) => {
         concat!(
@@ -62,7 +69,7 @@ macro_rules! contacts_sql {
 }
 
 impl Scan {
-    /// Prepares to read contacts; `None` when the workspace has none.
+    /// Looks up what the query names, and prepares its filters; `None` when the workspace has no contacts.
     pub(super) async fn begin(
         on: &mut Snapshot,
         workspace: WorkspaceId,
@@ -99,7 +106,7 @@ impl Scan {
         }))
     }
 
-    /// The numbers that contacts of the workspace have, up to the newest.
+    /// Range of the numbers of the workspace's contacts, up to the newest contact.
     pub(super) async fn bounds(&self, on: &mut Snapshot) -> Result<RangeInclusive<i64>, Fault> {
         const SQL: &str = "SELECT max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         let first = self.workspace_number << COUNT_BITS;
@@ -108,12 +115,12 @@ impl Scan {
         Ok(first..=newest.unwrap_or(first))
     }
 
-    /// Whether contacts are evaluated one by one.
+    /// True if filters have to be evaluated, which looks at every contact.
     pub(super) const fn evaluates(&self) -> bool {
         self.evaluation.is_some()
     }
 
-    /// The first contact of a range that may match.
+    /// Number of the first contact in a range that may match; `None` when none may.
     pub(super) async fn first_in(&self, on: &mut Snapshot, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
         const CONTACT: &str = "SELECT min(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         const IN_LIST: &str = "SELECT min(m.contact) FROM unnest($3::bigint[]) AS g (n) CROSS JOIN LATERAL (
@@ -138,8 +145,9 @@ impl Scan {
         Ok(least)
     }
 
-    /// Adds what is known of the contacts of a range, which belong to one piece. Answers where the rest of the range
-    /// begins; `None` when that was all.
+    /// Reads the contacts of a range that match, and adds their facts to `scanned`. The range must be within one piece.
+    /// With filters only [`EVALUATED`] contacts are looked at: answers the number at which the rest of the range
+    /// begins, or `None` when nothing is left.
     pub(super) async fn read(
         &self,
         on: &mut Snapshot,
@@ -160,7 +168,7 @@ impl Scan {
         Ok(rest)
     }
 
-    /// Reads the contacts of a range who are in the groups or have the numbers.
+    /// Reads the contacts of a range that are in the lists or segments, and the contacts with these numbers.
     async fn read_contacts(
         &self,
         on: &mut Snapshot,
@@ -207,7 +215,7 @@ impl Scan {
         }
     }
 
-    /// Notes a contact that matches, but for its address; answers its place.
+    /// Adds a contact that matches, without its address; answers its place in the piece.
     fn note(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<u16, Fault> {
         let (_, place) = place_of(get::<i64>(row, 0)?.cast_unsigned());
         scanned.note(place, self.channel, get(row, 1)?, get(row, 3)?);
@@ -217,12 +225,12 @@ impl Scan {
         Ok(place)
     }
 
-    /// Notes a contact that matches and whose address stands in a column.
+    /// Adds a contact that matches and whose address is in a column: on channels of email addresses or phone numbers.
     fn note_with_column(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<(), Fault> {
         let place = self.note(row, scanned)?;
         if get::<Option<&str>>(row, 2)?.is_some() {
             scanned.facts.addressed.insert(place);
-            // Whoever is excluded is so in any case.
+            // An excluded contact counts as excluded, suppressed or not.
             if get(row, 5)? && !scanned.facts.excluded.contains(place) {
                 scanned.facts.suppressed.insert(place);
             }
@@ -230,7 +238,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Notes the addresses of contacts that stand in their attributes.
+    /// Adds the addresses of contacts that are in their attributes: all suppressed ones are looked up in one query.
     async fn note_addresses(
         &self,
         on: &mut Snapshot,
@@ -247,7 +255,7 @@ impl Scan {
     }
 }
 
-/// What is known of one contact; `None` if it does not match.
+/// The facts about one contact; `None` if it does not match the query or does not exist.
 pub(super) async fn facts_of(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -267,7 +275,7 @@ pub(super) async fn facts_of(
     Ok(known)
 }
 
-/// Those of some addresses, spelled as the suppression list spells them, that are on it.
+/// The addresses that are on the suppression list. They must be spelled as the list spells them.
 async fn suppressed(
     on: &mut Snapshot,
     workspace: WorkspaceId,
@@ -286,6 +294,7 @@ async fn suppressed(
     Ok(many(on, SQL, asked, |row| get::<String>(row, 0)).await?.into_iter().collect())
 }
 
+/// Ids as the database stores them.
 fn keys<I: Id + Copy>(ids: &[I]) -> Vec<Uuid> {
     ids.iter().map(|id| uuid(*id)).collect()
 }

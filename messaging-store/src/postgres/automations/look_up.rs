@@ -1,7 +1,9 @@
-//! What writes about automations have to know, looked up for all of a transaction at once, before the first of them.
+//! Look-ups for the writes about automations in a transaction, made for all of them at once before the first is
+//! applied.
 //!
-//! Numbers never change, and the state and node of a run at a revision neither: the statement that changes the run expects
-//! the revision. What is not found then may have been made by the transaction itself, and is looked for again.
+//! The results stay true until the writes are applied: the numbers of rows (`n`) never change, nor do the status and
+//! node of a run at a given revision, because the statement that changes the run expects that revision. A row that is
+//! not found here may be created by the transaction itself later, so it is looked for again when it is needed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +18,8 @@ use super::super::row::{get, id, uuid};
 use super::super::transaction::Transaction;
 use crate::tables::automations::PriorRun;
 
-/// Looks up what the writes of a transaction need.
+/// Looks up what the writes in `all` need to know of automations, contacts, nodes and runs, and keeps it in the
+/// transaction's [`LookupCache`](super::LookupCache).
 pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
     let mut nodes: BTreeSet<(WorkspaceId, AutomationId, &str)> = BTreeSet::new();
     let mut runs = Vec::new();
@@ -45,7 +48,7 @@ pub(in super::super) async fn look_up(transaction: &mut Transaction, all: &[&Cha
     Ok(())
 }
 
-/// The numbers of nodes, given to those that have none.
+/// Looks up the numbers of nodes, after giving one to each node that has none.
 async fn look_up_nodes(
     transaction: &mut Transaction,
     nodes: &BTreeSet<(WorkspaceId, AutomationId, &str)>,
@@ -64,7 +67,7 @@ async fn look_up_nodes(
     let names: Vec<String> = nodes.iter().map(|(.., node)| (*node).to_owned()).collect();
     let columns = || params![workspaces.clone(), automations.clone(), names.clone()];
     transaction.run(MAKE, columns());
-    // Another statement, so that it sees the rows of whoever was first.
+    // A second statement, so that it also sees rows that another transaction has inserted first.
     let found = many(transaction, READ, columns(), |row| {
         Ok(((id(row, 0)?, id(row, 1)?), get::<i64>(row, 2)?, get::<String>(row, 3)?, get::<i64>(row, 4)?))
     })
@@ -76,7 +79,8 @@ async fn look_up_nodes(
     Ok(())
 }
 
-/// The numbers of the automations and contacts of runs, and where the runs stand.
+/// Looks up the numbers of the automations and contacts of runs, and the status and node of each run at the revision
+/// that its write expects.
 async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result<(), Fault> {
     const SQL: &str = "SELECT p.place, a.n, c.n, r.status, r.node, r.untold
         FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[])
@@ -111,7 +115,7 @@ async fn look_up_runs(transaction: &mut Transaction, runs: &[&PutRun]) -> Result
     Ok(())
 }
 
-/// A revision as a parameter; 0 of what must not be there.
+/// The expected revision as a parameter; for a run that must not exist it is 0, which no row has.
 fn revision(expect: Expect) -> i64 {
     match expect {
         Expect::Absent => 0,
@@ -119,7 +123,8 @@ fn revision(expect: Expect) -> i64 {
     }
 }
 
-/// The number of an automation. Where the lock of the workspace's automations is held it stays there.
+/// The number of an automation; `None` if there is none. If the transaction holds the lock of the workspace's
+/// automations, no other one removes it meanwhile.
 pub(super) async fn automation(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -133,7 +138,7 @@ pub(super) async fn automation(
     Ok(found)
 }
 
-/// The number of a contact, which may be gone.
+/// The number of a contact; `None` if the contact is gone.
 pub(super) async fn contact(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -147,7 +152,7 @@ pub(super) async fn contact(
     Ok(found)
 }
 
-/// The number of a node, given to it when it has none.
+/// The number of a node, after giving it one if it has none.
 pub(super) async fn node(transaction: &mut Transaction, automation: i64, id: &str) -> Result<i64, Fault> {
     const MAKE: &str = "INSERT INTO automation_nodes (automation, id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     const READ: &str = "SELECT n FROM automation_nodes WHERE automation = $1 AND id = $2";
@@ -161,7 +166,7 @@ pub(super) async fn node(transaction: &mut Transaction, automation: i64, id: &st
     Ok(n)
 }
 
-/// What has to be known of a run of a contact at a revision; a conflict when it is not there.
+/// The state of a contact's run before a change that expects a revision; `Fault::Conflict` if there is no such run.
 pub(super) async fn before(
     transaction: &mut Transaction,
     automation: i64,

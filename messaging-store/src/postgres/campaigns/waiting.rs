@@ -1,4 +1,4 @@
-//! Messages of campaigns that wait to be released.
+//! Messages of campaigns that wait to be released: rows of the table `campaign_waiting`.
 
 use messaging_core::changes::{NewWaiting, WaitingKey};
 use messaging_core::ids::{CampaignId, WorkspaceId};
@@ -12,7 +12,8 @@ use crate::row::{get, time};
 use crate::sql::{Params, key, params};
 use crate::tables::messages::insert_row;
 
-/// Those of a campaign that is there, which stays until the transaction ends.
+/// Inserts waiting rows of a campaign if it exists. The campaign's row is locked, so that nobody deletes it before the
+/// transaction ends.
 const INSERT: &str = "WITH campaign AS (
         SELECT n FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed FOR KEY SHARE
     )
@@ -21,6 +22,7 @@ const INSERT: &str = "WITH campaign AS (
     CROSS JOIN unnest($3::smallint[], $4::bigint[], $5::uuid[]) AS waiting (track, due_at, message)
     ORDER BY track, due_at, message";
 
+/// Stores new messages and lets them wait to be released. A conflict if the campaign does not exist.
 pub(in super::super) fn insert(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -37,6 +39,8 @@ pub(in super::super) fn insert(
     waiting.iter().try_for_each(|new| insert_row(transaction, &new.message))
 }
 
+/// Deletes the waiting rows of messages. A conflict if the campaign does not exist, or if one of the messages does not
+/// wait.
 pub(in super::super) fn take(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -54,6 +58,7 @@ pub(in super::super) fn take(
     }
 }
 
+/// Lets a stored message wait again. A conflict if the campaign does not exist, or if the message waits already.
 pub(in super::super) fn put(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -63,13 +68,15 @@ pub(in super::super) fn put(
     transaction.run_one(INSERT, columns(workspace, campaign, &[waiting]));
 }
 
+/// A conflict unless the campaign exists. Needed where there are no rows, because the statements above check it only
+/// through the number of rows that they touch.
 fn expect_there(transaction: &mut Transaction, workspace: WorkspaceId, campaign: CampaignId) {
     let sql = "SELECT expect_rows(
         (SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed), 1)";
     transaction.run(sql, params![key(workspace), key(campaign)]);
 }
 
-/// A campaign and the columns of keys.
+/// The parameters `$1` to `$5` of the statements above: the campaign, and one array for each column of the keys.
 fn columns(workspace: WorkspaceId, campaign: CampaignId, keys: &[WaitingKey]) -> Params {
     params![
         key(workspace),
@@ -80,7 +87,8 @@ fn columns(workspace: WorkspaceId, campaign: CampaignId, keys: &[WaitingKey]) ->
     ]
 }
 
-/// Looks up the first row of each track, instead of reading all that wait.
+/// The tracks of a campaign on which messages wait, each with the time at which its first is due. Looks up the first
+/// row of each track in the index, instead of reading all rows.
 pub(super) async fn tracks(
     reads: &Reads,
     workspace: WorkspaceId,

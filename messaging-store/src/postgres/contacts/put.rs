@@ -1,8 +1,8 @@
-//! Storing contacts, many by one statement.
+//! Stores contacts, many with one statement.
 //!
-//! Contacts are put in order, but what follows one another is written at once: those that change give up what others
-//! take, then they are changed, then new ones are added, then tags change hands. A contact that comes twice begins
-//! anew.
+//! The result is that of storing them one after another, but consecutive contacts are written together: first, contacts
+//! give up the identifiers that others of them take; then all that exist are updated; then new ones are inserted; last,
+//! their tags are written. A contact that occurs again begins another group.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,6 +23,7 @@ use crate::sql::{Params, Value, key, params};
 use crate::tables::contacts::{attributes_text, tags_text};
 use crate::tables::lists::number_workspace;
 
+/// Stores contacts in order, in groups of consecutive contacts of one workspace in which none occurs twice.
 pub(in super::super) async fn put(transaction: &mut Transaction, puts: &[PutContact]) -> Result<(), Fault> {
     let mut rest = puts;
     while let Some(first) = rest.first() {
@@ -37,7 +38,8 @@ pub(in super::super) async fn put(transaction: &mut Transaction, puts: &[PutCont
     Ok(())
 }
 
-/// Puts contacts of one workspace, each once.
+/// Stores a group of contacts of one workspace, none of which occurs twice. Where dynamic segments or automations read
+/// contacts, it also notes what changed of each.
 async fn put_together(transaction: &mut Transaction, workspace: WorkspaceId, puts: &[PutContact]) -> Result<(), Fault> {
     let read_mask = outbox::read_mask(transaction, workspace).await?;
     let is_heard = listeners::is_any(transaction, workspace).await?;
@@ -73,7 +75,8 @@ async fn put_together(transaction: &mut Transaction, workspace: WorkspaceId, put
     if is_heard { tell(transaction, workspace, puts, &changes).await } else { Ok(()) }
 }
 
-/// A conflict unless a contact is there as it is expected; adds which tags it gets and loses.
+/// Adds the tags that an existing contact gets and loses to `tags`. The error is `Fault::Conflict` if the contact is
+/// not stored at the expected revision.
 fn expect(held: &HashMap<ContactId, LockedContact>, put: &PutContact, tags: &mut TagMoves) -> Result<(), Fault> {
     let contact = &put.contact;
     let Some(held) = held.get(&contact.id).filter(|held| put.expect == Expect::Revision(held.revision)) else {
@@ -86,6 +89,8 @@ fn expect(held: &HashMap<ContactId, LockedContact>, put: &PutContact, tags: &mut
     Ok(())
 }
 
+/// Updates contacts that exist. The identifiers of `givers`, by their numbers, are cleared first, because others of the
+/// same group take some of them and identifiers are unique.
 fn update(
     transaction: &mut Transaction,
     changed: &[&PutContact],
@@ -110,7 +115,8 @@ fn update(
     Ok(())
 }
 
-/// Adds contacts; answers their numbers, if those are wanted.
+/// Inserts new contacts. Answers their numbers (`contacts.n`) by id where `is_asked`; otherwise nothing, which saves a
+/// round trip.
 async fn insert(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -148,7 +154,7 @@ async fn insert(
     Ok(new.iter().map(|put| put.contact.id).zip(numbers).collect())
 }
 
-/// What is stored of contacts, a column each: the parameters from 1 to 10.
+/// The stored fields of contacts, one array for each column: the parameters `$1` to `$10` of both statements.
 fn fields(puts: &[&PutContact]) -> Result<Params, Fault> {
     fn column<T>(puts: &[&PutContact], of: impl Fn(&Contact) -> T) -> Vec<T> {
         puts.iter().map(|put| of(&put.contact)).collect()
@@ -168,7 +174,7 @@ fn fields(puts: &[&PutContact]) -> Result<Params, Fault> {
     ])
 }
 
-/// The numbers of contacts, and what is another than it was.
+/// For each contact its number and what of it changed; of a new contact that is everything.
 fn changes(
     puts: &[PutContact],
     held: &HashMap<ContactId, LockedContact>,
@@ -182,7 +188,7 @@ fn changes(
     puts.iter().map(change).collect()
 }
 
-/// Tells automations, in the order of the puts.
+/// Makes notes for automations of the contacts that were created or changed, in the order of `puts`.
 async fn tell(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -193,7 +199,8 @@ async fn tell(
         if *expect == Expect::Absent {
             listeners::hear(transaction, workspace, *n, contact.created_at, Happened::Created).await?;
         } else if !changed.is_empty() {
-            // Dates are attributes, and a time zone is a field.
+            // Moments that automations wait for follow from dates, which are attributes, and the time zone, which is a
+            // field.
             let dates = changed.intersects(ReadMask::ATTRIBUTES | ReadMask::FIELDS);
             listeners::hear(transaction, workspace, *n, contact.updated_at, Happened::Changed { dates }).await?;
         }

@@ -1,8 +1,8 @@
-//! Calculating the members of a segment as a whole.
+//! Calculation of all members of a segment, in slices.
 //!
-//! A slice of contacts is compared on the thread for scans, which takes most of the time, and the difference
-//! is written in a few short transactions. What changes in between is noted like every change and worked off
-//! afterwards; only a contact that is erased in between must not become a member again.
+//! A slice of contacts is compared with the filter on the thread for scans, which takes most of the time. Then
+//! the difference is written in a few short transactions. A contact that changes in between is in the outbox, as
+//! always, and is followed afterwards; but a contact that is erased in between must not become a member again.
 
 use std::time::{Duration, Instant};
 
@@ -21,21 +21,22 @@ use super::evaluate::Evaluation;
 use crate::segment_moves::compare;
 use crate::tables::segments::Difference;
 
-/// How long one look at contacts may take: others wait for the thread meanwhile.
+/// Longest time for which one call of [`difference`] compares contacts; other scans wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
-/// How many contacts are looked at between two looks at the clock.
+/// Number of contacts that are compared between two looks at the clock.
 const PIECE: i64 = 1024;
-/// More moves than this end a look, so that memory stays bounded.
+/// Number of moves from which [`difference`] begins no further piece, so that its memory is bounded.
 const MAX_MOVES: usize = 50_000;
 
-/// How many contacts were made in a workspace, and how many of them were erased.
+/// The number of contacts that were ever created in a workspace, and how many of them were erased.
 fn population(connection: &Connection, workspace: WorkspaceId) -> Result<(i64, i64), Fault> {
     let sql = "SELECT newest, newest - contacts FROM workspace_numbers WHERE workspace = ?1";
     let found = one(connection, sql, [workspace.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(found.unwrap_or((0, 0)))
 }
 
-/// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
+/// Compares the members of a segment with the contacts that match its filter, beginning at `from`, until [`LOOK`] is over
+/// or [`MAX_MOVES`] are found. The answer says where the next call goes on; `None` if there is no such segment.
 pub(super) fn difference(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -55,7 +56,7 @@ pub(super) fn difference(
     )?;
     let mut moves = Vec::new();
     let mut start = first.saturating_add(from.map_or(0, place_number).max(0));
-    // What was needed before does not count, so that every look gets somewhere.
+    // The time for preparing the evaluation does not count, so that every call compares at least one piece.
     let began = Instant::now();
     while start <= last && began.elapsed() < LOOK && moves.len() < MAX_MOVES {
         let range = start..=last.min(start + PIECE - 1);
@@ -67,6 +68,7 @@ pub(super) fn difference(
     Ok(Some(Difference { workspace, id, now: query.now, segment, moves, erased, next }))
 }
 
+/// The numbers of the members among contacts `first` to `last`, in order.
 fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
     let mut rows = members.query([segment, first, last])?;
     let mut held = Vec::new();
@@ -76,7 +78,8 @@ fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) 
     Ok(held)
 }
 
-/// Writes some moves; answers how many joined and how many left.
+/// Writes some moves of a difference: memberships, notes for automations that listen, and the count of members. Answers
+/// how many contacts joined and how many left; none if the segment was removed meanwhile.
 pub(super) fn write(
     connection: &Connection,
     listeners: &mut Listeners,
@@ -87,7 +90,8 @@ pub(super) fn write(
     if !is_there(connection, difference.segment)? {
         return Ok((0, 0));
     }
-    // Looking for each contact costs more than adding it: only when somebody was erased meanwhile.
+    // Checking that each contact still exists costs more than adding it, so it is done only if one was erased since the
+    // difference was found.
     let (_, erased) = population(connection, difference.workspace)?;
     let mut writing = MembershipWriter::new(connection, erased != difference.erased)?;
     let (mut joined, mut left) = (0, 0);
@@ -103,12 +107,12 @@ pub(super) fn write(
     Ok((joined.unsigned_abs(), left.unsigned_abs()))
 }
 
-/// Whether a segment was not removed meanwhile.
+/// True if the segment with this number exists and was not removed.
 pub(super) fn is_there(connection: &Connection, segment: i64) -> Result<bool, Fault> {
     Ok(connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND NOT removed")?.exists([segment])?)
 }
 
-/// Counts members that came and went.
+/// Adds to the count of members of a segment; `more` is negative if more left than joined.
 pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<(), Fault> {
     if more != 0 {
         connection
@@ -118,14 +122,14 @@ pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<
     Ok(())
 }
 
-/// Makes members and lets them go; whoever uses it counts them.
+/// Prepared statements that add and remove single members. The caller has to [`count`] them.
 pub(super) struct MembershipWriter<'c> {
     join: CachedStatement<'c>,
     leave: CachedStatement<'c>,
 }
 
 impl<'c> MembershipWriter<'c> {
-    /// `carefully` when a contact may be gone.
+    /// Prepares the statements. With `carefully`, a contact is added only if it still exists.
     pub(super) fn new(connection: &'c Connection, carefully: bool) -> Result<Self, Fault> {
         let join = if carefully {
             "INSERT OR IGNORE INTO segment_members (segment, contact) SELECT ?1, n FROM contacts WHERE n = ?2"
@@ -136,7 +140,7 @@ impl<'c> MembershipWriter<'c> {
         Ok(Self { join: connection.prepare_cached(join)?, leave: connection.prepare_cached(leave)? })
     }
 
-    /// Answers whether anything changed.
+    /// Adds the contact to the segment, or removes it if not `member`. Answers false if it was so already.
     pub(super) fn write(&mut self, segment: i64, contact: i64, member: bool) -> Result<bool, Fault> {
         let statement = if member { &mut self.join } else { &mut self.leave };
         Ok(statement.execute(params![segment, contact])? == 1)

@@ -1,4 +1,4 @@
-//! Jobs against the messages that they deliver.
+//! Comparing jobs with the messages that they deliver.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,12 @@ use crate::fault::Fault;
 use crate::row::{count, get, id};
 use crate::sql::{Sql, key, params, sql};
 
-/// How many messages are looked for at a time.
+/// Number of messages that are looked for at a time.
 const LOOKED_FOR: usize = 10_000;
 
-/// Each message that is not settled has a job or waits to be released, and each job names a message that is there.
+/// Compares jobs of a kind with messages: each message that is not settled must have a job or wait to be released, and
+/// each job must name a message that exists. `message_of` reads the message from the payload of a job. The rows are
+/// read once for each part of the messages, so that memory holds only the ids of one part.
 pub(crate) async fn verify(
     on: &mut impl Snapshot,
     kind: &'static str,
@@ -24,6 +26,7 @@ pub(crate) async fn verify(
     const COUNT: Sql = sql!("SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM campaign_waiting)");
     const JOBS: Sql = sql!("SELECT payload FROM jobs WHERE kind = $1");
     const WAITING: Sql = sql!("SELECT message FROM campaign_waiting");
+    // The statuses queued, sending and deferred.
     const UNSETTLED: Sql = sql!("SELECT id FROM messages {NOT INDEXED} WHERE status IN (0, 1, 4)");
     let mut verified = Verified::default();
     for part in Part::all(on.one(Query::new(COUNT, params![], |row| count(row, 0))).await?.unwrap_or(0)) {
@@ -53,7 +56,7 @@ pub(crate) async fn verify(
     Ok(verified)
 }
 
-/// Looks for the messages that jobs name.
+/// Looks for the messages that jobs name; each that does not exist is a difference in `verified`.
 async fn are_there(
     on: &mut impl Answers,
     jobs: &[(WorkspaceId, MessageId)],

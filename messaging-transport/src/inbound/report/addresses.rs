@@ -1,15 +1,16 @@
-//! Finds addresses in prose.
+//! Search for email addresses in prose, such as the text of a bounce.
 
 use std::ops::Range;
 
-/// The longest local part and domain (RFC 5321 section 4.5.3.1), in octets.
+/// Longest local part in octets (RFC 5321 section 4.5.3.1.1).
 const MAX_LOCAL: usize = 64;
+/// Longest domain in octets (RFC 5321 section 4.5.3.1.2).
 const MAX_DOMAIN: usize = 255;
 
-/// Local parts that are never a person whose mail bounced: our own return addresses, and who reports.
+/// Local parts, in lower case, of addresses that send or sign reports and are never a recipient whose mail bounced.
 const NOT_RECIPIENTS: &[&str] = &["mailer-daemon", "postmaster", "abuse", "helpdesk", "noreply", "no-reply", "support"];
 
-/// Where addresses are in a line, in order.
+/// Finds the addresses in a line; answers their byte ranges, which are in order and do not overlap.
 pub(super) fn find(line: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, _) in line.match_indices('@') {
@@ -21,22 +22,26 @@ pub(super) fn find(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The addresses in a list such as a `To` field or `X-Failed-Recipients`, at most `limit`.
+/// The addresses in a list such as the field `To` or `X-Failed-Recipients`, at most `limit` of them.
 pub(super) fn list(text: &str, limit: usize) -> Vec<String> {
     find(text).into_iter().take(limit).map(|range| text[range].to_owned()).collect()
 }
 
-/// Whether mail to the address may have bounced.
+/// True if the address may be a recipient whose mail bounced: it is neither one of our own return addresses
+/// (`bounce+…`, `unsubscribe+…`) nor one of those that send reports.
 pub(super) fn may_be_recipient(address: &str) -> bool {
     let local = address.split('@').next().unwrap_or("").to_ascii_lowercase();
     !local.starts_with("bounce+") && !local.starts_with("unsubscribe+") && !NOT_RECIPIENTS.contains(&local.as_str())
 }
 
+/// The address around the `@` at byte `at` of a line, if there is one. It begins no earlier than `done`, the end of the
+/// address before. The domain needs a dot, and its last label must not be a number, as in an IP address.
 fn around(line: &str, at: usize, done: usize) -> Option<Range<usize>> {
     let before = &line[done..at];
     let mut start =
         before.char_indices().rev().take_while(|(_, c)| is_local(*c)).last().map(|(offset, _)| done + offset)?;
-    // `mailto:a@b.c` stops at the colon; `'a@b.c'` does not at its quote.
+    // The colon in `mailto:a@b.c` cannot be in a local part, but the quote in `'a@b.c'` can: such signs are dropped at
+    // the beginning.
     while start < at && line[start..at].starts_with(['\'', '`', '*', '=', '.', '-', '|']) {
         start += 1;
     }
@@ -49,10 +54,13 @@ fn around(line: &str, at: usize, done: usize) -> Option<Range<usize>> {
     (fits && has_labels && ends_in_name).then(|| start..at + 1 + domain.len())
 }
 
+/// True if the character may be in an unquoted local part (RFC 5321 `atext`, the dot, and letters of any script, as RFC
+/// 6531 allows).
 fn is_local(c: char) -> bool {
     c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~.-".contains(c)
 }
 
+/// True if the character may be in a domain, in letters of any script.
 fn is_domain(c: char) -> bool {
     c.is_alphanumeric() || c == '.' || c == '-'
 }

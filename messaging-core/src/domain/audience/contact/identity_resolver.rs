@@ -1,6 +1,6 @@
-//! Which contact a request means, and what becomes of it.
+//! The rule that decides which contact a request means and how the request changes it.
 //!
-//! Contract section 6.2. The contacts that the identifiers of some requests name are read together;
+//! Contract section 6.2. The contacts that the identifiers of a batch of requests name are read together;
 //! the requests are then decided one after another, each of which sees what those before it changed.
 
 use std::collections::{HashMap, HashSet};
@@ -17,19 +17,23 @@ use crate::revision::Stored;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-/// The contacts, lists and types that some requests are about.
+/// The contacts, lists and custom field types that a batch of requests refers to, updated by every decision.
 #[derive(Debug, Default)]
 pub struct IdentityResolver<'a> {
+    /// The contacts of this batch: as they were read, then as its decisions left them.
     known: Known,
-    /// What requests before these changed, where that may not be stored yet.
+    /// The contacts that the batch before this one changed, as it left them: the store may not have them yet.
     earlier: Option<Arc<Known>>,
+    /// Lists that a request may name, because they exist in the workspace.
     lists: HashSet<ListId>,
+    /// Types that the workspace declared for custom fields; `None` means no field has one.
     types: Option<&'a FieldTypes>,
 }
 
-/// Contacts as the requests so far left them, and whose each identifier is.
+/// Contacts as the requests decided so far left them, and the owner of each identifier.
 #[derive(Debug, Default)]
 pub struct Known {
+    /// Each contact with its revision.
     contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
     owners: HashMap<Identifier, ContactId>,
 }
@@ -48,42 +52,44 @@ pub struct Decision {
     pub contact: Arc<Contact>,
     /// True if the request creates the contact.
     pub created: bool,
-    /// What it takes to store it; `None` when nothing but lists changes.
+    /// Precondition under which the contact is stored; `None` if its row need not be written, because at most its
+    /// lists change.
     pub put: Option<Expect>,
-    /// Lists it joins.
+    /// Lists that the contact joins.
     pub joins: Vec<ListId>,
-    /// Lists it leaves.
+    /// Lists that the contact leaves.
     pub leaves: Vec<ListId>,
 }
 
 /// Effect of `list_ids` in a request on the lists that the contact is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lists {
-    /// The contact joins them.
+    /// The contact joins the named lists and stays on those it is on.
     Add,
-    /// The contact is on these alone.
+    /// The contact is on the named lists alone afterwards.
     Replace,
 }
 
-/// When, and for whom, something new is made.
+/// Workspace, id and time that [`IdentityResolver::upsert`] gives to a contact that it creates or changes.
 #[derive(Debug, Clone, Copy)]
 pub struct UpsertContext {
-    /// Workspace that owns what is made.
+    /// Workspace that owns a new contact.
     pub workspace_id: WorkspaceId,
-    /// The id of a new contact.
+    /// Id of a new contact; unused if the contact exists.
     pub new_id: ContactId,
-    /// Now.
+    /// Time of the creation or change.
     pub now: Timestamp,
 }
 
 impl<'a> IdentityResolver<'a> {
-    /// Puts together what was read: the contacts that have any of the identifiers, which of the lists
-    /// exist, the declared types.
+    /// Builds the resolver from what was read: the contacts that have any of the identifiers, those of the
+    /// named lists that exist, the declared types.
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
         Self::after(None, contacts, lists, types)
     }
 
-    /// The same where other requests were decided just before, whether or not that is stored by now.
+    /// Like [`new`](Self::new), but `earlier` holds the contacts of a batch decided just before, which may or may
+    /// not be stored by now. Of a contact in both, the earlier decision counts, not what was read.
     pub fn after(
         earlier: Option<Arc<Known>>,
         contacts: Vec<Stored<Contact>>,
@@ -92,7 +98,7 @@ impl<'a> IdentityResolver<'a> {
     ) -> Self {
         let mut known = Known::default();
         for stored in contacts {
-            // What was decided is at least as new as what was read.
+            // An earlier decision about a contact is at least as new as its row.
             if earlier.as_ref().is_none_or(|earlier| !earlier.contacts.contains_key(&stored.record.id)) {
                 let identifiers = stored.record.identifiers().collect();
                 known.learn(Arc::new(stored.record), stored.revision, identifiers);
@@ -101,29 +107,33 @@ impl<'a> IdentityResolver<'a> {
         Self { known, earlier, lists: lists.into_iter().collect(), types: Some(types) }
     }
 
-    /// What those who come after these requests have to know; not what came before them.
+    /// The contacts of this batch as it left them, for [`after`](Self::after) of the next batch. Those of the
+    /// batch before it are not included, because they are stored by then.
     pub fn into_known(self) -> Known {
         self.known
     }
 
+    /// The contact that has the identifier now.
     fn owner(&self, identifier: &Identifier) -> Option<ContactId> {
         let here = self.known.owners.get(identifier).copied();
         here.or_else(|| {
             let owner = *self.earlier.as_ref()?.owners.get(identifier)?;
-            // Of a contact that changed here, only what it has now counts.
+            // The identifiers that a contact had in the earlier batch no longer count if this batch knows the contact.
             (!self.known.contacts.contains_key(&owner)).then_some(owner)
         })
     }
 
+    /// A contact and its revision, from this batch or else from the earlier one.
     fn contact(&self, id: ContactId) -> Option<&(Arc<Contact>, u32)> {
         self.known.contacts.get(&id).or_else(|| self.earlier.as_ref()?.contacts.get(&id))
     }
 
-    /// Creates a contact or updates the one that the identifiers of the `keys` name, looked for in that
-    /// order.
+    /// Creates a contact or updates the one that an identifier of the request names. Only identifiers of the kinds in
+    /// `keys` are looked for, in that order; the first that a contact has decides.
     ///
-    /// `faults` is what is wrong with the request already: then nothing is decided, only more faults
-    /// found.
+    /// `faults` are the violations found in the request before. If there are any, here or there, the request is
+    /// refused with all of them. An identifier that belongs to another contact is
+    /// [`DomainError::IdentifierConflict`].
     pub fn upsert(
         &mut self,
         sent: ContactInput,
@@ -160,7 +170,7 @@ impl<'a> IdentityResolver<'a> {
         self.settle(&before, revision, contact, &named, on.now)
     }
 
-    /// Changes a contact that is named by its id.
+    /// Changes a contact that is named by its id. Errors as in [`upsert`](Self::upsert).
     pub fn update(
         &mut self,
         stored: Stored<Contact>,
@@ -176,6 +186,8 @@ impl<'a> IdentityResolver<'a> {
         self.settle(&stored.record, stored.revision, contact, &named, now)
     }
 
+    /// Writes the members that were sent into `contact`, and adds a violation for each list that does not exist and
+    /// each member that breaks a rule.
     fn change(&self, mut sent: ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
         let mut found = Violations::new();
         let named = match std::mem::take(&mut sent.list_ids) {
@@ -203,7 +215,8 @@ impl<'a> IdentityResolver<'a> {
         violations.merge(found);
     }
 
-    /// Refuses what belongs to another contact, and notes the rest.
+    /// Decides on the change of `before` to `contact`: refuses it if one of the `named` identifiers belongs to another
+    /// contact, otherwise learns the new state and answers the difference.
     fn settle(
         &mut self,
         before: &Contact,
@@ -231,6 +244,7 @@ impl<'a> IdentityResolver<'a> {
         Ok(Decision { contact, created: false, put, joins, leaves })
     }
 
+    /// Fails with [`DomainError::IdentifierConflict`] if one of the identifiers belongs to a contact other than `id`.
     fn refuse_others(&self, named: &[Identifier], id: ContactId) -> Result<(), DomainError> {
         for identifier in named {
             if let Some(contact_id) = self.owner(identifier).filter(|owner| *owner != id) {

@@ -1,8 +1,8 @@
-//! What the columns of a file mean.
+//! The columns of an import file, and the meaning of each.
 //!
-//! A column means what `mapping` says, or what its header says. Where several columns mean the same, those
-//! that `mapping` names come before those that only have the right header; of two of the same rank the
-//! first with something in it counts, except for tags and lists, which are added up.
+//! A column means what `mapping` says, or what its header says. A column that only has the right header is not read
+//! where `mapping` gives its meaning to another one. Of several columns that are read with the same meaning, the first
+//! with something in it counts in each row, except for tags and lists, which are added up.
 
 use std::collections::BTreeMap;
 
@@ -16,28 +16,28 @@ use crate::domain::audience::contact::attributes;
 use crate::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
 use crate::violation::escape;
 
-/// What `mapping` says: headers, and what their columns mean; null is to be skipped.
+/// The member `mapping` of an import: the meaning of columns, by their headers; `None` for a column that is skipped.
 pub type Mapping = BTreeMap<String, Option<Target>>;
 
-/// What the cells of a column are.
+/// Meaning of the cells of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Target {
-    /// A text.
+    /// A field of the contact, such as its email address.
     Field(ContactField),
-    /// Tags.
+    /// Tags, separated by `;` or `|`.
     Tags,
-    /// Lists.
+    /// Ids of lists, separated by `;` or `|`.
     ListIds,
-    /// Whether the contact agreed to marketing by email.
+    /// Consent to marketing by email, as a boolean.
     MarketingEmail,
-    /// Whether it agreed to marketing by sms.
+    /// Consent to marketing by text message, as a boolean.
     Sms,
     /// An attribute, by its key.
     Attribute(String),
 }
 
-/// The targets that are neither texts nor attributes.
+/// The targets that are neither fields nor attributes, with their names.
 const OTHERS: [(&str, Target); 4] = [
     ("tags", Target::Tags),
     ("list_ids", Target::ListIds),
@@ -45,22 +45,23 @@ const OTHERS: [(&str, Target); 4] = [
     ("consent.sms", Target::Sms),
 ];
 
-/// The targets with one name.
+/// The targets with a fixed name, which are all but attributes, with their names.
 fn names() -> impl Iterator<Item = (&'static str, Target)> {
     CONTACT_FIELDS.into_iter().map(|field| (field.name(), Target::Field(field))).chain(OTHERS)
 }
 
-/// What the name of an attribute begins with.
+/// Prefix of the name of a target that is an attribute; its key follows.
 const ATTRIBUTE: &str = "attributes.";
 
-/// The text names no target.
+/// Error for a text that names no target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {}, attributes.<key> or null", names().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownTarget;
 
 impl Target {
     #[cfg(feature = "imports")]
-    /// The target that a header means by itself, in any case. Keys of attributes keep theirs.
+    /// The target that a header names without a mapping. The case of its letters does not matter, except in the key of
+    /// an attribute.
     fn of_header(header: &str) -> Option<Self> {
         let known = names().find(|(name, _)| name.eq_ignore_ascii_case(header));
         known.map(|(_, target)| target).or_else(|| {
@@ -70,7 +71,7 @@ impl Target {
         })
     }
 
-    /// Where it stands in what is sent about a contact.
+    /// JSON pointer to the member that holds it in the JSON body about a contact, such as `/consent/sms`.
     pub fn pointer(&self) -> String {
         match self {
             Self::Attribute(key) => format!("/attributes/{}", escape(key)),
@@ -111,26 +112,28 @@ pub struct Column {
     pub header: String,
     /// Meaning of its cells: a field or attribute of the contact, tags, lists or a consent.
     pub target: Target,
-    /// Where these stand in what is sent about a contact.
+    /// The [`Target::pointer`] of that meaning.
     pub pointer: String,
 }
 
-/// The header of a file, understood.
+/// Result of reading the header of a file: its form, and the columns to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// Byte that separates the cells of a row, such as a comma.
     pub delimiter: u8,
-    /// Where the rows begin, in bytes.
+    /// Offset of the first byte after the header.
     pub rows_at: usize,
-    /// How many columns there are, read or not.
+    /// Number of columns, read or not.
     pub width: usize,
-    /// Those that are read.
+    /// The columns that are read.
     pub columns: Vec<Column>,
 }
 
 impl Header {
     #[cfg(feature = "imports")]
-    /// Reads the header at the beginning of a file. The delimiter is the one that makes the most of it.
+    /// Reads the header at the beginning of a file; `is_end` says that nothing follows `bytes`. The delimiter is the
+    /// one with which most columns have a meaning, and of equal ones the one that makes most columns. Fails when there
+    /// is no header, it is too long or not UTF-8, or no column identifies a contact.
     pub fn read(bytes: &[u8], is_end: bool, mapping: &Mapping) -> Result<Self, Unreadable> {
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let mark = bytes.len() - text.len();
@@ -142,7 +145,7 @@ impl Header {
                 .map(|cell| String::from_utf8(cell).map(|cell| cell.trim().to_owned()))
                 .collect::<Result<_, _>>()
                 .map_err(|_| Unreadable::NotUtf8)?;
-            // A row of nothing but delimiters is one cell to the others.
+            // A row of nothing but one delimiter is a single cell when it is cut by another, and no header.
             if cells.iter().all(|cell| cell.chars().all(|letter| DELIMITERS.map(char::from).contains(&letter))) {
                 continue;
             }
@@ -164,7 +167,7 @@ impl Header {
         }
     }
 
-    /// The header of the column that a pointer into what is sent about a contact is about; empty for none.
+    /// The header of the column that a violation at a JSON pointer is about; empty when it is about none.
     pub(crate) fn column_of(&self, pointer: &str) -> &str {
         let covers = |column: &&Column| {
             pointer.strip_prefix(&column.pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -173,6 +176,7 @@ impl Header {
     }
 }
 
+/// The columns that are read, with the meaning that the mapping or their headers give them.
 #[cfg(feature = "imports")]
 fn columns(headers: Vec<String>, mapping: &Mapping) -> Vec<Column> {
     let mapped = |header: &str| mapping.iter().find(|(name, _)| name.trim() == header).map(|(_, target)| target);
@@ -200,7 +204,8 @@ mod tests {
         pairs.iter().map(|(header, name)| ((*header).to_owned(), target(name))).collect()
     }
 
-    /// `; Mail=email City=attributes.city @12`
+    /// A header that was read, as a text of delimiter, columns and offset of the rows: `; Mail=email
+    /// City=attributes.city @12`.
     fn understood(text: &[u8], pairs: &[(&str, &str)]) -> String {
         match Header::read(text, true, &mapping(pairs)) {
             Err(why) => format!("{why:?}"),

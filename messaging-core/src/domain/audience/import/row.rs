@@ -1,4 +1,4 @@
-//! A contact from a row.
+//! Reading a contact from a row of an import file.
 //!
 //! An empty cell says nothing: what the contact has stays. Spaces around a cell do not count, except in
 //! texts of attributes. Everything else follows the rules of a contact that is sent as JSON.
@@ -15,10 +15,11 @@ use crate::input::{Input as _, UnknownMembers, body_with_faults};
 use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
-/// A row as far as it could be read, and what is wrong with it.
+/// Result of reading a row: the contact as far as it could be read, with the violations; or the violations alone.
 pub type Read = Result<(ContactInput, Violations), Violations>;
 
-/// Reads a row.
+/// Reads a row. `types` are the declared custom fields; they decide the types of attributes. Cells beyond the header
+/// are a violation unless they are empty.
 pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
     let mut input = ContactInput::default();
     let mut faults = Violations::new();
@@ -66,14 +67,15 @@ pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
     judge(input, faults, record.as_slice().contains(&0))
 }
 
-/// What is wrong with a last row that is not all there is of it.
+/// Violations of the last row of a file when it opens a quotation mark that is not closed.
 pub fn unclosed() -> Violations {
     let mut faults = Violations::new();
     faults.add("", FieldCode::Syntax, "a quotation mark is not closed; what follows it counts as part of this row");
     faults
 }
 
-/// Judges what was read as if it had been sent.
+/// Checks the input as if it had been sent as JSON. One with faults goes through JSON indeed, so that the decoder of
+/// request bodies reports them with their pointers.
 fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
     if !has_nul && input.is_valid() {
         input.check(&mut faults);
@@ -96,14 +98,14 @@ fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
     }
 }
 
-/// Of several columns the first with something in it counts.
+/// Sets a member that has no value yet: of several columns for it, the first with something in it counts.
 fn set<T>(member: &mut Patch<T>, value: impl FnOnce() -> T) {
     if member.is_absent() {
         *member = Patch::Set(value());
     }
 }
 
-/// Lists in a cell are separated by `;` or `|`.
+/// Adds the items in a cell to a list.
 fn add(member: &mut Patch<Vec<String>>, text: &str) {
     let items = items(text).map(ToOwned::to_owned);
     match member {
@@ -112,23 +114,27 @@ fn add(member: &mut Patch<Vec<String>>, text: &str) {
     }
 }
 
+/// The items in a cell, which are separated by `;` or `|`; empty ones are left out.
 fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '|']).map(str::trim).filter(|item| !item.is_empty())
 }
 
+/// Sets a consent, unless its cell could not be read.
 fn agree(member: &mut Patch<bool>, agreed: Option<bool>) {
     if let Some(agreed) = agreed {
         set(member, || agreed);
     }
 }
 
+/// Reads one of six words, in any case, as a boolean.
 fn boolean(text: &str) -> Option<bool> {
     const WORDS: [(&str, bool); 6] =
         [("true", true), ("false", false), ("1", true), ("0", false), ("yes", true), ("no", false)];
     WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
 }
 
-/// The value of an attribute. Only declared ones are anything but a text.
+/// The value of an attribute, by the type of its custom field. Without a declared one it is a text, with the spaces
+/// around it. Fails with a rule for people.
 fn value(whole: &str, kind: Option<&FieldType>) -> Result<Value, &'static str> {
     let text = whole.trim();
     match kind {
@@ -142,12 +148,13 @@ fn value(whole: &str, kind: Option<&FieldType>) -> Result<Value, &'static str> {
     }
 }
 
+/// Reads a JSON number: an integer where the text is one.
 fn number(text: &str) -> Option<Number> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    // Neither `inf` nor `NaN`, nor what is too large to be anything else.
+    // `parse` also takes `inf` and `NaN`, and makes infinity of a number that is too large; JSON has none of these.
     text.parse::<f64>().ok().filter(|_| is_plain).and_then(Number::from_f64)
 }
 
@@ -158,7 +165,7 @@ mod tests {
     use super::super::columns::Mapping;
     use super::*;
 
-    /// What a row says about a contact, or what is wrong with it.
+    /// The contact that a row is read as, in JSON, or a text of its violations.
     fn read_text(header: &str, row: &str) -> Value {
         let types = FieldTypes::from([
             ("n".to_owned(), FieldType::Number),

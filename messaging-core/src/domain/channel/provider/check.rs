@@ -1,4 +1,5 @@
-//! Whether settings are what their provider takes.
+//! Checks of the settings that are sent for a provider: all required ones are given, and each has the form that the
+//! provider takes.
 
 use serde_json::{Map, Value};
 
@@ -9,15 +10,16 @@ use crate::domain::security::web_url::is_absolute;
 use crate::input::faults_by_schema;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// The longest text setting.
+/// The longest text setting, in characters.
 const MAX_TEXT: usize = 4096;
-/// The longest document setting; a service account is about 2.5 KiB.
+/// The longest document setting, in bytes; a service account is about 2.5 KiB.
 const MAX_DOCUMENT: usize = 64 << 10;
 /// The longest name that text messages come from, in characters.
 const MAX_SENDER_NAME: usize = 11;
 
-/// Checks the settings of a provider; pointers are below `at`. `null` counts as not given. What stands under
-/// [`ROUTES`](super::kind::ROUTES) is for the caller, who knows which providers there are.
+/// Checks the settings of a provider, and adds a violation for each fault; pointers are below `at`. `null` counts as
+/// not given, and a secret that is [`MASK`] is kept as it is stored. The caller checks what stands under
+/// [`ROUTES`](super::kind::ROUTES), because it knows which providers there are.
 pub fn check(kind: &ProviderKind, config: &Map<String, Value>, at: &str, violations: &mut Violations) {
     if let Some(schema) = &kind.schema {
         return check_by_schema(kind, schema, config, at, violations);
@@ -40,16 +42,18 @@ pub fn check(kind: &ProviderKind, config: &Map<String, Value>, at: &str, violati
     }
 }
 
+/// Message about a required setting that is not given.
 fn missing(member: &Member) -> String {
     explained(member, "is required by this provider".to_owned())
 }
 
-/// A rule with what the setting is.
+/// A rule, followed by the meaning of the setting.
 fn explained(member: &Member, rule: String) -> String {
     if member.meaning.is_empty() { rule } else { format!("{rule}: {}", member.meaning) }
 }
 
-/// The same by the schema that a program brings. A secret that is kept was checked when it was given.
+/// Checks settings by the JSON Schema of a provider that an embedding program brings. A secret that is kept is left
+/// out: it was checked when it was given.
 fn check_by_schema(
     kind: &ProviderKind,
     schema: &Value,
@@ -72,12 +76,14 @@ fn check_by_schema(
     violations.merge(faults_by_schema(&schema, Value::Object(given.collect()), at));
 }
 
+/// Code and message of a violation.
 type Fault = (FieldCode, String);
 
 fn fault(code: FieldCode, message: impl Into<String>) -> Result<(), Fault> {
     Err((code, message.into()))
 }
 
+/// Checks a value by the form of its setting. Texts are left to [`check_text`].
 fn check_member(form: Form, value: &Value) -> Result<(), Fault> {
     match (form, value) {
         (Form::BySchema, _) | (Form::Routes, Value::Object(_)) | (Form::Flag, Value::Bool(_)) => Ok(()),
@@ -103,6 +109,7 @@ fn check_member(form: Form, value: &Value) -> Result<(), Fault> {
     }
 }
 
+/// Checks a text by the form of its setting: its length, its characters, and what the form says.
 fn check_text(form: Form, text: &str) -> Result<(), Fault> {
     if form == Form::Pem {
         let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r');
@@ -139,6 +146,7 @@ fn check_text(form: Form, text: &str) -> Result<(), Fault> {
     if fits { Ok(()) } else { fault(FieldCode::InvalidFormat, wanted) }
 }
 
+/// Words as an enumeration for people, such as `starttls, tls or none`.
 fn or(words: &[&str]) -> String {
     match words {
         [head @ .., last] if !head.is_empty() => format!("{} or {last}", head.join(", ")),
@@ -150,11 +158,13 @@ fn is_url(text: &str) -> bool {
     is_absolute(text, &["http", "https"]) && text.parse::<http::Uri>().is_ok()
 }
 
+/// True for a `mailto:` URI of an email address and for an `https:` URL (RFC 8292 section 2.1).
 fn is_contact(text: &str) -> bool {
     text.strip_prefix("mailto:").is_some_and(|address| address::EmailAddress::parse(address).is_ok())
         || (text.starts_with("https:") && is_url(text))
 }
 
+/// True for a sender of text messages: a phone number, a short code, a name, or a Twilio messaging service (`MG…`).
 fn is_sender(text: &str) -> bool {
     let is_number = address::check(Channel::Sms, text).is_ok();
     let is_short_code = (3..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -166,6 +176,7 @@ fn is_sender(text: &str) -> bool {
     is_number || is_short_code || is_name || is_service
 }
 
+/// True for an IP address, and for a host name of ASCII letters, digits and hyphens.
 fn is_host(text: &str) -> bool {
     text.parse::<std::net::IpAddr>().is_ok()
         || (text.len() <= 253

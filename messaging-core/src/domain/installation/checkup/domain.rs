@@ -1,4 +1,6 @@
-//! Judgments over a sending domain: its records, and whether its mail passes where it arrives.
+//! The five checks of a sending domain: its DNS records, and whether its mail passes DMARC where it arrives.
+//!
+//! Contract section 22. Each check is a pure function from [`DomainFacts`] to a [`CheckReport`].
 
 use super::dmarc::{DmarcAction, DmarcPolicy};
 use super::{CheckId, CheckReport, LookUp, Looked, listed};
@@ -6,27 +8,27 @@ use crate::domain::mail::dns_record::dmarc_host;
 use crate::domain::mail::sending_domain::RecordStatus;
 use crate::domain::mail::verification::{Finding, Findings};
 
-/// What was found of a domain.
+/// Facts that were looked up about a sending domain, from which its checks are judged.
 #[derive(Debug, Clone)]
 pub struct DomainFacts {
-    /// What stands in reports: its name, and its workspace where several have it.
+    /// Text that names the domain in reports: its name, and its workspace if several workspaces have the domain.
     pub subject: String,
-    /// Its name.
+    /// Name of the domain.
     pub domain: String,
-    /// Its records.
+    /// Findings about its DKIM, SPF, DMARC and MX records.
     pub findings: Findings,
-    /// Its DMARC policy; `None` when there is none that is valid.
+    /// Its DMARC policy; `None` if it has no valid one.
     pub policy: LookUp<Option<DmarcPolicy>>,
-    /// The base of links in its mail.
+    /// Base URL of the links in its mail, from `--public-url`.
     pub public_url: String,
 }
 
-/// The five checks of a domain.
+/// The reports of the five checks of a domain, in the order of [`CheckId::OF_DOMAIN`].
 pub fn judge_domain(facts: &DomainFacts) -> [CheckReport; 5] {
     [dkim(facts), return_path(facts), dmarc(facts), alignment(facts), one_click(facts)]
 }
 
-/// Those of a domain that exists in no DNS.
+/// The reports of a domain for trying out, which exists in no DNS: every check is skipped.
 pub fn exempt_domain(subject: &str) -> [CheckReport; 5] {
     CheckId::OF_DOMAIN.map(|id| {
         Looked::at(id, subject, "")
@@ -34,11 +36,12 @@ pub fn exempt_domain(subject: &str) -> [CheckReport; 5] {
     })
 }
 
+/// True if the record was found and is right.
 fn is_verified(finding: &Finding) -> bool {
     finding.as_ref().is_ok_and(|check| check.status == RecordStatus::Verified)
 }
 
-/// What is wrong with a record, if anything is.
+/// A sentence that says what is wrong with a record; `None` if it is verified.
 fn complaint(finding: &Finding) -> Option<String> {
     match finding {
         Ok(check) if check.status == RecordStatus::Verified => None,
@@ -47,13 +50,16 @@ fn complaint(finding: &Finding) -> Option<String> {
     }
 }
 
+/// Cure that reports give for records that are absent or wrong.
 const PUBLISH: &str =
     "publish the records as `messaging domain records` shows them, then `messaging domain verify --wait`";
 
+/// True if the key of at least one selector is published, so that signed mail of the domain verifies.
 fn has_dkim(facts: &DomainFacts) -> bool {
     facts.findings.dkim.iter().any(|(_, finding)| is_verified(finding))
 }
 
+/// Checks the DKIM keys: a fault if none is published, a warning if one of several is not.
 fn dkim(facts: &DomainFacts) -> CheckReport {
     let looked = Looked::at(CheckId::Dkim, &facts.subject, "the key of every selector published");
     let broken: Vec<_> =
@@ -70,6 +76,8 @@ fn dkim(facts: &DomainFacts) -> CheckReport {
     looked.warning(text, PUBLISH)
 }
 
+/// Checks the SPF and MX records of the bounce domain: a fault if one of them is not verified, a warning if the MX
+/// record is verified with a remark.
 fn return_path(facts: &DomainFacts) -> CheckReport {
     let looked = Looked::at(CheckId::ReturnPath, &facts.subject, "SPF and MX records of the bounce domain");
     let status = |finding: &Finding| match finding {
@@ -98,11 +106,14 @@ fn return_path(facts: &DomainFacts) -> CheckReport {
     }
 }
 
-/// Whether mail of the domain passes DMARC today: an aligned signature, or an aligned envelope that passes SPF.
+/// True if mail of the domain passes DMARC today: by an aligned signature, or by an aligned envelope that passes SPF.
+/// The envelope has the bounce domain, so a policy with `aspf=s` rules it out.
 fn passes(facts: &DomainFacts, policy: Option<&DmarcPolicy>) -> bool {
     has_dkim(facts) || (is_verified(&facts.findings.spf) && !policy.is_some_and(|policy| policy.strict_spf))
 }
 
+/// Checks that the domain has one valid DMARC policy and that its mail passes it. Mail that fails is a fault, except
+/// under `p=none`, where nothing follows from it yet.
 fn dmarc(facts: &DomainFacts) -> CheckReport {
     let looked = Looked::at(CheckId::Dmarc, &facts.subject, "one valid DMARC policy that mail of the domain passes");
     let policy = match (&facts.findings.dmarc, &facts.policy) {
@@ -151,6 +162,7 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
     }
 }
 
+/// What receivers do with mail that fails DMARC, for the sentence "receivers …".
 const fn what_receivers_do(action: DmarcAction) -> &'static str {
     match action {
         DmarcAction::Reject => "refuse it",
@@ -159,6 +171,8 @@ const fn what_receivers_do(action: DmarcAction) -> &'static str {
     }
 }
 
+/// Checks that DKIM and SPF pass in the name of the sender's domain, as the policy demands (`adkim`, `aspf`): a fault
+/// if neither does, a warning if only one does, which is enough for mail to pass.
 fn alignment(facts: &DomainFacts) -> CheckReport {
     let looked = Looked::at(CheckId::Alignment, &facts.subject, "DKIM and SPF in the name of the sender's domain");
     let policy = match &facts.policy {
@@ -194,6 +208,7 @@ fn alignment(facts: &DomainFacts) -> CheckReport {
     looked.ok("Mail passes by DKIM and by SPF.")
 }
 
+/// Checks that recipients can unsubscribe with one click (RFC 8058): the link must be https, and the mail signed.
 fn one_click(facts: &DomainFacts) -> CheckReport {
     let looked =
         Looked::at(CheckId::OneClick, &facts.subject, "an https link to unsubscribe in signed mail (RFC 8058)");

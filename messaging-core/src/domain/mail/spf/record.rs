@@ -1,55 +1,55 @@
-//! One SPF record as text, read into its terms (RFC 7208 section 12).
+//! Parsing of one SPF record into its terms. Sections are those of RFC 7208; the grammar is in section 12.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// What every SPF record begins with.
+/// The version section, with which every SPF record begins.
 const VERSION: &str = "v=spf1";
 
-/// What a mechanism that matches means for the sender (section 4.6.2).
+/// Result for the sending host when the mechanism matches (section 4.6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Qualifier {
-    /// `+`, also when none is written: may send.
+    /// `+`, also when none is written: the host may send.
     Pass,
-    /// `-`: may not send.
+    /// `-`: the host may not send.
     Fail,
-    /// `~`: probably may not send.
+    /// `~`: the host probably may not send.
     SoftFail,
-    /// `?`: nothing is said.
+    /// `?`: the record makes no statement about the host.
     Neutral,
 }
 
-/// What an address is compared with (section 5).
+/// Condition that the address of the sending host is tested against (section 5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
     /// Every address.
     All,
-    /// What the record of this name lets send.
+    /// The addresses that the SPF record of this name lets send.
     Include(String),
-    /// The addresses of a name, of the record's own without one.
+    /// The addresses of a name; `None` stands for the name of the record itself.
     A(Option<String>, Prefixes),
-    /// The addresses of the mail exchangers of a name, of the record's own without one.
+    /// The addresses of the mail exchangers of a name; `None` stands for the name of the record itself.
     Mx(Option<String>, Prefixes),
-    /// Names that the address resolves to; not to be used any more (section 5.5).
+    /// Host names found by a reverse look-up of the address; deprecated (section 5.5), so its domain is not kept.
     Ptr,
-    /// An address or block.
+    /// An address or a block of addresses (`ip4`, `ip6`).
     Net(IpNet),
-    /// Every address, if this name has any.
+    /// Every address, if this name resolves to one; otherwise none.
     Exists(String),
 }
 
-/// How many bits of an address count.
+/// Prefix lengths: the number of leading bits that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefixes {
-    /// Of IPv4, 0 to 32.
+    /// Prefix length for IPv4 addresses, 0 to 32.
     pub four: u8,
-    /// Of IPv6, 0 to 128.
+    /// Prefix length for IPv6 addresses, 0 to 128.
     pub six: u8,
 }
 
 impl Prefixes {
-    /// The block around an address.
+    /// The block of addresses that share the prefix of an address.
     pub fn around(self, address: IpAddr) -> IpNet {
         let bits = if address.is_ipv4() { self.four } else { self.six };
         IpNet::new(address, bits).unwrap_or_else(|_| IpNet::from(address))
@@ -63,26 +63,27 @@ pub struct Directive {
     pub qualifier: Qualifier,
     /// Mechanism that the address of the sending host is compared with.
     pub mechanism: Mechanism,
-    /// As it stands in the record, in lower case.
+    /// The directive as it stands in the record, in lower case.
     pub text: String,
 }
 
-/// A record up to its `all`; what stands behind that is never looked at (section 5.1).
+/// A record up to its `all`; the terms after it are not evaluated, and not parsed here (section 5.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// The mechanisms in order.
     pub directives: Vec<Directive>,
-    /// The name whose record follows when nothing matched; ignored when there is an `all` (section 6.1).
+    /// Name whose record is evaluated if no directive matched; `None` if there is an `all`, which overrides it (section
+    /// 6.1).
     pub redirect: Option<String>,
 }
 
-/// The terms of the text, if it is an SPF record (section 4.5).
+/// The text after the version; `None` if the text is no SPF record (section 4.5).
 pub fn terms(text: &str) -> Option<&str> {
     let (version, rest) = text.split_at_checked(VERSION.len())?;
     (version.eq_ignore_ascii_case(VERSION) && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
 }
 
-/// Reads what follows the version; an error is the term that is none.
+/// Parses the text after the version. The error is the first invalid term, in lower case.
 pub fn parse(terms: &str) -> Result<Record, String> {
     let mut record = Record::default();
     for term in terms.split(' ').filter(|term| !term.is_empty()) {
@@ -102,14 +103,16 @@ pub fn parse(terms: &str) -> Result<Record, String> {
         record.directives.push(directive);
         if is_all {
             record.redirect = None;
-            // Modifiers may stand anywhere, but `redirect` means nothing now, and others are for people.
+            // Modifiers may still follow, but `redirect` is ignored beside `all`, and others (`exp`) do not change the
+            // result.
             break;
         }
     }
     Ok(record)
 }
 
-/// `name=value` (section 12). A name of a domain has no `=` before its first `:` or `/`.
+/// Name and value of a modifier, `name=value` (section 12); `None` for a directive. A directive can have an `=` only in
+/// its domain, after a `:`, which no name of a modifier contains.
 fn modifier(term: &str) -> Option<(&str, &str)> {
     let (name, value) = term.split_once('=')?;
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -117,6 +120,7 @@ fn modifier(term: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, value))
 }
 
+/// Parses a directive in lower case, `[qualifier]mechanism[argument]` (section 4.6.1); `None` if it is invalid.
 fn directive(text: &str) -> Option<Directive> {
     let (qualifier, rest) = match text.split_at_checked(1) {
         Some(("+", rest)) => (Qualifier::Pass, rest),
@@ -148,7 +152,8 @@ fn directive(text: &str) -> Option<Directive> {
     Some(Directive { qualifier, mechanism, text: text.to_owned() })
 }
 
-/// `[:domain][/four][//six]`
+/// Parses the argument of `a` and `mx`, `[:domain][/four][//six]`, with whole addresses as the default; `None` if it is
+/// invalid.
 fn addresses_of(argument: &str) -> Option<(Option<String>, Prefixes)> {
     let (domain, prefixes) = argument.split_at(argument.find('/').unwrap_or(argument.len()));
     let domain = match domain.strip_prefix(':') {
@@ -167,20 +172,23 @@ fn addresses_of(argument: &str) -> Option<(Option<String>, Prefixes)> {
     Some((domain, Prefixes { four: bits(four, 32)?, six: bits(six, 128)? }))
 }
 
+/// Parses a block in CIDR notation; an address alone is a block of one.
 fn block(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-/// Labels, or macros in their place (section 7).
+/// Tells a possible domain name, which may have macros in place of labels (section 7), from other text: only its length
+/// and characters are looked at.
 fn is_domain(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether a name has to be made for each sender (section 7).
+/// Whether a name has macros, so that it is another one for each sending host or sender (section 7).
 pub(super) fn has_macros(domain: &str) -> bool {
     domain.contains('%')
 }
 
+/// A domain name without a dot at its end.
 fn plain(domain: &str) -> String {
     domain.strip_suffix('.').unwrap_or(domain).to_owned()
 }
