@@ -96,7 +96,7 @@ fn by_hand(id: &str) -> Option<Value> {
     })
 }
 
-/// A value that a schema takes, for a member called `name`, which stands so many levels deep.
+/// A value that a schema takes, for a member called `name`, which is `depth` levels below the whole body.
 fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     let schema = schemas.resolve(schema, 0);
     if let Some(only) = schema.get("const") {

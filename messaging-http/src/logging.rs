@@ -28,7 +28,7 @@ pub use error::LogError;
 /// Most bytes that may wait to be written; a line beyond is dropped.
 const CAPACITY: usize = 4 << 20;
 
-/// How long lines gather before they are written together.
+/// Time for which lines gather before they are written together.
 const GATHER: Duration = Duration::from_millis(25);
 
 /// Lines dropped by this process. Static because the subscriber is, too: there is one log.
@@ -103,7 +103,7 @@ where
     layer.with_filter(filter.and(filter_fn(|metadata| metadata.is_event() && is_ours(metadata.target()))))
 }
 
-/// Whether a line comes from this program. Libraries print what they carry, from headers and paths of requests to the
+/// True for lines of this program. Libraries print what they carry, from headers and paths of requests to the
 /// words of peers, so no filter lets their lines through.
 fn is_ours(target: &str) -> bool {
     target == "messaging" || target.starts_with("messaging_") || target.starts_with("messaging::")
@@ -117,7 +117,7 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(location, text, "a thread panicked");
 }
 
-/// How many log lines this process has dropped.
+/// The number of log lines that this process has dropped.
 pub(crate) fn dropped_lines() -> u64 {
     DROPPED.load(Relaxed)
 }
@@ -163,7 +163,7 @@ struct Queue {
     changed: Condvar,
 }
 
-/// What the lock of the queue guards.
+/// The contents of a [`Queue`], guarded by its lock.
 #[derive(Debug, Default)]
 struct State {
     /// Whole lines that wait to be written.

@@ -62,7 +62,7 @@ pub(crate) struct Chat {
 }
 
 /// Terms on which an automation sends marketing. They are checked once more right before an attempt
-/// ([`marketing_look`](crate::work::marketing_look)).
+/// ([`marketing_look`](crate::work::deliver::marketing_look)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarketingTerms {
     /// Hours during which the message waits.

@@ -176,8 +176,7 @@ impl Operation for UpdateMember {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "member update";
     const SUMMARY: &'static str = "Change a member's role";
-    // An operation that looks up also runs on a faulty body, so that an unknown member is 404 before an unknown role is
-    // 422.
+    // The operation also runs on a faulty body, so that an unknown member is 404 before an unknown role is 422.
     const LOOKS_UP: bool = true;
     type Path = MemberPath;
     type Query = Empty;

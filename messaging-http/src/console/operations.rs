@@ -110,6 +110,7 @@ fn operations() -> String {
     module("Every operation of the API, by its id.", "operations", rows)
 }
 
+/// The rights in the form in which the console reads them.
 fn needed(access: Access) -> Needed {
     let nothing = Needed::default();
     match access {

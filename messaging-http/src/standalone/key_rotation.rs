@@ -15,7 +15,7 @@ use messaging_store::key_file::{self, KeyFileError};
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// How long the rotation waits for all processes to have read their key file again, or to be declared dead.
+/// Longest time for which the rotation waits until all processes have read their key file again or are declared dead.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Interval at which the database is asked which keys the processes hold.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

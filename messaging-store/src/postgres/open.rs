@@ -31,7 +31,7 @@ use crate::open_error::{OpenError, failed};
 /// that takes longer.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
 
-/// How long a connection of a pool is waited for, how long making one may take, and how long its first statement may.
+/// Longest time for each of: waiting for a connection of a pool, making one, and its first statement.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// [`PATIENCE`] of the pool by which a process sends heartbeats and looks for other processes.

@@ -319,7 +319,7 @@ pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// How much of the log a checkpoint moved.
+/// Share of the log that a checkpoint moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
     /// The whole log.

@@ -1,4 +1,4 @@
-//! The side of a move that is read: its rows, its files, and at the end its fence.
+//! The source of a move from SQLite to PostgreSQL: reading its rows and files, and fencing it at the end.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -32,51 +32,52 @@ use crate::moving::tables::{Rows, SourceRow, Table};
 use crate::open_error::failed;
 use crate::postgres::moved::{PIECE, place_of};
 
-/// Rows that are given to the target at a time, at most.
+/// Largest number of rows in a slice that is given to the target.
 const ROWS: usize = 512;
 
-/// Bytes that are, nearly.
+/// Bytes of values from which a slice gets no further row.
 const BYTES: usize = 1 << 20;
 
-/// How long another program that writes is waited for.
+/// Longest wait for the lock of another program that writes to the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The latest time that ids tell.
+/// Latest time that an id can begin with: ids have 48 bits for milliseconds.
 const LAST_TIME: Timestamp = Timestamp::from_millis((1 << 48) - 1);
 
-/// A database that nobody else works on, read in one snapshot.
+/// The database that is moved: locked against servers, and read in one snapshot.
 pub(crate) struct Source {
-    /// Holds the lock of the program that does the jobs.
+    /// Open store, which holds the lock that lets no server work on the database.
     store: SqliteStore,
+    /// Connection with the read transaction of the snapshot.
     connection: Mutex<Connection>,
-    /// Another number: somebody else has written.
+    /// `PRAGMA data_version` in the snapshot; another value later means that another connection has committed.
     version: i64,
     blobs: BlobFiles,
     uploads: PathBuf,
 }
 
-/// Numbers that go on in the target.
+/// Largest numbers that the source has given, after which the target goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counters {
-    /// The largest number of a contact, without that of its workspace.
+    /// The largest number of a contact within its workspace, without the workspace's own bits.
     pub contact: i64,
-    /// The largest number of a note.
+    /// The largest number of a note for automations.
     pub note: i64,
-    /// Nearly the latest time that a job was dated at.
+    /// Time, in milliseconds, close to the latest at which a job was dated; see `dating.rs`.
     pub latest: i64,
 }
 
-/// Where a blob is, and the message it is pending for.
+/// Path of a blob, and the message that it is pending for; `None` if it is kept.
 type BlobFile = (PathBuf, Option<MessageId>);
 
 /// Key of an uploaded file: its import, workspace and blob.
 type UploadKey = (ImportId, WorkspaceId, BlobId);
 
-/// Where an uploaded file is, and whether it is kept.
+/// Path of an uploaded file, and true if its import has kept it.
 type UploadedFile = (PathBuf, bool);
 
 impl Source {
-    /// Opens the database as a server does, and begins to read.
+    /// Opens the database with the lock of a server, and begins the snapshot.
     pub(crate) fn open(options: SqliteOptions) -> Result<Self, MoveError> {
         let path = options.path.clone();
         if !path.is_file() {
@@ -90,12 +91,13 @@ impl Source {
         Ok(Self { store, connection: Mutex::new(connection), version, blobs, uploads })
     }
 
-    /// Lets others work on the database.
+    /// Closes the store and so lets other programs work on the database.
     pub(crate) async fn close(&self) {
         self.store.close().await;
     }
 
-    /// Gives the rows of a table, a slice at a time, until there are no more or nobody wants them.
+    /// Reads the rows of a table and sends them to `give`, a slice at a time, until there are no more or the receiver
+    /// is gone. Blocks while the channel is full.
     pub(crate) fn read(&self, table: &Table, give: &Sender<Vec<SourceRow>>) -> Result<(), MoveError> {
         let reading = MoveError::reading(format!("read what becomes the table {}", table.name));
         let mut slices = Slices { give, slice: Vec::new(), bytes: 0 };
@@ -111,6 +113,7 @@ impl Source {
         Ok(())
     }
 
+    /// Sends the rows that the query of a table finds.
     fn each_row(&self, table: &Table, slices: &mut Slices<'_>) -> Result<(), Fault> {
         let connection = self.connection();
         let sql = table.select().unwrap_or_default();
@@ -126,7 +129,7 @@ impl Source {
         Ok(())
     }
 
-    /// The attachments: where each is, and the message of one that no commit has kept. Of the others nobody asks for it.
+    /// Files of the attachments. Those that are pending, because no commit has kept them, have their message with them.
     fn blob_paths(&self) -> std::io::Result<BTreeMap<(BlobId, WorkspaceId), BlobFile>> {
         let mut found = BTreeMap::new();
         for blob in self.blobs.pending()? {
@@ -139,11 +142,12 @@ impl Source {
                 found.insert((id, workspace), (path, None));
             }
         }
-        // Of some only the beginning was written.
+        // A file of which only the beginning was written is listed, but it has another name, so nothing is at its path.
         found.retain(|_, (path, _)| path.is_file());
         Ok(found)
     }
 
+    /// Sends a row for each attachment: id, workspace, message (zeros if kept), whether it is pending, size in bytes.
     fn each_blob(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
         for ((id, workspace), (path, message)) in self.blob_paths()? {
             let is_pending = message.is_some();
@@ -156,6 +160,7 @@ impl Source {
         Ok(())
     }
 
+    /// Sends the bytes of the attachments in rows: id, workspace, offset of the piece, its bytes.
     fn each_blob_piece(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
         for ((id, workspace), (path, _)) in self.blob_paths()? {
             if !each_piece(&path, &mut |at, piece| slices.add(vec![bytes(id), bytes(workspace), at, piece]))? {
@@ -165,7 +170,7 @@ impl Source {
         Ok(())
     }
 
-    /// The uploaded files: where each is, and whether it is kept.
+    /// Files that were uploaded for imports, those included of which only a part has arrived.
     fn upload_paths(&self) -> std::io::Result<BTreeMap<UploadKey, UploadedFile>> {
         let files = UploadFiles::new(self.uploads.clone());
         let mut found = BTreeMap::new();
@@ -179,6 +184,7 @@ impl Source {
         Ok(found)
     }
 
+    /// Sends a row for each uploaded file: import, workspace, id, whether it is kept, size in bytes.
     fn each_upload(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
         for ((import, workspace, id), (path, is_kept)) in self.upload_paths()? {
             if !slices.add(vec![bytes(import), bytes(workspace), bytes(id), is_kept.into(), size(&path)?]) {
@@ -188,6 +194,7 @@ impl Source {
         Ok(())
     }
 
+    /// Sends the bytes of the uploaded files in rows: import, workspace, id, offset of the piece, its bytes.
     fn each_upload_piece(&self, slices: &mut Slices<'_>) -> Result<(), Fault> {
         for ((import, workspace, id), (path, _)) in self.upload_paths()? {
             let mut add = |at, piece| slices.add(vec![bytes(import), bytes(workspace), bytes(id), at, piece]);
@@ -198,7 +205,7 @@ impl Source {
         Ok(())
     }
 
-    /// The numbers that go on.
+    /// The largest numbers that the source has given.
     pub(crate) fn counters(&self) -> Result<Counters, MoveError> {
         self.read_counters().map_err(MoveError::reading("read the numbers that go on"))
     }
@@ -217,7 +224,8 @@ impl Source {
         Ok(Counters { contact, note, latest })
     }
 
-    /// Fences the database, unless somebody has written to it since it was read. Answers the fence before.
+    /// Fences the database, so that nothing is sent from it any more. Answers the fence that it had before. Fails with
+    /// [`MoveError::SourceChanged`], and changes nothing, if another connection has written since the snapshot.
     pub(crate) fn fence(&self) -> Result<Option<Fence>, MoveError> {
         let connection = self.connection();
         let fenced = self.fence_over(&connection);
@@ -227,7 +235,8 @@ impl Source {
         fenced.map_err(MoveError::reading("fence the source"))?.ok_or(MoveError::SourceChanged)
     }
 
-    /// The fence before; nothing where somebody has written.
+    /// Ends the snapshot and fences the database in a transaction of its own. Answers the fence before; the outer
+    /// option is `None`, and the transaction still open, if another connection has written since the snapshot.
     #[allow(clippy::option_option, reason = "whether there is an answer, and whether there was a fence")]
     fn fence_over(&self, connection: &Connection) -> Result<Option<Option<Fence>>, Fault> {
         connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
@@ -242,7 +251,7 @@ impl Source {
         Ok(Some(before))
     }
 
-    /// Takes the fence away that was not there before.
+    /// Removes the fence that [`fence`](Self::fence) set, unless `before` says that the database had one already.
     pub(crate) fn put_back(&self, before: Option<Fence>) -> Result<(), MoveError> {
         if before.is_some() {
             return Ok(());
@@ -255,7 +264,7 @@ impl Source {
     }
 }
 
-/// Slices of rows on their way to the target.
+/// Rows on their way to the target, gathered in slices.
 struct Slices<'a> {
     give: &'a Sender<Vec<SourceRow>>,
     slice: Vec<SourceRow>,
@@ -263,7 +272,7 @@ struct Slices<'a> {
 }
 
 impl Slices<'_> {
-    /// Adds a row; answers whether somebody wants more.
+    /// Adds a row, and sends the slice if it is full. Answers false if the receiver is gone.
     fn add(&mut self, row: SourceRow) -> bool {
         self.bytes += row.iter().map(length).sum::<usize>();
         self.slice.push(row);
@@ -274,7 +283,7 @@ impl Slices<'_> {
         self.give.blocking_send(std::mem::take(&mut self.slice)).is_ok()
     }
 
-    /// Gives what is left. Whoever does not want it says why.
+    /// Sends the last slice. That the receiver is gone is no error here, because it reports its own.
     fn end(self) {
         if !self.slice.is_empty() {
             let _ = self.give.blocking_send(self.slice);
@@ -282,6 +291,7 @@ impl Slices<'_> {
     }
 }
 
+/// Approximate size of a value in bytes.
 fn length(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
@@ -290,15 +300,18 @@ fn length(value: &Value) -> usize {
     }
 }
 
+/// The 16 bytes of an id.
 fn bytes(id: impl Id) -> Value {
     Value::Blob(id.to_bytes().into())
 }
 
+/// Length of a file in bytes.
 fn size(path: &Path) -> std::io::Result<Value> {
     Ok(Value::Integer(i64::try_from(path.metadata()?.len()).unwrap_or(i64::MAX)))
 }
 
-/// The pieces of a file with their places, as long as somebody wants them.
+/// Reads a file in pieces of [`PIECE`] bytes and calls `add` with the offset and bytes of each. Answers false if `add`
+/// did, which ends the reading.
 fn each_piece(path: &Path, add: &mut dyn FnMut(Value, Value) -> bool) -> std::io::Result<bool> {
     let (mut file, mut at) = (File::open(path)?, 0_i64);
     loop {
@@ -315,28 +328,33 @@ fn each_piece(path: &Path, add: &mut dyn FnMut(Value, Value) -> bool) -> std::io
     }
 }
 
+/// The ids in the name of an uploaded file, `IMPORT.WORKSPACE.UPLOAD`; `None` if it has another form.
 fn parse_upload(name: &str) -> Option<(ImportId, WorkspaceId, BlobId)> {
     let mut parts = name.split('.');
     let ids = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     parts.next().is_none().then_some(ids)
 }
 
-/// Changes when another connection commits.
+/// A number of SQLite that changes when another connection commits.
 fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA data_version", [], |row| row.get(0))
 }
 
-/// A connection with a snapshot, and the functions that queries of tables call.
+/// Opens a connection, defines the functions that the queries of tables call, and begins a snapshot. Answers the
+/// connection and its `data_version`.
 fn begin(path: &Path, blobs: &BlobFiles) -> rusqlite::Result<(Connection, i64)> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(PATIENCE)?;
     define_functions(&connection, blobs)?;
     connection.execute_batch("BEGIN")?;
+    // The transaction gets its snapshot by its first read.
     connection.query_row("SELECT 1 FROM installation", [], |_| Ok(())).optional()?;
     let version = data_version(&connection)?;
     Ok((connection, version))
 }
 
+/// Defines the SQL functions that the queries of [`tables`](crate::moving::tables) call: `place_of_lane` and `is_bulk`
+/// of a lane, `sha256` of a text, and `source_in_file` and `has_file` of a captured message whose source is in a file.
 fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
     let text = |call: &Context<'_>| Ok::<_, rusqlite::Error>(call.get_raw(0).as_str()?.to_owned());
@@ -357,6 +375,7 @@ fn define_functions(connection: &Connection, blobs: &BlobFiles) -> rusqlite::Res
     connection.create_scalar_function("has_file", 2, flags, move |call| Ok(source(call)?.is_some()))
 }
 
+/// An error of a function that SQL calls.
 fn user(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(error.into())
 }

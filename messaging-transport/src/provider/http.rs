@@ -16,7 +16,7 @@ use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-/// How long a call may take, from looking up the name to the last octet of the answer.
+/// Longest time for a call, from looking up the name to the last octet of the answer.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Octets of an answer's body that are read. The longest answers of providers have a few KiB.

@@ -1,4 +1,4 @@
-//! Which variant of an A/B test wins, and how sure that is.
+//! The decision on which variant of an A/B test wins, and the scores that say how sure it is.
 //!
 //! Contract section 12.5. The rule is plain: the highest rate wins, compared as fractions, and of equal ones the
 //! earlier. Beside it stands what a person wants to know: the probability of each variant to be the best, and the

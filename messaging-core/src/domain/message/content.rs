@@ -1,8 +1,9 @@
-//! The stored form of what a sender asked for.
+//! The stored form of the request for a message.
 //!
-//! Usually the request's bytes as they were received. A request with attachments or a template is stored
-//! behind a one-byte mark instead, its files replaced by references, the template's version beside it: a
-//! mark rather than a JSON member, so that no request can pretend to refer to somebody's file.
+//! Usually it is the request's bytes as they were received. A request with attachments or a template, or of an
+//! automation, is stored as an envelope behind a one-byte mark instead: its files are replaced by references, and
+//! the template's version stands beside it. The mark is a byte rather than a JSON member, so that no request can
+//! pretend to be an envelope and refer to somebody else's file.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::domain::message::message_input::MessageInput;
 use crate::ids::TemplateId;
 use crate::input;
 
-/// Never the first byte of a JSON text.
+/// First byte of a stored envelope, which is never the first byte of a JSON text.
 const ENVELOPE: u8 = 0x01;
 
 /// The template that a message is rendered from when it is sent.
@@ -29,39 +30,40 @@ pub struct TemplateUse {
     pub version: u32,
 }
 
-/// What delivery needs to know of a request.
+/// The request for a message, as delivery reads it from its stored form.
 #[derive(Debug, Clone)]
 pub struct RequestContent {
     /// The request, its attachments taken out.
     pub input: MessageInput,
-    /// The attachments.
+    /// References to the stored attachments.
     pub files: Vec<StoredFile>,
-    /// What its subject, HTML and text come from.
+    /// Template that its subject, HTML and text come from, if they are not in the request.
     pub template: Option<TemplateUse>,
-    /// The campaign that it is made of instead: messages of campaigns store no request.
+    /// Campaign whose settings take the place of the request: messages of campaigns store none.
     pub campaign: Option<Arc<Campaign>>,
-    /// What an automation says of it besides.
+    /// Terms of the automation that sends it, if one does.
     pub automation: Option<AutomationContent>,
 }
 
-/// What an automation says of its message besides the request.
+/// Terms that an automation stores with its message beside the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutomationContent {
-    /// Whether it is marketing, which carries the offer to unsubscribe.
+    /// True if the message is marketing, which must offer to unsubscribe.
     pub is_marketing: bool,
-    /// The subject in place of the template's, rendered.
+    /// Rendered subject that replaces the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
 impl RequestContent {
-    /// What delivery needs to know of a message of a campaign that sends it by a template.
+    /// The content of a campaign's message, which is rendered from a template.
     pub fn of_campaign(campaign: Arc<Campaign>, template: TemplateUse) -> Self {
         let input = MessageInput::new(campaign.plan.channel, "");
         Self { input, files: Vec::new(), template: Some(template), campaign: Some(campaign), automation: None }
     }
 }
 
+/// The JSON behind the mark [`ENVELOPE`].
 #[derive(Serialize, Deserialize)]
 struct Envelope<T> {
     input: T,
@@ -72,13 +74,16 @@ struct Envelope<T> {
     automation: Option<AutomationContent>,
 }
 
-/// The stored content is not what this version writes.
+/// The stored content cannot be read, because it is not what this version writes.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored request cannot be read")]
 pub struct Unreadable(#[source] serde_json::Error);
 
-/// The form to store: `raw` as it is (or, where the input did not come as bytes, the input as JSON); when files were
-/// stored, a template is used or an automation sends it, the input without the files and without what comes from the template.
+/// The stored form of a request.
+///
+/// It is `raw`, the bytes as received, or `input` as JSON if it did not come as bytes. With files, a template or an
+/// automation it is an envelope around `input`, without the attachments' bytes and without what the template
+/// provides.
 pub fn encode(
     raw: Option<&Bytes>,
     mut input: MessageInput,
@@ -91,7 +96,7 @@ pub fn encode(
         return MessageContent { request: raw.cloned().unwrap_or_else(written) };
     }
     input.attachments = None;
-    // What follows in the chain may be given its subject and its variables.
+    // The next message of a fallback chain may take over the subject and the variables, so they are kept for it.
     let has_fallback = input.has_fallback();
     if template.is_some() {
         let subject = input.subject.take().filter(|_| has_fallback);
@@ -105,7 +110,8 @@ pub fn encode(
     MessageContent { request: request.into() }
 }
 
-/// The stored form with its request changed; `None` when `change` says that it changed nothing.
+/// The stored form after `change` edited the members of its request; `None` if `change` answers false, because it
+/// changed nothing, or if the request is no JSON object.
 pub fn edit(
     content: &MessageContent,
     change: impl FnOnce(&mut Map<String, Value>) -> bool,
@@ -125,7 +131,7 @@ pub fn edit(
     Ok(Some(MessageContent { request: request.into() }))
 }
 
-/// Reads the stored form.
+/// Reads the stored form of a request. Its members are not checked again.
 pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
     if let Some((&ENVELOPE, rest)) = content.request.split_first() {
         let Envelope { input, files, template, automation } = serde_json::from_slice(rest).map_err(Unreadable)?;

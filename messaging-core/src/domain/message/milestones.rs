@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::status::{EventKind, MessageStatus};
 use crate::time::Timestamp;
 
-/// What statistics count of a message besides its status. Every milestone is set once and stays.
+/// Facts about a message, besides its status, that statistics count. Each is set once and stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
     /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.

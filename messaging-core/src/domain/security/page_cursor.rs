@@ -21,7 +21,7 @@ const KEY: usize = 16;
 const TAG: usize = 16;
 
 /// Listing that a cursor is bound to, as a sequence of fields. Each is written after its length, so that no two scopes
-/// are the same octets.
+/// become the same octets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CursorScope(Vec<u8>);
 

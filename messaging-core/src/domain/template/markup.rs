@@ -106,7 +106,7 @@ struct Reader<'a> {
     found: Markup,
     /// Names of the open elements, the outermost first.
     open: Vec<String>,
-    /// How many of the open elements format text.
+    /// Number of open elements that are in [`FORMATTING`].
     formatting: usize,
     /// The start tag that is being read.
     element: Option<Element>,

@@ -2,7 +2,7 @@
 //!
 //! Contract sections 12.3, 13.2 and 13.4. Marketing is judged by the rule of campaigns
 //! ([`recipient_time::look`]) when the run stands at the node, and once more right before the attempt
-//! ([`marketing_look`](crate::work::marketing_look)).
+//! ([`marketing_look`](crate::work::deliver::marketing_look)).
 
 use messaging_core::DomainError;
 use messaging_core::changes::Write;

@@ -35,8 +35,8 @@ fn population(connection: &Connection, workspace: WorkspaceId) -> Result<(i64, i
     Ok(found.unwrap_or((0, 0)))
 }
 
-/// Compares the members of a segment with the contacts that match its filter, beginning at `from`, until [`LOOK`] is over
-/// or [`MAX_MOVES`] are found. The answer says where the next call goes on; `None` if there is no such segment.
+/// Compares the members of a segment with the contacts that match its filter, beginning at `from`, until [`LOOK`] is
+/// over or [`MAX_MOVES`] are found. The answer says where the next call goes on; `None` if there is no such segment.
 pub(super) fn difference(
     connection: &Connection,
     workspace: WorkspaceId,

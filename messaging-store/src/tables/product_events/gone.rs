@@ -1,7 +1,8 @@
-//! Events of contacts that are gone: moved to the contact that theirs was merged into, or deleted.
+//! Product events of contacts that are gone: they are moved to the contact that theirs was merged into, or deleted.
 //!
-//! A contact may have done more than one commit should touch. While some of it is left, a row keeps the contact's number
-//! and its merge target. On PostgreSQL contacts are locked, so that nothing happens to them meanwhile.
+//! A contact may have more events than one commit should touch. As long as some are left, a row of `deleted_contacts`
+//! keeps the number of the contact and its merge target. On PostgreSQL the contacts are locked, so that no other
+//! transaction erases or merges them meanwhile; SQLite has one writer.
 
 use messaging_core::changes::MoveProductEvents;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -14,7 +15,7 @@ use crate::pages::sql_limit;
 use crate::row::{get, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// The query of the number of a contact that is gone and has events left.
+/// Query for the number of a contact that is gone and has events left.
 pub(super) fn number(workspace: WorkspaceId, contact: ContactId) -> Query<i64> {
     const SQL: Sql = sql!(
         "SELECT n FROM deleted_contacts
@@ -23,7 +24,7 @@ pub(super) fn number(workspace: WorkspaceId, contact: ContactId) -> Query<i64> {
     Query::new(SQL, params![key(workspace), key(contact)], |row| get(row, 0))
 }
 
-/// Remembers a contact that is being removed, if it has events.
+/// Adds a contact that is being removed to `deleted_contacts`, if it has events.
 pub(crate) fn depart(on: &mut dyn Statements, workspace_number: i64, contact: ContactId, n: i64) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "INSERT INTO deleted_contacts (n, workspace_number, id)
@@ -32,7 +33,7 @@ pub(crate) fn depart(on: &mut dyn Statements, workspace_number: i64, contact: Co
     on.run(SQL, params![n, workspace_number, key(contact)])
 }
 
-/// Selects the number of a contact, with a lock.
+/// SQL that selects the number of a contact; `$lock` is a locking clause or empty.
 macro_rules! contact {
     ($lock:literal) => {
         concat!(
@@ -43,12 +44,15 @@ macro_rules! contact {
     };
 }
 
-/// Moves a slice of the events of a contact that is gone, or is about to go, to its merge target.
+/// Moves a slice of the events of a contact that is gone, or goes in the same commit, to its merge target.
+///
+/// If the contact exists, its target is `to` of the change, which must exist, too, or the commit is a conflict. If it
+/// is gone, the target is the one that its row names by now; where that was erased, the slice is deleted instead.
 pub(crate) async fn relocate(on: &mut impl OpenCommit, change: &MoveProductEvents) -> Result<(), Fault> {
     const NUMBER: Sql = sql!("SELECT number FROM workspace_numbers WHERE workspace = $1");
     const FROM: Sql = sql!(sqlite: contact!(""), postgres: contact!(" FOR UPDATE"));
     const TO: Sql = sql!(sqlite: contact!(""), postgres: contact!(" FOR KEY SHARE"));
-    // Whoever was merged into this one follows it.
+    // Contacts that were merged into this one before get its merge target, too.
     const FOLLOW: Sql = sql!("UPDATE deleted_contacts SET merge_target = $2 WHERE merge_target = $1");
     const MOVE: Sql = sql!(
         sqlite: "UPDATE product_events SET contact = $2
@@ -81,7 +85,7 @@ pub(crate) async fn relocate(on: &mut impl OpenCommit, change: &MoveProductEvent
     forget(on.statements(), n)
 }
 
-/// Deletes a slice of the events of a contact that is gone.
+/// Deletes a slice of the events of a contact that is gone; nothing if it has none left.
 pub(crate) async fn delete(
     on: &mut impl OpenCommit,
     workspace: WorkspaceId,
@@ -94,13 +98,14 @@ pub(crate) async fn delete(
     }
 }
 
+/// Deletes up to `limit` events of the contact with number `n`, with their unique ids, and takes them from the counts.
 async fn delete_of(on: &mut impl OpenCommit, n: i64, limit: usize) -> Result<(), Fault> {
     const UNNAME: Sql = sql!(
         sqlite: "DELETE FROM event_unique_ids
             WHERE event IN (SELECT n FROM product_events WHERE contact = $1 LIMIT $2)",
         postgres: "",
     );
-    // SQLite finds the same events as the statement before.
+    // On SQLite the subquery finds the same events as that of the statement before, because nothing changed in between.
     const DELETE: Sql = sql!(
         sqlite: "DELETE FROM product_events WHERE n IN (SELECT n FROM product_events WHERE contact = $1 LIMIT $2)
             RETURNING name, at",
@@ -122,7 +127,8 @@ async fn delete_of(on: &mut impl OpenCommit, n: i64, limit: usize) -> Result<(),
     forget(on.statements(), n)
 }
 
-/// The merge target of a contact that is gone, unless that one was erased.
+/// The number of the merge target of a contact that is gone, with a lock on that contact; `None` if it has none or the
+/// target was erased.
 async fn living_merge_target(on: &mut impl OpenCommit, n: i64) -> Result<Option<i64>, Fault> {
     const TARGET: Sql = sql!("SELECT merge_target FROM deleted_contacts WHERE n = $1");
     const HOLD: Sql = sql!(
@@ -137,12 +143,12 @@ async fn living_merge_target(on: &mut impl OpenCommit, n: i64) -> Result<Option<
         if held.is_some() || gone == Some(target) {
             return Ok(held);
         }
-        // It may have been merged itself meanwhile: then there is another target.
+        // The target may have been merged into another contact meanwhile, which is the new target then: look again.
         gone = Some(target);
     }
 }
 
-/// Forgets a contact that is gone once it has no events left.
+/// Deletes a contact that is gone from `deleted_contacts` if it has no events left.
 fn forget(on: &mut dyn Statements, n: i64) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "DELETE FROM deleted_contacts WHERE n = $1 AND NOT EXISTS (SELECT 1 FROM product_events WHERE contact = $1)"

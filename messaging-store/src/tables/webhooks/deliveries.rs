@@ -1,7 +1,11 @@
-//! The rows of deliveries.
+//! Rows of webhook deliveries.
 //!
-//! SQLite has indexes of the few that are asked for by what became of them. On PostgreSQL, where each index makes every
-//! change of a row dearer, `marked_deliveries` finds them.
+//! Few deliveries are looked for by their state: failed, held, expired, missed, or in a backlog. SQLite has partial
+//! indexes of those. On PostgreSQL, where each index makes every change of a row dearer, triggers keep them in the
+//! table `marked_deliveries`.
+//!
+//! Numbers of statuses in statements are places in [`DeliveryStatus::ALL`]: 0 pending, 1 delivered, 2 failed, 3 held, 4
+//! expired. A delivery is missed if its receiver never got the event by it and nobody has replayed it.
 
 use std::sync::Arc;
 
@@ -19,7 +23,7 @@ use crate::pages::{below, first_id_of, number, one_more, sql_limit};
 use crate::row::{self, Row, count, document, id, maybe_id, maybe_time, numbered, or_empty, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// The columns that [`delivery`] reads, in its order.
+/// The columns that [`delivery`] reads, in the order in which it reads them.
 macro_rules! columns {
     () => {
         "id, event, type, message, at, payload, status, attempts, created_at, next_attempt_at, delivered_at, \
@@ -27,8 +31,8 @@ macro_rules! columns {
     };
 }
 
-/// Selects the deliveries of a webhook that are found under a condition, in an order, from one side of an id: by an index
-/// of SQLite, by `marked_deliveries` of PostgreSQL.
+/// SQL that selects the deliveries of a webhook under a condition on their state, in the order of their ids: by a
+/// partial index on SQLite, by `marked_deliveries` on PostgreSQL.
 macro_rules! marked {
     (sqlite: $index:literal, $condition:literal, $order:literal, $limit:literal) => {
         concat!(
@@ -65,6 +69,7 @@ macro_rules! marked {
 /// A webhook, and the workspace that owns it.
 type Receiver = (WorkspaceId, WebhookId);
 
+/// Inserts a delivery.
 pub(crate) fn insert(on: &mut dyn Statements, delivery: &Delivery) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT INTO webhook_deliveries (id, workspace, webhook, event, type, message, at, payload, status,
@@ -109,7 +114,7 @@ pub(crate) fn insert(on: &mut dyn Statements, delivery: &Delivery) -> Result<(),
     )
 }
 
-/// Writes what became of a delivery, if its status and attempts are those that were read.
+/// Writes the new state of a delivery. It is a conflict if its status or number of attempts is not what was read.
 pub(crate) fn update(on: &mut dyn Statements, update: &UpdateDelivery) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "UPDATE webhook_deliveries SET status = $3, attempts = $4, next_attempt_at = $5, delivered_at = $6,
@@ -138,6 +143,7 @@ pub(crate) fn update(on: &mut dyn Statements, update: &UpdateDelivery) -> Result
     )
 }
 
+/// Notes that a delivery was replayed, so that it no longer counts as missed.
 pub(crate) fn mark_replayed(on: &mut dyn Statements, workspace: WorkspaceId, id: DeliveryId) -> Result<(), Fault> {
     on.run(
         sql!("UPDATE webhook_deliveries SET missed = false WHERE id = $1 AND workspace = $2"),
@@ -145,6 +151,7 @@ pub(crate) fn mark_replayed(on: &mut dyn Statements, workspace: WorkspaceId, id:
     )
 }
 
+/// Reads a delivery from a row of the columns that `columns!` names.
 fn delivery((workspace_id, webhook_id): Receiver, row: &dyn Row) -> Result<Delivery, Fault> {
     let subject = match (maybe_id(row, 3)?, maybe_time(row, 4)?) {
         (Some(message_id), Some(at)) => Subject::Event { message_id, at },
@@ -172,6 +179,7 @@ fn delivery((workspace_id, webhook_id): Receiver, row: &dyn Row) -> Result<Deliv
     })
 }
 
+/// A delivery of a workspace by its id.
 pub(super) async fn get(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -184,6 +192,10 @@ pub(super) async fn get(
     database.one(query.point()).await
 }
 
+/// A page of the deliveries of a webhook, newest first; with `status`, of those in that status.
+///
+/// Failed, held and expired ones have an index. Pending and delivered ones have none: the rows of the webhook are read
+/// and compared, so a page of these may be short although more follow.
 pub(super) async fn list(
     database: &impl Database,
     receiver: Receiver,
@@ -198,7 +210,7 @@ pub(super) async fn list(
           WHERE webhook = $1 AND workspace = $2 AND id < $3 ORDER BY id DESC LIMIT $4"
     ));
     const ENDED: Sql = sql!(
-        // The index holds only these; the statement has to say so.
+        // SQLite takes the partial index only if the condition repeats that of the index, `status >= 2`.
         sqlite: marked!(
             sqlite: "webhook_deliveries_by_status", "id < $3 AND status = $5 AND status >= 2", "DESC", "$4"
         ),
@@ -228,7 +240,7 @@ pub(super) async fn list(
     }
 }
 
-/// Those of a message, of all webhooks.
+/// A page of the deliveries of a message's events to all webhooks, newest first.
 pub(super) async fn of_message(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -246,6 +258,7 @@ pub(super) async fn of_message(
     database.page(query, page, |delivery| delivery.id.to_bytes()).await
 }
 
+/// The deliveries in the backlog of a webhook, oldest first.
 pub(super) async fn backlog(
     database: &impl Database,
     receiver: Receiver,
@@ -259,7 +272,8 @@ pub(super) async fn backlog(
     database.many(Query::new(SQL, bounds, move |row| delivery(receiver, row))).await
 }
 
-/// Those that may be sent again: that failed or were missed, or all that belong to an event.
+/// SQL that selects what a replay repeats, oldest first. `Failed`: the missed ones. `All`: the first delivery of every
+/// event of a message, once it has ended.
 macro_rules! replayable {
     (sqlite Failed) => {
         marked!(sqlite: "webhook_deliveries_missed", "id > $3 AND id <= $4 AND missed = 1", "ASC", "$5")
@@ -279,9 +293,12 @@ macro_rules! replayable {
     };
 }
 
+/// Missed deliveries in a range, for [`Replayed::Failed`].
 const REPLAYABLE_FAILED: Sql = sql!(sqlite: replayable!(sqlite Failed), postgres: replayable!(postgres Failed));
+/// Ended first deliveries in a range, for [`Replayed::All`].
 const REPLAYABLE: Sql = sql!(sqlite: replayable!(sqlite All), postgres: replayable!(postgres All));
 
+/// The deliveries that a replay repeats, oldest first, at most `limit`.
 pub(super) async fn replayable(
     database: &impl Database,
     receiver: Receiver,
@@ -296,7 +313,8 @@ pub(super) async fn replayable(
     database.many(Query::new(sql, bounds, move |row| delivery(receiver, row))).await
 }
 
-/// How many of those there are, and the last.
+/// The number of deliveries that a replay repeats, counted up to `limit`, and the last of those counted; `None` if
+/// there is none.
 pub(super) async fn count_replayable(
     database: &impl Database,
     receiver: Receiver,
@@ -322,7 +340,8 @@ pub(super) async fn count_replayable(
     database.one(Query::new(sql, bounds, |row| Ok((count(row, 1)?, id(row, 0)?)))).await
 }
 
-/// Lets held ones expire. Ids begin with their time: those behind are too young.
+/// Lets up to `limit` held deliveries expire that were created before a time; answers how many. The bound on the id,
+/// which begins with the time, ends the search at deliveries that are too young.
 pub(super) async fn expire(database: &impl Database, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const SQL: Sql = sql!(
         sqlite: "UPDATE webhook_deliveries
@@ -340,7 +359,7 @@ pub(super) async fn expire(database: &impl Database, before: Timestamp, limit: u
     database.sweep(SQL, params![before, first_id_of(before), sql_limit(limit)]).await
 }
 
-/// Gives up what waits for its turn, or for its paused webhook.
+/// Makes up to `limit` deliveries fail that are held or wait in a backlog, of all webhooks; answers how many.
 pub(super) async fn give_up_backlogs(database: &impl Database, limit: usize) -> Result<u64, StoreError> {
     const SQL: Sql = sql!(
         sqlite: "UPDATE webhook_deliveries
@@ -359,7 +378,8 @@ pub(super) async fn give_up_backlogs(database: &impl Database, limit: usize) -> 
     database.sweep(SQL, params![sql_limit(limit)]).await
 }
 
-/// Lets old ones go. Ids are in the order of their times: those behind are too young.
+/// Deletes up to `limit` deliveries that were created before a time; answers how many. The bound on the id, which
+/// begins with the time, ends the search at deliveries that are too young.
 pub(super) async fn forget(database: &impl Database, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const SQL: Sql = sql!(
         sqlite: "DELETE FROM webhook_deliveries WHERE id IN (

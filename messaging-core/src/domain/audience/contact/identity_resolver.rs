@@ -39,6 +39,7 @@ pub struct Known {
 }
 
 impl Known {
+    /// Keeps a contact with its revision and makes it the owner of the identifiers.
     fn learn(&mut self, contact: Arc<Contact>, revision: u32, identifiers: Vec<Identifier>) {
         self.owners.extend(identifiers.into_iter().map(|identifier| (identifier, contact.id)));
         self.contacts.insert(contact.id, (contact, revision));

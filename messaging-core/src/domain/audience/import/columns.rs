@@ -204,8 +204,7 @@ mod tests {
         pairs.iter().map(|(header, name)| ((*header).to_owned(), target(name))).collect()
     }
 
-    /// A header that was read, as a text of delimiter, columns and offset of the rows: `; Mail=email
-    /// City=attributes.city @12`.
+    /// A header as a text of its delimiter, columns and offset of the rows: `; Mail=email City=attributes.city @12`.
     fn understood(text: &[u8], pairs: &[(&str, &str)]) -> String {
         match Header::read(text, true, &mapping(pairs)) {
             Err(why) => format!("{why:?}"),

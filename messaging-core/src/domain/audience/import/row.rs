@@ -74,8 +74,8 @@ pub fn unclosed() -> Violations {
     faults
 }
 
-/// Checks the input as if it had been sent as JSON. One with faults goes through JSON indeed, so that the decoder of
-/// request bodies reports them with their pointers.
+/// Checks the input as if it had been sent as JSON. An input with faults is written as JSON and read again, so that the
+/// decoder of request bodies reports them with their pointers.
 fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
     if !has_nul && input.is_valid() {
         input.check(&mut faults);

@@ -162,7 +162,7 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
     }
 }
 
-/// What receivers do with mail that fails DMARC, for the sentence "receivers …".
+/// Words for what receivers do with mail that fails DMARC, which follow "receivers" in a sentence.
 const fn what_receivers_do(action: DmarcAction) -> &'static str {
     match action {
         DmarcAction::Reject => "refuse it",

@@ -183,7 +183,7 @@ fn is_domain(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether a name has macros, so that it is another one for each sending host or sender (section 7).
+/// True if a name has macros, so that it is another one for each sending host or sender (section 7).
 pub(super) fn has_macros(domain: &str) -> bool {
     domain.contains('%')
 }

@@ -24,8 +24,8 @@ use crate::app::Provider;
 use crate::app::account_pauses::Account;
 use crate::app::account_rates::SendSlot;
 use crate::jobs::deliver_message::DeliverMessage;
+use crate::work::deliver::marketing_look::{self, Look, Permit, Refusal};
 use crate::work::job::{JobContext, JobError};
-use crate::work::marketing_look::{self, Look, Permit, Refusal};
 
 /// Said of a message whose slot is too far away.
 pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";

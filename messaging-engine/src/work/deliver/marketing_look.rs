@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::services::campaigns::terms;
-use crate::work::devices;
+use crate::work::deliver::devices;
 use crate::work::job::{JobContext, JobError};
 
 /// A message that is tried again while its campaign is paused looks again after this.

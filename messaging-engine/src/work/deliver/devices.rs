@@ -21,7 +21,7 @@ use messaging_core::ports::transport::{Outcome, OutcomeClass};
 use crate::app::App;
 use crate::jobs::deliver_message::RecipientProgress;
 use crate::services::message_parts::{is_to_contact, offers_unsubscribe};
-use crate::work::delivery_progress::Addressee;
+use crate::work::deliver::addressee::Addressee;
 
 /// The most devices of a contact that a message goes to.
 const MAX_DEVICES: usize = 100;

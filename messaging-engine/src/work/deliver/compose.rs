@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::services::dkim::UnusableKey;
 use crate::services::email_parts::EmailParts;
 use crate::services::templates::Unrendered;
-use crate::work::unprepared::{Impossible, Unprepared};
+use crate::work::deliver::unprepared::{Impossible, Unprepared};
 
 /// What is sent, and what has to be stored for it.
 pub(super) struct Composed {

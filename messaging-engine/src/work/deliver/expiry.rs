@@ -17,10 +17,13 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::app::account_pauses::Account;
 use crate::jobs::deliver_message::DeliverMessage;
-use crate::work::delivery::{Performed, Trial, circumstances, fail, pause_of_all};
-use crate::work::delivery_progress::Addressee;
-use crate::work::transaction_log::TOO_FAST;
-use crate::work::unprepared::Impossible;
+use crate::work::deliver::addressee::Addressee;
+use crate::work::deliver::admit::pause_of_all;
+use crate::work::deliver::perform::Performed;
+use crate::work::deliver::schedule::{Trial, circumstances};
+use crate::work::deliver::transaction_log::TOO_FAST;
+use crate::work::deliver::unprepared::Impossible;
+use crate::work::deliver::without_attempt::fail;
 
 /// More than a message is put off before it expires.
 const MAX_DEFERRALS: usize = 1000;

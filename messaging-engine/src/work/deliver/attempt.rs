@@ -1,0 +1,103 @@
+//! One attempt of a run: prepare, perform, and what the log of its transactions says.
+
+use std::sync::Arc;
+
+use messaging_core::domain::message::content::RequestContent;
+use messaging_core::domain::message::recipients::Recipient;
+use messaging_core::ports::transport::{Admission as _, Admitted};
+
+use crate::work::deliver::expiry::{expire, expire_untried};
+use crate::work::deliver::perform::{Performed, perform};
+use crate::work::deliver::prepare::prepare;
+use crate::work::deliver::run::Run;
+use crate::work::deliver::unprepared::Impossible;
+use crate::work::deliver::without_attempt::{conclude, cut_off, fail};
+use crate::work::deliver::{Held, Turn};
+use crate::work::job::{JobContext, JobError};
+
+/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+const FILE_COPIES_HALVES: u64 = 5;
+
+impl Run {
+    /// What is known of the addressees without another attempt: earlier ones ended, were cut off, or the message has
+    /// expired.
+    pub(super) async fn settled_without_attempt(
+        &mut self,
+        cx: &JobContext,
+        turn: &Turn,
+    ) -> Result<Option<Performed>, JobError> {
+        let (app, trial) = (&cx.app, self.trial());
+        if let Some(performed) = conclude(app, &self.message, trial, &self.addressees) {
+            return Ok(Some(performed));
+        }
+        if self.may_be_settled_by_receipt(app).await? {
+            // They are counted as lost answers.
+            self.found_ambiguous = 0;
+            return Ok(Some(cut_off(app, &self.message, trial, &self.addressees)));
+        }
+        if let Some(error) = &turn.expired_with {
+            return Ok(Some(expire(app, &self.message, trial, &self.addressees, error)));
+        }
+        if turn.is_expired && self.has_no_attempt_left() {
+            return Ok(Some(expire_untried(app, &self.message, trial, &self.addressees).await?));
+        }
+        if cx.failures > 0 && turn.is_expired {
+            let why = "every attempt ended in a fault of the server until the message expired";
+            let impossible = Impossible::new("provider_error", why);
+            return Ok(Some(fail(app, &self.message, trial, &self.addressees, &impossible)));
+        }
+        Ok(None)
+    }
+
+    /// Makes the attempt. `None` when it did not begin and this run has ended: the message is put back or turned away.
+    pub(super) async fn attempt(
+        &mut self,
+        cx: &JobContext,
+        request: RequestContent,
+        everyone: &[Recipient],
+        turn: Turn,
+        held: &mut Held,
+    ) -> Result<Option<Performed>, JobError> {
+        let (app, trial) = (&cx.app, self.trial());
+        let Turn { reservation, slot, probe, is_expired, .. } = turn;
+        held.probe = probe;
+        let files: u64 = request.files.iter().map(|file| file.size).sum();
+        if files > 0 {
+            let weight = files / 2 * FILE_COPIES_HALVES;
+            held.memory = Some(app.file_memory().take(self.job.peer(), weight).await);
+        }
+        let addressees = self.addressees.clone();
+        let mut prepared = prepare(app, &self.message, &request, addressees, everyone, reservation, trial).await?;
+        // What is sent is made of it, and is as large.
+        drop(request);
+        match prepared.enter_accounts(app, self.message.channel) {
+            Ok(probes) => held.probes = probes,
+            Err((_, error)) if is_expired => {
+                return Ok(Some(expire(app, &self.message, trial, &self.addressees, &error)));
+            }
+            Err((wait, _)) => {
+                let wait = self.job.pause(app, &self.message, wait);
+                return Ok(cx.put_back(wait, false).await.map(|()| None)?);
+            }
+        }
+        let log = prepared.attend(|carrier, urls| Arc::new(self.log(cx, carrier, urls, slot)));
+        let log = match log {
+            None if self.permit.is_some() && prepared.is_attempted_here() => {
+                let log = Arc::new(self.log_without_transport(cx));
+                if log.begin(std::slice::from_ref(&self.message.to)).await != [Admitted::Granted] {
+                    return self.not_begun(cx, &log).await.map(|()| None);
+                }
+                Some(log)
+            }
+            log => log,
+        };
+        let mut performed = perform(app, &self.message, trial, prepared).await;
+        if let Some(log) = log {
+            if log.state().await.refused.is_some() {
+                return self.not_begun(cx, &log).await.map(|()| None);
+            }
+            self.follow(&mut performed, &log).await;
+        }
+        Ok(Some(performed))
+    }
+}

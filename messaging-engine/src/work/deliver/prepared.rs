@@ -1,0 +1,128 @@
+//! A prepared attempt: whose result is known, who is tried, and what the transport carries.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::{AttemptResult, RecipientResult};
+use messaging_core::ports::Transport;
+use messaging_core::ports::transport::{LastLook, Outcome, OutcomeClass, Outgoing, Response};
+
+use crate::app::account_pauses::{Account, Entry, Probe};
+use crate::app::{App, Provider};
+use crate::work::deliver::addressee::Addressee;
+use crate::work::deliver::schedule::HELD_FOR;
+use crate::work::deliver::transaction_log::{Carrier, TransactionLog};
+
+/// An attempt before it begins: recipients, and the message with the transport that carries it.
+pub(super) struct Prepared {
+    /// Recipients whose result is known without a transport: suppressed, simulated or given up.
+    pub(super) known: Vec<RecipientResult>,
+    /// Recipients to try, in order.
+    pub(super) tried: Vec<Addressee>,
+    /// Who carries it, and what; `None` when nobody is left to try.
+    pub(super) routed: Option<RoutedMessage>,
+    pub(super) urls: Vec<String>,
+    /// When those are tried who are held or withheld.
+    pub(super) held_for: Duration,
+}
+
+/// What is carried, and by whom.
+pub(super) struct RoutedMessage {
+    pub(super) transport: Arc<dyn Transport>,
+    /// The name of the provider; its settings are those of the message.
+    pub(super) provider: String,
+    pub(super) outgoing: Outgoing,
+    /// The devices that stand for the recipient, where they are others than its address alone.
+    pub(super) devices: Vec<String>,
+    /// Those of them whose account is left alone, which are not tried now.
+    pub(super) left_alone: Vec<(String, Outcome)>,
+}
+
+impl Prepared {
+    /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
+    pub(super) fn without_transport(
+        mut known: Vec<RecipientResult>,
+        tried: Vec<Addressee>,
+        result: &AttemptResult,
+    ) -> Self {
+        known.extend(tried.into_iter().map(|one| one.ended(result.clone())));
+        Self { known, tried: Vec::new(), routed: None, urls: Vec::new(), held_for: HELD_FOR }
+    }
+
+    /// Whether the message goes to anybody is decided by the job of its `to` recipient: besides those who are
+    /// suppressed themselves nobody's end is known before.
+    pub(super) fn undecided(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, look_again: Duration) -> Self {
+        let result = AttemptResult::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
+        for one in
+            known.iter_mut().filter(|one| !matches!(one.result, AttemptResult::Suppressed(_) | AttemptResult::GivenUp))
+        {
+            one.result = result.clone();
+        }
+        Self { held_for: look_again, ..Self::without_transport(known, tried, &result) }
+    }
+
+    /// Whether what becomes of recipients is known as after an attempt, without a transport.
+    pub(super) fn is_attempted_here(&self) -> bool {
+        let is_attempt =
+            |one: &RecipientResult| matches!(one.result, AttemptResult::Tried(_) | AttemptResult::Complained(_));
+        self.routed.is_none() && self.known.iter().any(is_attempt)
+    }
+
+    /// Enters the accounts that the attempt goes over, where the settings hold several: as the probes of some of them, if
+    /// those are due. Recipients whose account is left alone are not tried; if that is everybody, answers for how long.
+    pub(super) fn enter_accounts(&mut self, app: &App, channel: Channel) -> Result<Vec<Probe>, (Duration, String)> {
+        let Some(routed) = &mut self.routed else { return Ok(Vec::new()) };
+        let provider = Provider { name: routed.provider.clone(), settings: Arc::clone(&routed.outgoing.settings) };
+        let (mut entries, mut probes) = (Vec::<(Account, Option<(Duration, String)>)>::new(), Vec::new());
+        let (mut recipients, mut shortest) = (Vec::new(), None::<(Duration, String)>);
+        for address in std::mem::take(&mut routed.outgoing.recipients) {
+            let Some(name) = routed.transport.account_of(&provider.settings, &address) else {
+                recipients.push(address);
+                continue;
+            };
+            let account = Account { name: Some(name), ..Account::of(routed.outgoing.workspace_id, channel) };
+            let known = entries.iter().find(|(known, _)| *known == account).map(|(_, wait)| wait.clone());
+            let wait = known.unwrap_or_else(|| {
+                let wait = match app.account_pauses().enter(account, &provider, app.monotonic()) {
+                    Entry::Go(probe) => {
+                        probes.extend(probe);
+                        None
+                    }
+                    Entry::Wait(wait, error) => Some((wait, error)),
+                };
+                entries.push((account, wait.clone()));
+                wait
+            });
+            match wait {
+                None => recipients.push(address),
+                Some((wait, error)) => {
+                    let outcome = Outcome::of(OutcomeClass::Auth, Response::of_text(&format!("{name}: {error}")));
+                    routed.left_alone.push((address, outcome));
+                    if shortest.as_ref().is_none_or(|(known, _)| wait < *known) {
+                        shortest = Some((wait, error));
+                    }
+                }
+            }
+        }
+        routed.outgoing.recipients = recipients;
+        match shortest {
+            Some(shortest) if routed.outgoing.recipients.is_empty() => Err(shortest),
+            _ => Ok(probes),
+        }
+    }
+
+    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
+    /// are to be stored; `None` when nobody is tried.
+    pub(super) fn attend(
+        &mut self,
+        log: impl FnOnce(Carrier<'_>, Vec<String>) -> Arc<TransactionLog>,
+    ) -> Option<Arc<TransactionLog>> {
+        let RoutedMessage { transport, provider, outgoing, devices, .. } = self.routed.as_mut()?;
+        let provider = Provider { name: provider.clone(), settings: Arc::clone(&outgoing.settings) };
+        let carrier = Carrier { transport: transport.as_ref(), provider, devices: devices.clone() };
+        let log = log(carrier, std::mem::take(&mut self.urls));
+        outgoing.last_look = LastLook::at(Arc::clone(&log) as _);
+        Some(log)
+    }
+}

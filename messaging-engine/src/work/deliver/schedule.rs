@@ -1,0 +1,53 @@
+//! The time of a message: which attempt it is, when the next one follows, and when it expires.
+
+use std::time::Duration;
+
+use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::{Attempt, retry};
+use messaging_core::domain::message::Message;
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+
+/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
+/// store is healthy.
+pub(super) const HELD_FOR: Duration = Duration::from_secs(5);
+
+/// Which attempt at a message this is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    /// Counts from 1.
+    pub(super) number: u32,
+    /// Since when the time of the message to expire runs.
+    pub(super) accepted_at: Timestamp,
+    /// How long after that the message expires.
+    pub(super) expiry: Duration,
+}
+
+pub(super) fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
+    let now = app.now();
+    Attempt {
+        number: trial.number,
+        channel: message.channel,
+        now,
+        next_attempt_at: next_attempt(app, message.channel, trial),
+        expires_at: trial.accepted_at + trial.expiry,
+        held_until: held_until(app, message.channel, trial, HELD_FOR),
+    }
+}
+
+/// When those are tried who were not tried now. Off email that is never after the message has expired.
+pub(super) fn held_until(app: &App, channel: Channel, trial: Trial, wait: Duration) -> Timestamp {
+    let (now, end) = (app.now(), trial.accepted_at + trial.expiry);
+    if channel != Channel::Email && now < end { (now + wait).min(end) } else { now + wait }
+}
+
+fn next_attempt(app: &App, channel: Channel, trial: Trial) -> Option<Timestamp> {
+    let settings = app.settings();
+    let jitter = app.random_below(settings.message_retry_jitter + 1);
+    let schedule = match channel {
+        Channel::Email => &settings.message_retry[..],
+        _ => &retry::OFF_EMAIL,
+    };
+    retry::next_attempt(schedule, trial.number, jitter, app.now(), trial.accepted_at, trial.expiry)
+}
