@@ -230,6 +230,18 @@ impl Unpacking {
         let checked = self.data.join(CHECKED);
         fs::rename(&self.root, &checked).map_err(FileError::of("rename", &self.root))?;
         self.root = checked;
+        if let Err(error) = self.move_parts() {
+            // What is at these places came from this restore: `occupied` found nothing there.
+            let _ = remove_moved(&self.data);
+            return Err(error.into());
+        }
+        sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
+        Ok(report)
+    }
+
+    /// Moves each part that was unpacked to its place in the data directory, the database last. What was moved before a
+    /// failure stays there.
+    fn move_parts(&self) -> Result<(), FileError> {
         for name in DIRECTORIES.iter().chain(&[SECRET_KEY, EPOCH, DATABASE]) {
             let (from, to) = (self.root.join(name), self.data.join(name));
             if *name == DATABASE {
@@ -238,16 +250,11 @@ impl Unpacking {
                 sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
             }
             match fs::rename(&from, &to) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    // What is at these places came from this restore: `occupied` found nothing there.
-                    let _ = remove_moved(&self.data);
-                    return Err(FileError::of("make", &to)(error).into());
-                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FileError::of("make", &to)(error)),
                 _ => {}
             }
         }
-        sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
-        Ok(report)
+        Ok(())
     }
 }
 
