@@ -14,9 +14,9 @@ use deadpool_postgres::{Object, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
 use super::lease_table::LeaseTable;
-use super::line::Line;
 use super::news::ChangeNotifier;
 
 /// Longest time that a transaction waits for a slot, and longest time spent on finding out the outcome of a commit.
@@ -34,7 +34,7 @@ pub(super) struct Slots {
     pool: Pool,
     pub(super) lease_table: Arc<LeaseTable>,
     pub(super) notifier: Arc<ChangeNotifier>,
-    pub(super) line: Arc<Line>,
+    pub(super) health: Arc<ConnectionHealth>,
     /// The present term; 0 before the first one begins.
     term: AtomicI64,
     /// One permit for each slot. Whoever holds a permit finds a slot in `free`.
@@ -86,13 +86,13 @@ impl Slots {
         slots: usize,
         lease_table: Arc<LeaseTable>,
         notifier: Arc<ChangeNotifier>,
-        line: Arc<Line>,
+        health: Arc<ConnectionHealth>,
     ) -> Self {
         Self {
             pool,
             lease_table,
             notifier,
-            line,
+            health,
             term: AtomicI64::new(0),
             room: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
@@ -113,14 +113,14 @@ impl Slots {
     }
 
     /// Waits for a slot and a connection that no other transaction has, under the present term. Without a slot within
-    /// [`PATIENCE`] the error is `Fault::Unhealthy`; without a connection it is that of [`Line::wait`].
+    /// [`PATIENCE`] the error is `Fault::Unhealthy`; without a connection it is that of [`ConnectionHealth::wait`].
     pub(super) async fn take(self: &Arc<Self>) -> Result<(Object, Slot), Fault> {
         let began = Instant::now();
         let room = Arc::clone(&self.room).acquire_owned();
         let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
         let room = room.map_err(|_| Fault::Unhealthy)?;
         let connection = async { Ok(self.pool.get().await?) };
-        let connection = self.line.wait(began, LONGEST, connection).await?;
+        let connection = self.health.wait(began, LONGEST, connection).await?;
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
         let n = self.next();
         Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, n, _room: room }))
@@ -145,8 +145,8 @@ impl Slot {
         &self.slots.notifier
     }
 
-    pub(super) fn line(&self) -> &Arc<Line> {
-        &self.slots.line
+    pub(super) fn health(&self) -> &Arc<ConnectionHealth> {
+        &self.slots.health
     }
 
     /// Finds out whether the transaction was committed, after the answer to its commit was lost. If it was not, this
@@ -159,7 +159,7 @@ impl Slot {
             if rest.is_zero() {
                 break;
             }
-            if let Ok(outcome) = self.line().answer(now, rest, self.ask()).await {
+            if let Ok(outcome) = self.health().answer(now, rest, self.ask()).await {
                 return outcome;
             }
             tokio::time::sleep(ASK_AGAIN).await;
