@@ -8,7 +8,7 @@ use messaging_core::changes::{Expect, JobHandle, JobWrite, MoveMessage, NewJob, 
 use messaging_core::domain::audience::contact::fields::ContactField;
 use messaging_core::domain::audience::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::audience::custom_field::{CustomField, FieldType};
-use messaging_core::domain::audience::import::columns::Target;
+use messaging_core::domain::audience::import::columns::ColumnTarget;
 use messaging_core::domain::audience::import::{Import, ImportState};
 use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::audience::product_event::ProductEvent;
@@ -519,7 +519,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 
 /// An import that waits for its file.
 pub fn import(workspace_id: WorkspaceId) -> Import {
-    let mapping = [("E-Mail".to_owned(), Some(Target::Field(ContactField::Email))), ("Notes".to_owned(), None)];
+    let mapping = [("E-Mail".to_owned(), Some(ColumnTarget::Field(ContactField::Email))), ("Notes".to_owned(), None)];
     Import {
         id: id(),
         workspace_id,

@@ -15,7 +15,7 @@ use messaging_core::domain::audience::contact::identity_resolver::{DecidedContac
 use messaging_core::domain::audience::contact::input::ContactInput;
 use messaging_core::domain::audience::import::columns::Header;
 use messaging_core::domain::audience::import::report::{self, RowErrors};
-use messaging_core::domain::audience::import::row::{self, Read};
+use messaging_core::domain::audience::import::row::{self, ReadRow};
 use messaging_core::domain::audience::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -234,13 +234,13 @@ async fn decide(
     let (workspace, store) = (import.workspace_id, app.store());
     let types = app.field_types(workspace).await?;
     let first_row = text.cursor().row + 1;
-    let mut rows: Vec<Read> = Vec::with_capacity(most);
+    let mut rows: Vec<ReadRow> = Vec::with_capacity(most);
     let read_row = |record: &csv::ByteRecord| rows.push(row::read(record, header, &types));
     text.rows(header.delimiter, most, SLICE_BYTES, read_row).await?;
     if text.ends_open()
         && let Some(last) = rows.last_mut()
     {
-        *last = Err(row::unclosed());
+        *last = Err(row::unclosed_quote_violations());
     }
 
     let row_count = rows.len();
