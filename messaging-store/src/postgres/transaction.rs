@@ -105,7 +105,7 @@ impl Transaction {
     pub(super) fn begin(connection: Object, slot: Slot) -> Self {
         let begin = Queued::new("BEGIN", Vec::new(), Rows::Any);
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
-        let touch = Queued::new(sql, params![slot.term, slot.number, slot.n], Rows::OneOr(Raises::Term));
+        let touch = Queued::new(sql, params![slot.term, slot.number, slot.transaction], Rows::OneOr(Raises::Term));
         Self {
             connection: Some(connection),
             queue: vec![begin, touch],
