@@ -280,7 +280,7 @@ pub fn message(workspace_id: WorkspaceId) -> Message {
         metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
         hold: Some(Hold { reason: HoldReason::QuietHours, until: Some(at(23)), since: at(22) }),
         milestones: Milestones {
-            seen: EngagementFlags::OPENED.with(EngagementFlags::UNSUBSCRIBED),
+            seen: EngagementFlags::OPENED.union(EngagementFlags::UNSUBSCRIBED),
             links: 1 << 63 | 5,
             skip: Some(Skip::NoConsent),
             sent_at: Some(at(24)),

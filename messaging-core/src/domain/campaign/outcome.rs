@@ -112,7 +112,7 @@ mod tests {
             EngagementFlags::UNSUBSCRIBED,
             EngagementFlags::COMPLAINED,
         ];
-        let mut all = EngagementFlags::MACHINE;
+        let mut all = EngagementFlags::MACHINE_OPENED;
         assert_eq!(RecipientOutcome::of_message(MessageStatus::Sent, all), RecipientOutcome::Sent);
         for (one, expected) in seen.into_iter().zip([
             RecipientOutcome::Opened,

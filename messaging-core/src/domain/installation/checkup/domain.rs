@@ -71,7 +71,10 @@ fn dkim(facts: &DomainFacts) -> CheckReport {
     };
     let text = format!("The key of the selector {selector} is not published. {what}");
     if published == 0 {
-        return looked.fault(format!("No key is published, so mail of the domain cannot be verified. {what}"), PUBLISH_CURE);
+        return looked.fault(
+            format!("No key is published, so mail of the domain cannot be verified. {what}"),
+            PUBLISH_CURE,
+        );
     }
     looked.warning(text, PUBLISH_CURE)
 }
@@ -137,7 +140,9 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
     if !passes_dmarc(facts, Some(&policy)) {
         let text = "Mail of the domain fails DMARC";
         return match action {
-            DmarcAction::None => looked.warning(format!("{text}; with p=none nothing follows from that yet."), PUBLISH_CURE),
+            DmarcAction::None => {
+                looked.warning(format!("{text}; with p=none nothing follows from that yet."), PUBLISH_CURE)
+            }
             _ => looked.fault(format!("{text}, and receivers {}.", what_receivers_do(action)), PUBLISH_CURE),
         };
     }
