@@ -120,7 +120,7 @@ mod tests {
             RecipientOutcome::Unsubscribed,
             RecipientOutcome::Complained,
         ]) {
-            all = all.with(one);
+            all = all.union(one);
             for status in [MessageStatus::Delivered, MessageStatus::Bounced] {
                 assert_eq!(RecipientOutcome::of_message(status, all), expected);
             }
