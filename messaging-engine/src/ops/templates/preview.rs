@@ -123,7 +123,7 @@ impl Operation for PreviewTemplate {
     type Output = TemplatePreview;
 
     // Nothing is changed.
-    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Contract section 4.2. Off email a message ends at that moment: nothing that a run of its job meets puts it off for
 //! longer, and what ends within a day has a lane that is claimed whatever becomes of its account
-//! ([`DeliverMessage::living`]).
+//! ([`DeliverMessage::with_ttl`]).
 
 use std::time::Duration;
 
