@@ -246,7 +246,7 @@ async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error
             let now = app.now();
             let to = format!("user-{:012}@{}", FIRST_BULK + n, domain(n % DOMAINS));
             let message = Message { id: app.new_id(now), to, ..sample.clone() };
-            for job in DeliverMessage::of(&message, None, None) {
+            for job in DeliverMessage::jobs_of(&message, None, None) {
                 let job = job.enqueue(app.new_id(now), now);
                 let lane = Lane::new(JobClass::Bulk, product.workspace, job.lane.resource());
                 changes.push(Write::Job(JobWrite::Enqueue(NewJob { lane, ..job })));

@@ -20,7 +20,7 @@ const ULID: &str = "01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
 /// The operation whose example a command line asks for; `None` without `--example`, and for an operation without a
 /// body.
-pub(crate) fn wanted(root: &Command, line: &[OsString]) -> Option<&'static Endpoint> {
+pub(crate) fn requested_endpoint(root: &Command, line: &[OsString]) -> Option<&'static Endpoint> {
     let before = line.iter().skip(1).take_while(|word| *word != "--");
     if !before.clone().any(|word| word == "--example") {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn wanted(root: &Command, line: &[OsString]) -> Option<&'static Endpo
 }
 
 /// An example of an operation's body.
-pub(crate) fn of(endpoint: &Endpoint) -> Value {
+pub(crate) fn example_body(endpoint: &Endpoint) -> Value {
     by_hand(endpoint.id).unwrap_or_else(|| {
         let schemas = Schemas::new(endpoint.body_schema);
         value(&schemas, schemas.root(), "", 0)
@@ -187,7 +187,7 @@ mod tests {
     fn every_example_is_taken_by_its_operation() {
         let mut wrong = Vec::new();
         for endpoint in ops::all().iter().filter(|endpoint| endpoint.body != BodyKind::None) {
-            let example = of(endpoint);
+            let example = example_body(endpoint);
             let is_empty = example.as_object().is_none_or(Map::is_empty);
             match (endpoint.check_body)(example.to_string().as_bytes()) {
                 Ok(()) if !is_empty => {}

@@ -54,17 +54,17 @@ const DECLARE_FIELDS: &str = "declare_fields";
 const MAX_LABEL: usize = 200;
 
 /// Time between two requests for the state of the import.
-const PERIOD: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Number of requests in a row that may find the server unreachable, about ten seconds of them, before waiting for the
 /// import is given up: the server may be restarting.
-const MAX_SILENT: u32 = 40;
+const MAX_UNREACHABLE_POLLS: u32 = 40;
 
 /// Lines of the report on refused rows that are printed.
-const SHOWN: usize = 10;
+const SHOWN_ERRORS: usize = 10;
 
 /// Bytes of the file that are read at a time for its checksum.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER: usize = 64 << 10;
 
 /// Text after the options in the help of the command.
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
@@ -101,7 +101,7 @@ pub(crate) fn command() -> Command {
             Arg::new(MAP)
                 .long("map")
                 .value_name("COLUMN=FIELD")
-                .value_parser(ValueParser::new(mapped))
+                .value_parser(ValueParser::new(parse_mapping))
                 .action(ArgAction::Append)
                 .help("What a column is, by its header; nothing after the = skips it; may be repeated"),
         )
@@ -141,7 +141,7 @@ pub(crate) fn command() -> Command {
 
 /// Parses `COLUMN=FIELD` of `--map`. It is split at the last `=`, because headers may contain one and names of fields
 /// do not. `None` stands for an empty field, which skips the column.
-fn mapped(text: &str) -> Result<(String, Option<String>), String> {
+fn parse_mapping(text: &str) -> Result<(String, Option<String>), String> {
     match text.rsplit_once('=') {
         Some((column, field)) if !column.is_empty() => {
             Ok((column.to_owned(), Some(field.to_owned()).filter(|field| !field.is_empty())))
@@ -155,14 +155,14 @@ fn mapped(text: &str) -> Result<(String, Option<String>), String> {
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>(FILE).expect("clap requires it");
     let create = operation(&["import", "create"])?;
-    let mut announcement = announcement(matches, file)?;
+    let mut announcement = import_request_body(matches, file)?;
     let target = Target::choose_to_work(matches, create.access).await?;
-    let declared = declared(&target, matches.get_flag(DECLARE_FIELDS)).await?;
+    let declared = fetch_field_types(&target, matches.get_flag(DECLARE_FIELDS)).await?;
     let columns = columns(matches, file, declared.as_ref())?;
     if matches.get_flag(DRY_RUN) {
         return dry_run::show(file, &columns, declared.unwrap_or_default(), output);
     }
-    tell(&columns);
+    print_columns(&columns);
     if !columns.mapping.is_empty() {
         announcement["mapping"] = json!(columns.mapping);
     }
@@ -170,7 +170,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let announced = accepted(target.call(&request).await?)?;
     // Types have an effect only when the server reads the file. Declared after the announcement they are early enough,
     // and nothing is declared for an import that is refused.
-    declare(&target, &columns).await?;
+    create_custom_fields(&target, &columns).await?;
 
     let bar = Progress::new("sent", Unit::Bytes);
     bar.set(0, announced["size_bytes"].as_u64().unwrap_or_default());
@@ -181,10 +181,10 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let uploaded = target.upload(&announced, file, sent).await;
     bar.end();
     let import = accepted(uploaded?)?;
-    let import = wait(&target, &import).await?;
+    let import = wait_until_read(&target, &import).await?;
 
-    let report = errors(&target, &import, 0).await?;
-    let shown = report::parse(&report, SHOWN);
+    let report = fetch_report_part(&target, &import, 0).await?;
+    let shown = report::parse(&report, SHOWN_ERRORS);
     let not_taken = match (columns.as_json, &columns.header) {
         (Some(places), Some(header)) if import["status"] == "completed" => {
             let refused = refused_rows(&target, &import, report.clone()).await?;
@@ -195,7 +195,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     if let Some(path) = matches.get_one::<PathBuf>(arguments::ERRORS) {
         write_errors(path, &target, &import, report).await?;
     }
-    show(output, import, shown, &columns)?;
+    print_result(output, import, shown, &columns)?;
     match not_taken {
         0 => Ok(()),
         rows => Err(Failure::Unsuccessful(format!("of {rows} rows not all attributes and tags were taken"))),
@@ -204,7 +204,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
 
 /// The types of the workspace's custom fields, by their keys. `None` where the caller may not list them and `is_needed`
 /// is false; no types of columns are guessed then.
-async fn declared(target: &Target, is_needed: bool) -> Result<Option<FieldTypes>, Failure> {
+async fn fetch_field_types(target: &Target, is_needed: bool) -> Result<Option<FieldTypes>, Failure> {
     let mut pages = Pages::new(target, Request::new(Endpoint::row::<ListCustomFields>()));
     let mut types = FieldTypes::new();
     loop {
@@ -242,7 +242,7 @@ fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> 
 
 /// Prints what becomes of the columns that have no known header and no `--map`: attributes, attributes that could be
 /// custom fields, columns that are not imported.
-fn tell(columns: &Columns) {
+fn print_columns(columns: &Columns) {
     for attribute in &columns.attributes {
         let (column, key) = (output::plain_text(&attribute.column), &attribute.attribute);
         output::note(&format!("column {column}: attribute {key} ({})", name_of(attribute.kind)));
@@ -263,7 +263,7 @@ fn not_imported(columns: &Columns) -> String {
 
 /// Creates custom fields for the attributes whose type was guessed and is not text; none unless `--declare-fields` was
 /// given.
-async fn declare(target: &Target, columns: &Columns) -> Result<(), Failure> {
+async fn create_custom_fields(target: &Target, columns: &Columns) -> Result<(), Failure> {
     for attribute in columns.to_declare() {
         let label: String = attribute.column.chars().take(MAX_LABEL).collect();
         let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": label});
@@ -284,10 +284,10 @@ fn operation(words: &[&str]) -> Result<&'static Endpoint, Failure> {
 
 /// Body of the request that announces the import: the file's name, its size in bytes, its SHA-256 in hexadecimal, and
 /// the options `--map` and `--dedup-keys`. Reads the whole file once.
-fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
+fn import_request_body(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read {}: {error}", file.display()));
     let mut open = File::open(file).map_err(unreadable)?;
-    let (mut sum, mut size, mut piece) = (digest::Context::new(&digest::SHA256), 0, vec![0; PIECE]);
+    let (mut sum, mut size, mut piece) = (digest::Context::new(&digest::SHA256), 0, vec![0; READ_BUFFER]);
     loop {
         match open.read(&mut piece).map_err(unreadable)? {
             0 => break,
@@ -312,7 +312,7 @@ fn announcement(matches: &ArgMatches, file: &Path) -> Result<Value, Failure> {
 
 /// Asks for the state of the import until it is no longer `processing`, and answers that last state. Where a database
 /// is used without a server, this process reads the file meanwhile.
-async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
+async fn wait_until_read(target: &Target, import: &Value) -> Result<Value, Failure> {
     let get = operation(&["import", "get"])?;
     let id = import["import_id"].as_str().unwrap_or_default();
     let request = Request::about(get, id);
@@ -322,7 +322,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
         loop {
             match target.call(&request).await {
                 // The server may be restarting; the import continues there without this command.
-                Err(Failure::Unreachable(_)) if silent < MAX_SILENT => silent += 1,
+                Err(Failure::Unreachable(_)) if silent < MAX_UNREACHABLE_POLLS => silent += 1,
                 reply => {
                     silent = 0;
                     let import = accepted(reply?)?;
@@ -333,7 +333,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
                     bar.set(done, import["total_rows"].as_u64().unwrap_or_default());
                 }
             }
-            tokio::time::sleep(PERIOD).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     // Reads the file if no server does. Only a failure ends the wait: `waiting` sees when the import is complete.
@@ -350,7 +350,7 @@ async fn wait(target: &Target, import: &Value) -> Result<Value, Failure> {
 }
 
 /// One part of the CSV report on refused rows: as many of the rows after number `after` as the API answers at once.
-async fn errors(target: &Target, import: &Value, after: u64) -> Result<Bytes, Failure> {
+async fn fetch_report_part(target: &Target, import: &Value, after: u64) -> Result<Bytes, Failure> {
     let errors = operation(&["import", "errors"])?;
     let id = import["import_id"].as_str().unwrap_or_default();
     let query = vec![("after_row".to_owned(), after.to_string())];
@@ -365,7 +365,7 @@ async fn refused_rows(target: &Target, import: &Value, mut part: Bytes) -> Resul
     loop {
         refused.extend(report::parse(&part, usize::MAX).iter().filter_map(|error| error["row"].as_u64()));
         match report::goes_on_after(&part) {
-            Some(after) => part = errors(target, import, after).await?,
+            Some(after) => part = fetch_report_part(target, import, after).await?,
             None => return Ok(refused),
         }
     }
@@ -386,7 +386,7 @@ async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes
         file.write_all(&part[start..end]).map_err(unwritable)?;
         is_first = false;
         match next {
-            Some(after) => part = errors(target, import, after).await?,
+            Some(after) => part = fetch_report_part(target, import, after).await?,
             None => return Ok(()),
         }
     }
@@ -394,7 +394,7 @@ async fn write_errors(path: &Path, target: &Target, import: &Value, first: Bytes
 
 /// Prints the result of the import: the errors in `shown`, the counts, and the columns that were not imported. If the
 /// import did not complete, the counts are printed only as JSON, and the reason is answered as a failure.
-fn show(output: Output, mut import: Value, shown: Vec<Value>, columns: &Columns) -> Result<(), Failure> {
+fn print_result(output: Output, mut import: Value, shown: Vec<Value>, columns: &Columns) -> Result<(), Failure> {
     let count = |name: &str| import[name].as_u64().unwrap_or_default();
     let mut summary =
         format!("{} created, {} updated, {} refused", count("created"), count("updated"), count("failed"));
@@ -434,11 +434,11 @@ mod tests {
     fn columns_are_mapped_by_the_last_sign() {
         let pair =
             |column: &str, field: &str| (column.to_owned(), Some(field.to_owned()).filter(|field| !field.is_empty()));
-        assert_eq!(mapped("E-Mail=email"), Ok(pair("E-Mail", "email")));
-        assert_eq!(mapped("a=b=tags"), Ok(pair("a=b", "tags")));
-        assert_eq!(mapped("Notes="), Ok(pair("Notes", "")));
+        assert_eq!(parse_mapping("E-Mail=email"), Ok(pair("E-Mail", "email")));
+        assert_eq!(parse_mapping("a=b=tags"), Ok(pair("a=b", "tags")));
+        assert_eq!(parse_mapping("Notes="), Ok(pair("Notes", "")));
         for bad in ["email", "=email", ""] {
-            assert!(mapped(bad).is_err(), "{bad}");
+            assert!(parse_mapping(bad).is_err(), "{bad}");
         }
     }
 }

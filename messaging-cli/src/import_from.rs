@@ -105,12 +105,12 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     reading.end();
     let mut report = Report::new(product, is_dry, &plan, &survey);
     if is_dry {
-        return report.show(output, &plan, refused);
+        return report.finish_and_print(output, &plan, refused);
     }
     let (plan, survey) = (Arc::new(plan), Arc::new(survey));
     let applied = target::block_on(bring_over(matches, Arc::clone(&plan), survey, &mut refused))??;
     report.add(applied);
-    report.show(output, &plan, refused)
+    report.finish_and_print(output, &plan, refused)
 }
 
 /// Applies a plan on the server or database that the arguments name, and shows how far it is.
@@ -229,7 +229,7 @@ impl Report {
 
     /// Prints the report: as JSON, or as a table of the files, lines with counts, and notes. Adds the refused rows
     /// first.
-    fn show(mut self, output: Output, plan: &ImportPlan, refused: Refused) -> Result<(), Failure> {
+    fn finish_and_print(mut self, output: Output, plan: &ImportPlan, refused: Refused) -> Result<(), Failure> {
         let (count, shown) = refused.finish()?;
         self.document["refused"] = json!({"count": count, "first": shown});
         if output.is_json() {
@@ -255,7 +255,7 @@ impl Report {
             let (file, message, code) = (text(&row["file"]), text(&row["message"]), text(&row["code"]));
             output::note(&format!("{file}, row {}: {message} ({code})", row["row"]));
         }
-        if count > shown_of(document) {
+        if count > shown_refusals(document) {
             output::note(&format!("{count} rows were refused; --errors FILE writes them all"));
         }
         Ok(())
@@ -287,6 +287,6 @@ impl Report {
 }
 
 /// Number of refused rows that the report shows one by one.
-fn shown_of(document: &Value) -> u64 {
+fn shown_refusals(document: &Value) -> u64 {
     document["refused"]["first"].as_array().map_or(0, |shown| shown.len() as u64)
 }

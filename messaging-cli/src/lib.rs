@@ -67,8 +67,8 @@ use crate::output::Output;
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let root = command::root_for(&arguments);
-    if let Some(endpoint) = example::wanted(&root, &arguments) {
-        let printed = output::raw(format!("{:#}\n", example::of(endpoint)).as_bytes());
+    if let Some(endpoint) = example::requested_endpoint(&root, &arguments) {
+        let printed = output::raw(format!("{:#}\n", example::example_body(endpoint)).as_bytes());
         return printed.map_or_else(|failure| ExitCode::from(failure.exit_code()), |()| ExitCode::SUCCESS);
     }
     let arguments = command::operation::with_joined_booleans(&root, arguments);

@@ -460,7 +460,7 @@ pub async fn moves_of_segments_are_told(store: &dyn Store) {
     follow_all().await;
     put(store, [Write::put_contact(Contact { tags: vec!["vip".to_owned()], ..bob.clone() }, Expect::Revision(1))])
         .await;
-    calculate_with(store, workspace, segment, &query(), MoveNotes::Kept).await;
+    calculate_with(store, workspace, segment, &query(), MoveNotes::Written).await;
     follow_all().await;
     assert_eq!(take(store, &entering.0).await, [entered(&bob)]);
     assert_eq!(take(store, &existing.0).await, [entered(&bob)]);

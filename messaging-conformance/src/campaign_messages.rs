@@ -162,7 +162,7 @@ pub async fn messages_are_found_by_outcome(store: &dyn Store) {
             let after = Message { milestones, ..before.moved(MessageStatus::ALL[n % 10], at(5)) };
             let mut writes = vec![insert(&before), Write::MoveMessage(MoveMessage::new(&before, &after))];
             // Noted twice, which is no conflict.
-            for seen in seen.each().chain(seen.each()) {
+            for seen in seen.iter().chain(seen.iter()) {
                 let (workspace_id, message_id) = (after.workspace_id, after.id);
                 let note = Engagement { workspace_id, campaign_id: campaign.id, seen, message_id, at: at(5) };
                 writes.push(Write::NoteEngagement(note));

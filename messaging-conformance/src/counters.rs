@@ -413,7 +413,7 @@ fn happening(dice: &mut Dice, before: &Message, when: Timestamp) -> Vec<Write> {
 }
 
 fn visit(before: &Message, kind: EventKind, is_machine: bool, when: Timestamp) -> Vec<Write> {
-    let milestones = before.milestones.showing(kind, is_machine);
+    let milestones = before.milestones.with_event(kind, is_machine);
     let meta = object(&json!({"machine": is_machine}));
     let event = MessageEvent { at: when, meta, ..event(before, kind, 0) };
     let mut writes = visited(before, milestones, (kind, is_machine), when);

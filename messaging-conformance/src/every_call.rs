@@ -65,7 +65,7 @@ pub mod prelude {
     pub use messaging_core::ports::store::installation::{KeyHolder, SealedSecret};
     pub use messaging_core::ports::store::product_events::{EventActivity, Named};
     pub use messaging_core::ports::store::queue::{DatedJob, LaneSummary, OperatorQueue};
-    pub use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+    pub use messaging_core::ports::store::segments::{CalculationSlice, MemberQuery, MoveNotes, Moved, Preview};
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
@@ -269,7 +269,7 @@ macro_rules! for_every_read {
                 segment_read_mask(workspace: WorkspaceId) -> ReadMask;
                 segment_contacts(workspace: WorkspaceId, id: SegmentId, page: PageRequest) -> Slice<Contact>;
                 preview(workspace: WorkspaceId, query: &MemberQuery, conditions: &[Filter], sample: usize) -> Preview;
-                calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> Calculated, CommitError;
+                calculate_members(workspace: WorkspaceId, id: SegmentId, query: &MemberQuery, from: Option<StoreCursor>, moves: MoveNotes, job: &JobHandle) -> CalculationSlice, CommitError;
                 follow_changes(workspace: WorkspaceId, segments: &[(SegmentId, MemberQuery)], limit: usize, job: &JobHandle) -> (Vec<Moved>, bool), CommitError;
                 forget_segment_members(limit: usize) -> u64;
             }

@@ -8,7 +8,7 @@ use messaging_core::changes::{Expect, JobHandle, JobWrite, MoveMessage, NewJob, 
 use messaging_core::domain::audience::contact::fields::ContactField;
 use messaging_core::domain::audience::contact::{Consent, Contact, IdentifierKind};
 use messaging_core::domain::audience::custom_field::{CustomField, FieldType};
-use messaging_core::domain::audience::import::columns::Target;
+use messaging_core::domain::audience::import::columns::ColumnTarget;
 use messaging_core::domain::audience::import::{Import, ImportState};
 use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::audience::product_event::ProductEvent;
@@ -280,7 +280,7 @@ pub fn message(workspace_id: WorkspaceId) -> Message {
         metadata: object(&json!({"order": 17, "items": ["a", "b"], "ü": null})),
         hold: Some(Hold { reason: HoldReason::QuietHours, until: Some(at(23)), since: at(22) }),
         milestones: Milestones {
-            seen: EngagementFlags::OPENED.with(EngagementFlags::UNSUBSCRIBED),
+            seen: EngagementFlags::OPENED.union(EngagementFlags::UNSUBSCRIBED),
             links: 1 << 63 | 5,
             skip: Some(Skip::NoConsent),
             sent_at: Some(at(24)),
@@ -519,7 +519,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 
 /// An import that waits for its file.
 pub fn import(workspace_id: WorkspaceId) -> Import {
-    let mapping = [("E-Mail".to_owned(), Some(Target::Field(ContactField::Email))), ("Notes".to_owned(), None)];
+    let mapping = [("E-Mail".to_owned(), Some(ColumnTarget::Field(ContactField::Email))), ("Notes".to_owned(), None)];
     Import {
         id: id(),
         workspace_id,

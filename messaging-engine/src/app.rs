@@ -148,7 +148,7 @@ pub(crate) struct Shared {
     /// Until when what is known of the queue is good enough.
     pub(crate) queue_look: tokio::sync::Mutex<Option<Instant>>,
     /// Whether the application only tries something out, of which the log says nothing.
-    pub(crate) is_trial: bool,
+    pub(crate) is_without_log: bool,
     /// Room for contents of messages in work.
     pub(crate) content_memory: Arc<MemoryBudget>,
     /// Room for attachments of messages in work.
@@ -170,7 +170,7 @@ pub(crate) struct Shared {
     /// Dry runs at one time.
     pub(crate) dry_runs: FairSemaphore,
     /// How long work that waits for others waits before it looks by itself.
-    pub(crate) rest: Duration,
+    pub(crate) idle_interval: Duration,
 }
 
 impl App {
@@ -379,8 +379,8 @@ impl App {
     }
 
     /// How long work that waits for others to do something, who wake it, waits before it looks by itself.
-    pub(crate) fn rest(&self) -> Duration {
-        self.0.rest
+    pub(crate) fn idle_interval(&self) -> Duration {
+        self.0.idle_interval
     }
 
     pub(crate) fn running_keys(&self) -> &RunningKeys {

@@ -37,10 +37,10 @@ const TIME_LIMIT: Duration = Duration::from_mins(1);
 /// Longest time that a dry run through the past of a workspace may take, which only the command line asks for.
 const REPLAY_LIMIT: Duration = Duration::from_hours(6);
 /// Longest time that a dry run waits for its turn; then it is refused with [`Error::Unavailable`].
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Interval after which an idle job of an automation looks for work without being woken: so long that it never does in
 /// a dry run.
-const REST: Duration = Duration::from_hours(24 * 366 * 20);
+const IDLE_INTERVAL: Duration = Duration::from_hours(24 * 366 * 20);
 impl App {
     /// Makes a dry run. The design must be complete ([`App::automation_faults`]). Fails with [`Error::NotImplemented`]
     /// where there are no temporary stores, with [`Error::Unavailable`] when others do not end, and with a violation
@@ -50,7 +50,7 @@ impl App {
             let stores = self.temporary_stores().ok_or(Error::NotImplemented)?;
             let busy = Error::Unavailable { retry_after: 5 };
             let turn = turn(self.dry_runs(), dry_run.workspace);
-            let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, turn).await else {
+            let Ok(Ok(_turn)) = tokio::time::timeout(MAX_WAIT, turn).await else {
                 return Err(busy);
             };
             let temporary = stores.open().await?;
@@ -90,8 +90,8 @@ async fn perform(
         .transports(Channel::ALL.map(carrier))
         .transport(Channel::Viber, VIBER_BOT, Arc::clone(&outbox) as Arc<dyn Transport>)
         .settings(from.settings().clone().message_retry_jitter(0))
-        .rest(REST)
-        .trial()
+        .idle_interval(IDLE_INTERVAL)
+        .without_log()
         .build()
         .await
         .map_err(Error::internal)?;

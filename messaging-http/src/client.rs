@@ -81,8 +81,8 @@ impl Client {
             return Err(ClientError::Url);
         }
         let connector = match uri.scheme_str() {
-            Some("http") => connector(Trust::Nobody)?,
-            Some("https") => connector(Trust::Machine)?,
+            Some("http") => connector_for(Trust::NoRoots)?,
+            Some("https") => connector_for(Trust::SystemRoots)?,
             _ => return Err(ClientError::Url),
         };
         let http = legacy_builder().build(connector);
@@ -226,14 +226,14 @@ fn legacy_builder() -> legacy::Builder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// None: for `http` URLs, for which TLS is not spoken.
-    Nobody,
+    NoRoots,
     /// Those that the operating system trusts: for `https` URLs.
-    Machine,
+    SystemRoots,
 }
 
-/// The connector for `http` URLs with [`Trust::Nobody`], for `https` URLs alone with [`Trust::Machine`]; of one type,
-/// as [`Http`] needs it.
-pub(crate) fn connector(trust: Trust) -> Result<HttpsConnector<HttpConnector>, ClientError> {
+/// The connector for `http` URLs with [`Trust::NoRoots`], for `https` URLs alone with [`Trust::SystemRoots`]; of one
+/// type, as [`Http`] needs it.
+pub(crate) fn connector_for(trust: Trust) -> Result<HttpsConnector<HttpConnector>, ClientError> {
     let mut connector = HttpConnector::new();
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_nodelay(true);
@@ -244,13 +244,13 @@ pub(crate) fn connector(trust: Trust) -> Result<HttpsConnector<HttpConnector>, C
     let config =
         rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(failed)?;
     let config = match trust {
-        Trust::Nobody => config.with_root_certificates(rustls::RootCertStore::empty()),
-        Trust::Machine => config.with_platform_verifier().map_err(failed)?,
+        Trust::NoRoots => config.with_root_certificates(rustls::RootCertStore::empty()),
+        Trust::SystemRoots => config.with_platform_verifier().map_err(failed)?,
     };
     let https = HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth());
     Ok(match trust {
-        Trust::Nobody => https.https_or_http(),
-        Trust::Machine => https.https_only(),
+        Trust::NoRoots => https.https_or_http(),
+        Trust::SystemRoots => https.https_only(),
     }
     .enable_http1()
     .wrap_connector(connector))

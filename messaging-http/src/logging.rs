@@ -49,12 +49,12 @@ pub enum LogFormat {
 /// libraries are left out at every level, and so are the messages of panics that were formatted at run time.
 pub fn start(filter: &str, format: LogFormat) -> Result<LogGuard, LogError> {
     let filter = parse(filter)?;
-    let (out, mut guard) = writer(io::stderr()).map_err(LogError::Thread)?;
+    let (out, mut guard) = start_log_thread(io::stderr()).map_err(LogError::Thread)?;
     let is_colored = format == LogFormat::Text && io::stderr().is_terminal();
     #[cfg(feature = "otlp")]
     let traces = has_collector().then(crate::otlp::Traces::start).transpose()?;
     let (filtered, filter) = reload::Layer::new(filter);
-    let subscriber = tracing_subscriber::registry().with(lines(filtered, format, is_colored, out));
+    let subscriber = tracing_subscriber::registry().with(line_layer(filtered, format, is_colored, out));
     #[cfg(feature = "otlp")]
     let subscriber = subscriber.with(traces.as_ref().map(crate::otlp::Traces::layer));
     subscriber.try_init().map_err(LogError::Taken)?;
@@ -89,7 +89,7 @@ fn has_collector() -> bool {
 
 /// The layer that writes a line for each event of this program that the filter lets through. Spans are not written,
 /// because they carry what the program works on.
-fn lines<S, F, W>(filter: F, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
+fn line_layer<S, F, W>(filter: F, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     F: Filter<S> + 'static,
@@ -179,11 +179,11 @@ impl Queue {
 }
 
 /// Starts the log thread, which writes to `out`. Answers the sender of lines, and the guard without a filter.
-fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)> {
+fn start_log_thread(mut out: impl Write + Send + 'static) -> io::Result<(LineSender, LogGuard)> {
     let queue = Arc::new(Queue::default());
-    let theirs = Arc::clone(&queue);
+    let thread_queue = Arc::clone(&queue);
     let thread = thread::Builder::new().name("log".to_owned()).stack_size(128 * 1024).spawn(move || {
-        write_lines(&theirs, &mut out);
+        write_lines(&thread_queue, &mut out);
     })?;
     let guard = LogGuard {
         queue: Arc::clone(&queue),
@@ -192,7 +192,7 @@ fn writer(mut out: impl Write + Send + 'static) -> io::Result<(Lines, LogGuard)>
         #[cfg(feature = "otlp")]
         traces: None,
     };
-    Ok((Lines(queue), guard))
+    Ok((LineSender(queue), guard))
 }
 
 /// Runs in the log thread: writes what has gathered in the queue, until the queue is closed and empty.
@@ -227,9 +227,9 @@ fn write_lines(queue: &Queue, out: &mut impl Write) {
 /// Puts lines into the queue of the log thread. Never waits for the output: a line that has no room is dropped and
 /// counted.
 #[derive(Debug, Clone)]
-struct Lines(Arc<Queue>);
+struct LineSender(Arc<Queue>);
 
-impl Write for Lines {
+impl Write for LineSender {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock();
         if state.bytes.len() + line.len() > CAPACITY || state.closed {
@@ -250,7 +250,7 @@ impl Write for Lines {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+impl<'a> MakeWriter<'a> for LineSender {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -300,7 +300,7 @@ mod tests {
             for format in [LogFormat::Text, LogFormat::Json] {
                 let captured = CapturedOutput::default();
                 let out = captured.clone();
-                let layer = lines(parse(filter).unwrap(), format, false, move || out.clone());
+                let layer = line_layer(parse(filter).unwrap(), format, false, move || out.clone());
                 tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
                     let _span = tracing::info_span!(target: "messaging_http::trace", "request", to = "ann@example.org")
                         .entered();
@@ -320,7 +320,7 @@ mod tests {
     fn everything_is_written_before_the_guard_is_gone_and_a_slow_reader_costs_lines_not_time() {
         let (go, wait) = mpsc::channel();
         let written = Arc::new(Mutex::new(Vec::new()));
-        let (mut lines, guard) = writer(Slow(wait, Arc::clone(&written))).unwrap();
+        let (mut lines, guard) = start_log_thread(Slow(wait, Arc::clone(&written))).unwrap();
         lines.write_all(b"first\n").unwrap();
         let before = dropped_lines();
         let long = vec![b'x'; 1 << 20];

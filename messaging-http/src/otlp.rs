@@ -25,7 +25,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::client::{Trust, connector};
+use crate::client::{Trust, connector_for};
 use crate::logging::LogError;
 
 /// How long a collector may take.
@@ -87,8 +87,8 @@ impl Collector {
             let name = name.to_string_lossy();
             name.starts_with("OTEL_EXPORTER_OTLP") && value.to_string_lossy().starts_with("https:")
         });
-        let trust = if is_tls { Trust::Machine } else { Trust::Nobody };
-        let connector = connector(trust).map_err(|error| LogError::Traces(Box::new(error)))?;
+        let trust = if is_tls { Trust::SystemRoots } else { Trust::NoRoots };
+        let connector = connector_for(trust).map_err(|error| LogError::Traces(Box::new(error)))?;
         let client = legacy::Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { runtime: Some(runtime), client })
     }

@@ -312,7 +312,7 @@ impl Pipeline {
             query: head.uri.query().unwrap_or_default(),
             body: translated.as_ref().map_or_else(|| received.clone(), Translated::body),
             idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
-            client: Some(client),
+            client_ip: Some(client),
             user_agent: head.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
             lenient: drop_in.is_none() && prefers_leniency(&head.headers),
             quota: tokens.as_ref().map(|tokens| -> &dyn Quota { tokens }),

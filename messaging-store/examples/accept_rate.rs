@@ -149,7 +149,7 @@ fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
         status: MessageStatus::Sent,
         at,
         hold: None,
-        milestones: Milestones::default().reaching(MessageStatus::Sent, at),
+        milestones: Milestones::default().with_status(MessageStatus::Sent, at),
     };
     [Write::MoveMessage(movement), Write::AppendEvent(Box::new(event)), Write::Job(JobWrite::Finish(job.handle))]
         .into_iter()

@@ -34,7 +34,7 @@ pub use self::parts::{BackupError, Progress};
 pub use self::restore::{RestoreError, RestoreReport, VerifyReport, restore, verify};
 
 /// The first entry: what the archive is.
-const ABOUT: &str = "messaging-backup.json";
+const MANIFEST: &str = "messaging-backup.json";
 /// The database in an archive, and in a data directory.
 const DATABASE: &str = "messaging.db";
 /// The secret key in an archive, and in a data directory.
@@ -79,7 +79,7 @@ pub struct BackupReport {
 
 /// The first entry of a backup archive, as JSON: the format and version it was made with, and when.
 #[derive(Debug, Serialize, Deserialize)]
-struct About {
+struct Manifest {
     format: u32,
     /// The version of the program that made it.
     version: String,
@@ -133,10 +133,10 @@ fn write(
     let failed = |error| BackupError::from(FileError::of("write", file)(error));
     let open = |path: &Path| File::open(path).map_err(FileError::of("read", path));
     let created_at = u64::try_from(SystemClock.now().as_seconds()).unwrap_or(0);
-    let about = About { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), created_at };
-    let about = serde_json::to_vec(&about).map_err(|error| failed(error.into()))?;
+    let manifest = Manifest { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), created_at };
+    let manifest = serde_json::to_vec(&manifest).map_err(|error| failed(error.into()))?;
     let mut archive = ArchiveWriter::new(BufWriter::with_capacity(1 << 20, unfinished.file()), created_at);
-    archive.add(ABOUT, about.len() as u64, &about[..]).map_err(failed)?;
+    archive.add(MANIFEST, manifest.len() as u64, &manifest[..]).map_err(failed)?;
     let total = pins.bytes() + copied.metadata().map_err(failed)?.len();
     let mut add = |archive: &mut ArchiveWriter<_>, name: &str, path: &Path| {
         let source = open(path)?;

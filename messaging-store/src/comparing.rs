@@ -62,7 +62,7 @@ impl Recount {
 
     /// Adds messages of a campaign of which the same was seen.
     pub(crate) fn add_seen(&mut self, campaign: CampaignId, seen: EngagementFlags, messages: i64) {
-        for one in seen.each() {
+        for one in seen.iter() {
             *self.seen.entry((campaign, one.bits())).or_default() += messages;
         }
     }

@@ -16,6 +16,7 @@ mod cluster;
 mod column;
 mod commit;
 mod connecting;
+mod connection_health;
 mod contacts;
 mod counts;
 mod cursors;
@@ -28,7 +29,6 @@ mod installation_values;
 mod jobs;
 mod lease_table;
 mod limits;
-mod line;
 mod listeners;
 mod lists;
 mod messages;
@@ -158,7 +158,7 @@ impl Store for PostgresStore {
     }
 
     fn has_lost_connection(&self) -> bool {
-        self.writes.0.line.was_lost_lately()
+        self.writes.0.health.was_lost_lately()
     }
 
     fn news(&self) -> watch::Receiver<News> {

@@ -17,18 +17,18 @@ use messaging_core::ports::transport::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::provider::{Api, Call, Settings, check_url, to_each};
+use crate::provider::{Call, ProviderClient, Settings, check_url, to_each};
 
 /// Sends text messages and Viber messages by a service of the workspace's own choice.
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
-    api: Api,
+    api: ProviderClient,
 }
 
 impl HttpProvider {
     /// One that calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { api: Api::new(fetch, clock) }
+        Self { api: ProviderClient::new(fetch, clock) }
     }
 
     async fn deliver(&self, account: &Account<'_>, outgoing: &Outgoing, recipient: &str) -> Answer {

@@ -19,7 +19,7 @@ use messaging_core::ports::transport::{Outcome, Outgoing, Reservation, RouteStat
 use messaging_core::time::Monotonic;
 use ring::digest;
 
-use crate::provider::granted;
+use crate::provider::refused_by_last_look;
 
 /// Who finds no room in the table asks again after this.
 const NO_ROOM: Duration = Duration::from_secs(2);
@@ -201,7 +201,7 @@ impl Pace {
                 outcomes.push(put_off(wait));
                 continue;
             }
-            if let Some(refusal) = granted(&outgoing.last_look, recipient).await {
+            if let Some(refusal) = refused_by_last_look(&outgoing.last_look, recipient).await {
                 outcomes.push(refusal);
                 continue;
             }

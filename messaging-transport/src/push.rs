@@ -17,6 +17,7 @@ mod webpush;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use messaging_core::domain::channel::provider::ROUTES;
 use messaging_core::domain::delivery::outcome::{Answer, Outcome, OutcomeClass, ProviderAnswer, Scope};
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::fetch::Fetch;
@@ -26,10 +27,7 @@ use messaging_core::ports::transport::{
 use serde_json::{Map, Value};
 
 use self::service::{Notification, Prepared, Service, content_fault};
-use crate::provider::{Api, Settings, granted};
-
-/// Name of the setting that holds the settings of the other providers, by their names.
-const ROUTES: &str = "routes";
+use crate::provider::{ProviderClient, Settings, refused_by_last_look};
 
 /// The fewest hexadecimal digits of a device token of Apple.
 const MIN_APNS_DIGITS: usize = 64;
@@ -74,7 +72,7 @@ impl PushProvider {
 /// The HTTP client and the providers, shared by the transports of the channel.
 #[derive(Debug)]
 struct Services {
-    api: Api,
+    api: ProviderClient,
     fcm: fcm::Fcm,
     apns: apns::Apns,
     webpush: webpush::Webpush,
@@ -95,7 +93,7 @@ impl Services {
 #[derive(Debug)]
 pub struct Push {
     /// The provider that a workspace with this transport has chosen.
-    own: PushProvider,
+    provider: PushProvider,
     services: Arc<Services>,
 }
 
@@ -104,21 +102,21 @@ impl Push {
     pub fn all(fetch: &Arc<dyn Fetch>, clock: &Arc<dyn Clock>) -> [(PushProvider, Arc<dyn Transport>); 3] {
         let clock = || Arc::clone(clock);
         let services = Arc::new(Services {
-            api: Api::new(Arc::clone(fetch), clock()),
+            api: ProviderClient::new(Arc::clone(fetch), clock()),
             fcm: fcm::Fcm::new(clock()),
             apns: apns::Apns::new(clock()),
             webpush: webpush::Webpush::new(clock()),
         });
-        PushProvider::ALL.map(|own| {
-            let transport: Arc<dyn Transport> = Arc::new(Self { own, services: Arc::clone(&services) });
-            (own, transport)
+        PushProvider::ALL.map(|provider| {
+            let transport: Arc<dyn Transport> = Arc::new(Self { provider, services: Arc::clone(&services) });
+            (provider, transport)
         })
     }
 
     /// The settings of a provider: those at the top level for the transport's own, those under `routes` for another;
     /// `None` where there are none.
     fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
-        if provider == self.own {
+        if provider == self.provider {
             return Some(settings.clone());
         }
         settings.get(ROUTES)?.get(provider.name())?.as_object().cloned()
@@ -146,7 +144,7 @@ impl Push {
             Ok(prepared) => prepared,
             Err(answer) => return answer.into(),
         };
-        if let Some(refusal) = granted(&outgoing.last_look, address).await {
+        if let Some(refusal) = refused_by_last_look(&outgoing.last_look, address).await {
             return refusal;
         }
         let outcome = Outcome::from(deliver(service, api, &notification, prepared).await);
@@ -156,7 +154,12 @@ impl Push {
 }
 
 /// Sends a prepared request; once more with a new access token if the provider refuses the first one.
-async fn deliver(service: &dyn Service, api: &Api, notification: &Notification<'_>, prepared: Prepared) -> Answer {
+async fn deliver(
+    service: &dyn Service,
+    api: &ProviderClient,
+    notification: &Notification<'_>,
+    prepared: Prepared,
+) -> Answer {
     let Prepared { call, token } = prepared;
     let reply = match api.call(call).await {
         Ok(reply) => reply,
@@ -192,7 +195,7 @@ impl Transport for Push {
                 continue;
             }
             let outcome = match self.attempt(outgoing, content, address, tag).await {
-                Outcome::Answered(answer) => Outcome::Answered(named(answer, provider)),
+                Outcome::Answered(answer) => Outcome::Answered(with_provider_name(answer, provider)),
                 other => other,
             };
             if let Some(answer) = outcome.answer().filter(|answer| is_about_account(answer.class)) {
@@ -210,7 +213,7 @@ impl Transport for Push {
                 let checked = self.services.of(provider).check(fetch, &settings);
                 // A fault in the settings under `routes` is reported as one of the setting `routes`.
                 checked.map_err(|fault| {
-                    if provider == self.own { fault } else { SettingsFault { member: ROUTES, ..fault } }
+                    if provider == self.provider { fault } else { SettingsFault { member: ROUTES, ..fault } }
                 })?;
             }
         }
@@ -221,11 +224,11 @@ impl Transport for Push {
         let routes = settings.get(ROUTES)?.as_object()?;
         // An address whose provider has no settings goes through no account.
         let provider = PushProvider::of(address);
-        (provider == self.own || routes.contains_key(provider.name())).then(|| provider.name())
+        (provider == self.provider || routes.contains_key(provider.name())).then(|| provider.name())
     }
 
     fn own_settings(&self) -> Map<String, Value> {
-        match self.own {
+        match self.provider {
             PushProvider::Webpush => webpush::new_key_pair(),
             PushProvider::Fcm | PushProvider::Apns => Map::new(),
         }
@@ -238,7 +241,7 @@ const fn is_about_account(class: OutcomeClass) -> bool {
 }
 
 /// The answer with the name of the provider that gave it; the provider's other details are kept.
-fn named(answer: Answer, provider: PushProvider) -> Answer {
+fn with_provider_name(answer: Answer, provider: PushProvider) -> Answer {
     let said = answer.of_provider().cloned().unwrap_or_default();
     answer.provider(ProviderAnswer { provider: Some(provider.name().to_owned()), ..said })
 }

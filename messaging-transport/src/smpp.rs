@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 use crate::dns::Dns;
 use crate::guard::Guard;
-use crate::provider::granted;
+use crate::provider::refused_by_last_look;
 use crate::smtp::{Tls, Trust};
 use open::Opener;
 use parts::Group;
@@ -140,7 +140,7 @@ impl Smpp {
             Ok(place) => place,
             Err(answer) => return answer.into(),
         };
-        if let Some(refusal) = granted(&outgoing.last_look, to.number).await {
+        if let Some(refusal) = refused_by_last_look(&outgoing.last_look, to.number).await {
             return refusal;
         }
         let outcome = Outcome::from(submit_parts(session, account, to, &outgoing.options).await);

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::pace::{Claim, Pace, PaceKey, Rate};
-use crate::provider::{Api, Call, Settings, check_url, misconfigured};
+use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured};
 use answer::Judged;
 
 /// Base URL of Telegram's own Bot API, unless the settings name another.
@@ -37,7 +37,7 @@ const PORTS: [u16; 4] = [443, 80, 88, 8443];
 /// Sends as a Telegram bot.
 #[derive(Debug)]
 pub struct TelegramBot {
-    api: Api,
+    api: ProviderClient,
     pace: Pace,
 }
 
@@ -76,7 +76,7 @@ fn rate_of(chat: &str) -> Rate {
 impl TelegramBot {
     /// Calls through `fetch`, and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { pace: Pace::new(Arc::clone(&clock)), api: Api::new(fetch, clock) }
+        Self { pace: Pace::new(Arc::clone(&clock)), api: ProviderClient::new(fetch, clock) }
     }
 
     async fn send_to(&self, bot: &Bot<'_>, chat: &str, content: &TelegramContent, is_silent: bool) -> Answer {

@@ -18,7 +18,7 @@ use messaging_core::ports::transport::{
 };
 use serde_json::{Map, Value};
 
-use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
+use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured, to_each};
 
 /// Base URL of Twilio's API, unless the settings name another.
 const API_BASE: &str = "https://api.twilio.com";
@@ -29,13 +29,13 @@ const VALIDITY: std::ops::RangeInclusive<u64> = 5..=14_400;
 /// Sends text messages by Twilio.
 #[derive(Debug, Clone)]
 pub struct Twilio {
-    api: Api,
+    api: ProviderClient,
 }
 
 impl Twilio {
     /// One that calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { api: Api::new(fetch, clock) }
+        Self { api: ProviderClient::new(fetch, clock) }
     }
 
     async fn deliver(&self, account: &Account<'_>, outgoing: &Outgoing, sms: &SmsContent, recipient: &str) -> Answer {

@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 
 use crate::jwt::{KeyFault, SigningKey};
 use crate::provider::callback::hex;
-use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
+use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured, to_each};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
 
 /// Base URL of Vonage's API, unless the settings name another.
@@ -42,7 +42,7 @@ const TTL: std::ops::RangeInclusive<u64> = 20..=604_800;
 
 /// Sends text messages by Vonage.
 pub struct Vonage {
-    api: Api,
+    api: ProviderClient,
     entropy: Arc<dyn Entropy>,
     tokens: TokenCache<String, KeyFault>,
 }
@@ -57,7 +57,7 @@ impl Vonage {
     /// One that calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         let tokens = TokenCache::new(Arc::clone(&clock));
-        Self { api: Api::new(fetch, clock), entropy: Arc::new(SystemEntropy::default()), tokens }
+        Self { api: ProviderClient::new(fetch, clock), entropy: Arc::new(SystemEntropy::default()), tokens }
     }
 
     /// The token that authenticates calls for an application; kept, because signing takes as long as everything else.

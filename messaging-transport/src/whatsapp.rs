@@ -17,7 +17,7 @@ use messaging_core::ports::transport::{
 use serde_json::{Map, Value};
 
 use crate::pace::{Claim, Pace, PaceKey, Rate};
-use crate::provider::{Api, Call, Settings, check_url, misconfigured};
+use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured};
 
 /// Where Meta's API is, with the version that this speaks.
 const API_BASE: &str = "https://graph.facebook.com/v26.0";
@@ -28,7 +28,7 @@ const RECIPIENT: Rate = Rate::every(Duration::from_secs(6)).burst(45);
 /// Sends from a WhatsApp Business phone number.
 #[derive(Debug)]
 pub struct WhatsappCloud {
-    api: Api,
+    api: ProviderClient,
     pace: Pace,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Number<'a> {
 impl WhatsappCloud {
     /// Calls through `fetch`, and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { pace: Pace::new(Arc::clone(&clock)), api: Api::new(fetch, clock) }
+        Self { pace: Pace::new(Arc::clone(&clock)), api: ProviderClient::new(fetch, clock) }
     }
 
     async fn send_to(&self, number: &Number<'_>, to: &str, content: &WhatsappContent, reference: &str) -> Answer {

@@ -57,8 +57,8 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
     writes
         .extend(CountMessages::of_change(before, after, visit, at).map(|count| Write::CountMessages(Box::new(count))));
     if let Some(campaign_id) = before.campaign_id {
-        let new = after.milestones.seen.without(before.milestones.seen);
-        writes.extend(new.each().map(|seen| {
+        let new = after.milestones.seen.difference(before.milestones.seen);
+        writes.extend(new.iter().map(|seen| {
             Write::NoteEngagement(Engagement {
                 workspace_id: before.workspace_id,
                 campaign_id,

@@ -115,7 +115,7 @@ impl Message {
             updated_at: at,
             revision: self.revision + 1,
             hold: self.hold.filter(|_| waits),
-            milestones: self.milestones.reaching(status, at),
+            milestones: self.milestones.with_status(status, at),
             ..self.clone()
         }
     }
@@ -131,7 +131,7 @@ impl Message {
         let (status, moved_at) = status.map_or((self.status, self.updated_at), |status| (status, at));
         let mut after = self.moved(status, moved_at);
         for kind in events {
-            after.milestones = after.milestones.showing(kind, false);
+            after.milestones = after.milestones.with_event(kind, false);
         }
         after
     }

@@ -23,13 +23,13 @@ pub const MAX_WEBHOOKS: usize = 200;
 pub(crate) const ROTATION: Duration = Duration::from_hours(24);
 
 /// Time after which a webhook is disabled whose receiver fails at everything (contract section 15.3).
-pub const PATIENCE: Duration = Duration::from_hours(5 * 24);
+pub const DISABLE_AFTER: Duration = Duration::from_hours(5 * 24);
 
 /// Time for which deliveries of a paused webhook are held before they expire (contract section 15.3).
-pub const HELD: Duration = Duration::from_hours(7 * 24);
+pub const MAX_HOLD: Duration = Duration::from_hours(7 * 24);
 
 /// Time for which deliveries (contract section 15.3) and the log of events are kept.
-pub const KEPT: Duration = Duration::from_hours(30 * 24);
+pub const RETENTION: Duration = Duration::from_hours(30 * 24);
 
 macro_rules! event_types {
     ($($name:ident),+) => {

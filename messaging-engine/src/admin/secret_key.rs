@@ -22,10 +22,10 @@ use crate::error::Error;
 use crate::vault::{KeyRefused, check_value, is_checked_by};
 
 /// Number of records that are read at a time.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// The most attempts to commit the switch to another key while other commits conflict with it.
-const TRIES: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Numbers of sealed values that were sealed anew, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl ResealReport {
 /// ([`key_holders`](messaging_core::ports::store::Installation::key_holders)).
 pub async fn switch_secret_key(app: &App, key: &SecretKey) -> Result<bool, Error> {
     let id = key.id();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let before = app.store().key_check().await?.ok_or_else(|| Error::internal(KeyRefused::WrongKey))?;
         if !is_checked_by(key, &before) {
             let after = check_value(key, app.entropy());
@@ -179,7 +179,7 @@ impl<'a> Sealer<'a> {
 
     /// The secret sealed under the first key. `None` where it is so already, or where no key opens it, which is logged
     /// and counted.
-    fn anew(&self, place: &str, sealed: &str) -> Option<String> {
+    fn resealed(&self, place: &str, sealed: &str) -> Option<String> {
         self.app.vault().reseal(place, sealed, self.app.entropy()).unwrap_or_else(|error| {
             tracing::warn!(place, %error, "a secret stays sealed as it is");
             self.unreadable.fetch_add(1, Ordering::Relaxed);
@@ -189,10 +189,10 @@ impl<'a> Sealer<'a> {
 
     /// Replaces a secret by the one sealed anew; answers whether it changed.
     fn replace(&self, place: &str, sealed: &mut String) -> bool {
-        let anew = self.anew(place, sealed);
-        let is_new = anew.is_some();
-        if let Some(anew) = anew {
-            *sealed = anew;
+        let resealed = self.resealed(place, sealed);
+        let is_new = resealed.is_some();
+        if let Some(resealed) = resealed {
+            *sealed = resealed;
         }
         is_new
     }
@@ -214,9 +214,9 @@ impl<'a> Sealer<'a> {
     fn seal_channel(&self, settings: &mut ChannelSettings) -> bool {
         let mut is_new = false;
         replace_channel_secrets(settings, |place, sealed| {
-            let anew = self.anew(place, sealed);
-            is_new |= anew.is_some();
-            anew
+            let resealed = self.resealed(place, sealed);
+            is_new |= resealed.is_some();
+            resealed
         });
         is_new
     }
@@ -229,7 +229,7 @@ struct Pages {
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { page: Some(PageRequest { after: None, limit: PAGE }) }
+        Self { page: Some(PageRequest { after: None, limit: PAGE_SIZE }) }
     }
 }
 
@@ -241,7 +241,7 @@ impl Pages {
     {
         let Some(page) = self.page.take() else { return Ok(None) };
         let slice = look(page).await?;
-        self.page = slice.next.map(|after| PageRequest { after: Some(after), limit: PAGE });
+        self.page = slice.next.map(|after| PageRequest { after: Some(after), limit: PAGE_SIZE });
         Ok(Some(slice.items))
     }
 }

@@ -41,7 +41,7 @@ use super::{App, Shared, capacity, news};
 use crate::vault::KeyRefused;
 
 /// Where nothing is to be done until somebody acts, who is heard of, work looks so often anyway.
-const REST: Duration = Duration::from_hours(1);
+const IDLE_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Puts an [`App`] together.
 pub struct Builder {
@@ -57,8 +57,8 @@ pub struct Builder {
     secret_keys: KeyRing,
     temporary_stores: Option<Arc<dyn TemporaryStores>>,
     checkup: Option<Checkup>,
-    rest: Duration,
-    is_trial: bool,
+    idle_interval: Duration,
+    is_without_log: bool,
 }
 
 impl Builder {
@@ -125,8 +125,8 @@ impl Builder {
     }
 
     /// Only tries something out: the log says nothing of what happens in it.
-    pub(crate) fn trial(mut self) -> Self {
-        self.is_trial = true;
+    pub(crate) fn without_log(mut self) -> Self {
+        self.is_without_log = true;
         self
     }
 
@@ -137,8 +137,8 @@ impl Builder {
     }
 
     /// How long work that waits for others to do something waits before it looks by itself.
-    pub(crate) fn rest(mut self, rest: Duration) -> Self {
-        self.rest = rest;
+    pub(crate) fn idle_interval(mut self, idle_interval: Duration) -> Self {
+        self.idle_interval = idle_interval;
         self
     }
 
@@ -191,7 +191,7 @@ impl Builder {
             webhook_limiter: ConcurrencyLimiter::default(),
             metrics: Arc::clone(&metrics),
             queue_look: tokio::sync::Mutex::default(),
-            is_trial: self.is_trial,
+            is_without_log: self.is_without_log,
             content_memory: MemoryBudget::new(capacity::CONTENT_MEMORY),
             file_memory: MemoryBudget::new(capacity::FILE_MEMORY),
             parts: Semaphore::new(capacity::PARTS_AT_A_TIME),
@@ -202,7 +202,7 @@ impl Builder {
             receiving: Receiving::default(),
             temporary_stores: self.temporary_stores,
             dry_runs: capacity::dry_runs(),
-            rest: self.rest,
+            idle_interval: self.idle_interval,
         });
         shared.look_at_fence().await.map_err(KeyRefused::Store)?;
         news::follow(&shared);
@@ -245,8 +245,8 @@ impl App {
             secret_keys: secret_keys.into(),
             temporary_stores: None,
             checkup: None,
-            rest: REST,
-            is_trial: false,
+            idle_interval: IDLE_INTERVAL,
+            is_without_log: false,
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::caller::SignedIn;
 #[derive(Debug)]
 pub(crate) struct Lookups {
     /// API keys by the digest of their secret.
-    pub(crate) keys: Cache<[u8; 32], Arc<ApiKey>>,
+    pub(crate) api_keys: Cache<[u8; 32], Arc<ApiKey>>,
     /// Sessions by the digest of their token, without a membership.
     pub(crate) sessions: Cache<[u8; 32], Arc<SignedIn>>,
     /// Roles of the active members of workspaces.
@@ -45,7 +45,7 @@ pub(crate) struct Lookups {
     /// The provider of a channel; `None` if the channel has no settings.
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     /// Declared types of the attributes of contacts.
-    pub(crate) fields: Cache<WorkspaceId, Arc<FieldTypes>>,
+    pub(crate) field_types: Cache<WorkspaceId, Arc<FieldTypes>>,
     /// True for a workspace with at least one contact.
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
     /// Union of what the dynamic segments of a workspace read of its contacts, see `Segments::segment_read_mask`.
@@ -59,7 +59,7 @@ pub(crate) struct Lookups {
     /// The webhooks and the readers of the events of a workspace.
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// The name of the installation.
-    pub(crate) name: Cache<(), Arc<str>>,
+    pub(crate) installation_name: Cache<(), Arc<str>>,
 }
 
 /// The recipients of a workspace's events: its webhooks, and readers of the log.
@@ -90,7 +90,7 @@ impl Provider {
 impl Lookups {
     pub(crate) fn new() -> Self {
         Self {
-            keys: Cache::new(),
+            api_keys: Cache::new(),
             sessions: Cache::new(),
             roles: Cache::new(),
             workspaces: Cache::new(),
@@ -98,7 +98,7 @@ impl Lookups {
             suspensions: Watched::new(),
             domains: Cache::new(),
             providers: Cache::new(),
-            fields: Cache::new(),
+            field_types: Cache::new(),
             has_contacts: Cache::new(),
             segment_read_mask: Cache::new(),
             templates: Cache::new(),
@@ -106,14 +106,14 @@ impl Lookups {
             campaign_templates: Cache::new(),
             automation_plans: Cache::new(),
             listeners: Cache::new(),
-            name: Cache::new(),
+            installation_name: Cache::new(),
         }
     }
 
     /// Clears the caches that changes of these topics concern.
     pub(crate) fn forget(&self, topics: Topics) {
         if topics.contains(Topic::Credentials) {
-            self.keys.clear();
+            self.api_keys.clear();
             self.sessions.clear();
             self.roles.clear();
         }
@@ -131,7 +131,7 @@ impl Lookups {
             self.providers.clear();
         }
         if topics.contains(Topic::Fields) {
-            self.fields.clear();
+            self.field_types.clear();
         }
         if topics.contains(Topic::Contacts) {
             self.has_contacts.clear();
@@ -150,7 +150,7 @@ impl Lookups {
             self.listeners.clear();
         }
         if topics.contains(Topic::Name) {
-            self.name.clear();
+            self.installation_name.clear();
         }
     }
 }

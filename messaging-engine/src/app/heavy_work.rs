@@ -13,19 +13,19 @@ pub(crate) struct HeavyWork {
     /// Permits of work that is running.
     working: Arc<Semaphore>,
     /// Permits of all callers, whose work is running or waits.
-    waiting: Semaphore,
+    admitted: Semaphore,
 }
 
 impl HeavyWork {
     /// A queue in which `at_a_time` pieces of work run at a time and `waiting` more may wait; further ones are refused.
     pub(crate) fn new(at_a_time: usize, waiting: usize) -> Self {
-        Self { working: Arc::new(Semaphore::new(at_a_time)), waiting: Semaphore::new(at_a_time + waiting) }
+        Self { working: Arc::new(Semaphore::new(at_a_time)), admitted: Semaphore::new(at_a_time + waiting) }
     }
 
     /// Runs the work on a blocking thread when it is its turn. Fails at once with [`Error::Unavailable`] when the queue
     /// is full, and with an internal error when the work panics.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let _place = self.waiting.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
+        let _place = self.admitted.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
         let turn = Arc::clone(&self.working).acquire_owned().await.map_err(Error::internal)?;
         let work = move || {
             // The thread holds the permit, because the work goes on when the caller is dropped.
@@ -61,7 +61,7 @@ mod tests {
         let (first, finish_first) = begin();
         is_started.recv().await.unwrap();
         let (second, finish_second) = begin();
-        while queue.waiting.available_permits() > 0 {
+        while queue.admitted.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
         assert!(matches!(queue.run(|| ()).await, Err(Error::Unavailable { .. })));

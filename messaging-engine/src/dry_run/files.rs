@@ -100,7 +100,7 @@ pub async fn run_each(
     fetch: Arc<dyn Fetch>,
     files: &DryRunFiles,
 ) -> Result<Vec<ContactReport>, FilesFault> {
-    let stage = Stage::set_up(stores, fetch, files).await?;
+    let stage = DryRunWorkspace::set_up(stores, fetch, files).await?;
     let mut told = Vec::with_capacity(files.contacts.len());
     for index in 0..files.contacts.len() {
         told.push(stage.contact(files, index).await?);
@@ -110,7 +110,7 @@ pub async fn run_each(
 }
 
 /// A workspace that is made up, with an automation.
-pub(super) struct Stage {
+pub(super) struct DryRunWorkspace {
     pub(super) app: App,
     pub(super) workspace: WorkspaceId,
     pub(super) automation: AutomationId,
@@ -118,7 +118,7 @@ pub(super) struct Stage {
     _store: TemporaryStore,
 }
 
-impl Stage {
+impl DryRunWorkspace {
     pub(super) async fn set_up(
         stores: Arc<dyn TemporaryStores>,
         fetch: Arc<dyn Fetch>,
@@ -292,7 +292,7 @@ impl Stage {
         let born = input.events.iter().filter_map(|event| event.occurred_at).fold(files.at, Timestamp::min);
         let sent = input.contact.clone().unwrap_or_default();
         let refused = |error| FilesFault::Contact(index, error);
-        let contact = self.app.thought_of(self.workspace, sent, born).await.map_err(refused)?;
+        let contact = self.app.hypothetical_contact(self.workspace, sent, born).await.map_err(refused)?;
         let contact = contact.map_err(|faults| refused(faults.into()))?;
         let (id, external_id) = (contact.id, contact.external_id.clone());
         let events = input.events.iter().filter_map(|event| planned(event, id, files.at)).collect();
@@ -300,7 +300,7 @@ impl Stage {
             workspace: self.workspace,
             automation: self.automation,
             design: self.design.clone(),
-            people: vec![Participant { contact, is_known: false, enters_at: files.at, past: Vec::new() }],
+            people: vec![Participant { contact, is_stored: false, enters_at: files.at, past: Vec::new() }],
             events,
             at: files.at,
             until: files.until,

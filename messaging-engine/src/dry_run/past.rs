@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::files::{DryRunFiles, FilesFault, Stage, body};
+use super::files::{DryRunFiles, DryRunWorkspace, FilesFault, body};
 use crate::error::Error;
 use crate::ops::automations::simulate::planned;
 use crate::ops::automations::stats::{NodeStats, nodes_of};
@@ -63,7 +63,7 @@ pub async fn replay(
     files.events = Vec::new();
     files.contacts = contacts.iter().map(|one| one.contact.clone()).collect();
     let (at, until) = (files.at, files.until);
-    let stage = Stage::set_up(stores, fetch, &files).await?;
+    let stage = DryRunWorkspace::set_up(stores, fetch, &files).await?;
     let kind = stage.design.trigger.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !["event", "date", "contact_created"].contains(&kind.as_str()) {
         let rule = "has no past that could be gone through: event, date and contact_created have one";
@@ -74,7 +74,7 @@ pub async fn replay(
         let refused = |error| FilesFault::Contact(index, error);
         let created_at = one.contact["created_at"].as_str().and_then(|text| text.parse().ok()).unwrap_or(at);
         let contact = sent_contact(&one.contact).map_err(refused)?;
-        let found = stage.app.thought_of(stage.workspace, contact, created_at).await.map_err(refused)?;
+        let found = stage.app.hypothetical_contact(stage.workspace, contact, created_at).await.map_err(refused)?;
         let mut contact = found.map_err(|faults| refused(faults.into()))?;
         if let Some(id) = one.contact["id"].as_str().and_then(|id| id.parse().ok()) {
             contact.id = id;
@@ -91,7 +91,7 @@ pub async fn replay(
         }
         past.sort_by_key(|(occurred_at, _)| *occurred_at);
         let past = past.into_iter().zip(0_u64..).map(|((occurred_at, event), number)| ProductEvent {
-            id: past_id(occurred_at, index as u64, number),
+            id: history_event_id(occurred_at, index as u64, number),
             workspace_id: stage.workspace,
             contact_id: contact.id,
             name: event.name.unwrap_or_default(),
@@ -102,7 +102,7 @@ pub async fn replay(
         let past = past.collect();
         // A contact that was created before the span must not enter as a new one, so its entry is put after the end.
         let enters_at = if created_at < at { until + Duration::from_secs(1) } else { created_at };
-        people.push(Participant { contact, is_known: false, enters_at, past });
+        people.push(Participant { contact, is_stored: false, enters_at, past });
     }
     let contacts = people.len() as u64;
     events.sort_by_key(|event| event.at);
@@ -149,7 +149,7 @@ fn read_event(shown: &Value) -> Option<SimulatedEvent> {
 
 /// A made-up id of an event in a contact's history. It begins with the time, as ids do; `contact` and `number`, the
 /// places of the contact in the replay and of the event in its history, make it unique.
-fn past_id(at: Timestamp, contact: u64, number: u64) -> EventId {
+fn history_event_id(at: Timestamp, contact: u64, number: u64) -> EventId {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0).to_be_bytes();
     let mut bytes = [0; 16];
     bytes[..6].copy_from_slice(&millis[2..]);

@@ -216,7 +216,7 @@ async fn members_of(from: &App, dry_run: &DryRun, id: SegmentId) -> Result<Store
         span: AskSpan::default(),
         at: from.now(),
     };
-    let known: Vec<_> = dry_run.people.iter().filter(|participant| participant.is_known).map(ask).collect();
+    let known: Vec<_> = dry_run.people.iter().filter(|participant| participant.is_stored).map(ask).collect();
     let zone = from.workspace_zone(workspace).await?;
     let answers = if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, &zone).await? };
     // There is one contact that the workspace knows, or none.
@@ -245,7 +245,7 @@ async fn person(from: &App, dry_run: &DryRun, participant: &Participant) -> Resu
     if !participant.past.is_empty() {
         writes.push(Write::AppendProductEvents(participant.past.clone()));
     }
-    if participant.is_known {
+    if participant.is_stored {
         writes.extend(past(from, dry_run, participant).await?);
     }
     Ok(writes)

@@ -81,17 +81,17 @@ impl DeliverMessage {
     /// messages of a workspace share a lane, because each workspace has its own provider account. A message of a
     /// campaign is bulk; so is marketing of an automation, see [`of_marketing`](Self::of_marketing). Each campaign and
     /// automation has a lane of its own among the bulk lanes, so that they take turns.
-    pub fn of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
+    pub fn jobs_of(message: &Message, cc: Option<&[String]>, bcc: Option<&[String]>) -> Vec<Self> {
         let (cc, bcc) = (cc.unwrap_or_default(), bcc.unwrap_or_default());
         if message.channel != Channel::Email || cc.is_empty() && bcc.is_empty() {
-            return vec![Self::in_lane(message, Self::lane_of(message))];
+            return vec![Self::first_attempt_in(message, Self::lane_of(message))];
         }
         let lane = |domain: &str| Self::lane(message, &format!("{}{domain}", lanes::EMAIL));
         match &recipients::domains(&recipients::all(&message.to, cc, bcc))[..] {
-            [only] => vec![Self::in_lane(message, lane(only))],
+            [only] => vec![Self::first_attempt_in(message, lane(only))],
             several => several
                 .iter()
-                .map(|domain| Self { domain: Some(domain.clone()), ..Self::in_lane(message, lane(domain)) })
+                .map(|domain| Self { domain: Some(domain.clone()), ..Self::first_attempt_in(message, lane(domain)) })
                 .collect(),
         }
     }
@@ -100,14 +100,14 @@ impl DeliverMessage {
     pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
         let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));
-        Self { marketing: Some(terms), ..Self::in_lane(message, lane) }
+        Self { marketing: Some(terms), ..Self::first_attempt_in(message, lane) }
     }
 
     /// The job of a message that is tried for at most `ttl` seconds; `None` means no limit of its own.
     ///
     /// Off email, a message whose limit is less than a day goes to a lane for such messages beside that of the others.
     /// This lane is claimed even while nothing leaves over the account, so that the message expires on time.
-    pub(crate) fn living(mut self, channel: Channel, ttl: Option<u32>) -> Self {
+    pub(crate) fn with_ttl(mut self, channel: Channel, ttl: Option<u32>) -> Self {
         self.ttl = ttl;
         let ends_early = ttl.is_some_and(|ttl| ttl > 0 && Duration::from_secs(ttl.into()) < retry::OFF_EMAIL_EXPIRY);
         if channel != Channel::Email && ends_early {
@@ -118,7 +118,7 @@ impl DeliverMessage {
 
     /// The job of a message that its campaign releases now.
     pub(crate) fn released(message: &Message, now: Timestamp) -> Self {
-        Self { released_at: Some(now), ..Self::in_lane(message, Self::lane_of(message)) }
+        Self { released_at: Some(now), ..Self::first_attempt_in(message, Self::lane_of(message)) }
     }
 
     /// The lane of a message without copies, for which its `to` recipient alone decides.
@@ -137,7 +137,7 @@ impl DeliverMessage {
     }
 
     /// The job of the first attempt, in a lane.
-    fn in_lane(message: &Message, lane: Lane) -> Self {
+    fn first_attempt_in(message: &Message, lane: Lane) -> Self {
         Self {
             workspace_id: message.workspace_id,
             message_id: message.id,

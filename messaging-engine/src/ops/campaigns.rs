@@ -99,7 +99,7 @@ impl Operation for CreateCampaign {
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let mut found = Violations::new();
         let plan = call.body.into_plan(&mut found);
-        cx.app.compile_sources(&plan, &mut found).await?;
+        cx.app.check_plan_templates(&plan, &mut found).await?;
         let references = cx.app.find_references(workspace, plan.references()).await?;
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
@@ -194,9 +194,9 @@ impl Operation for UpdateCampaign {
         let patched = PatchedReferences::of(&call.body);
         let mut found = Violations::new();
         let plan = call.body.apply(campaign.plan.clone(), &mut found);
-        cx.app.compile_sources(&plan, &mut found).await?;
+        cx.app.check_plan_templates(&plan, &mut found).await?;
         let mut references = cx.app.find_references(campaign.workspace_id, plan.references()).await?;
-        references.retain(|one| !matches!(one.what, ReferenceTarget::Nothing) || patched.has(one));
+        references.retain(|one| !matches!(one.target, ReferenceTarget::Nothing) || patched.has(one));
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
         campaign.check_change()?;

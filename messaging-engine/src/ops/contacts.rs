@@ -144,7 +144,7 @@ impl Operation for UpsertContact {
     type Body = ContactInput;
     type Output = Upserted<ContactView>;
 
-    fn contended(_path: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_path: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         let workspace = call.path.workspace_id;
         call.body.identifiers().map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
     }

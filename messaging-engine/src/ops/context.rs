@@ -48,7 +48,7 @@ pub struct Request<'a> {
     /// The Idempotency-Key header as sent.
     pub idempotency_key: Option<&'a [u8]>,
     /// The caller's IP address, where there is one.
-    pub client: Option<IpAddr>,
+    pub client_ip: Option<IpAddr>,
     /// The program that calls, as it calls itself: the User-Agent header.
     pub user_agent: Option<&'a str>,
     /// True if unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
@@ -74,7 +74,7 @@ pub struct Context<'a> {
     /// The body as it was received, if it came as bytes.
     pub body: Option<Bytes>,
     /// The caller's IP address, where there is one.
-    pub client: Option<IpAddr>,
+    pub client_ip: Option<IpAddr>,
     /// The program that calls, as it calls itself: the User-Agent header.
     pub(super) user_agent: Option<&'a str>,
     /// Instruction to a browser about the cookie of its session, where the operation gives one.
@@ -88,7 +88,7 @@ pub struct Context<'a> {
     /// The caller's rate limit; `None` where callers are not limited.
     pub(super) quota: Option<&'a dyn Quota>,
     /// Permit to commit a long list, held until the commit is done: only few such commits go on at a time.
-    pub(super) turn: Option<SemaphorePermit<'a>>,
+    pub(super) commit_permit: Option<SemaphorePermit<'a>>,
     /// The [`Operation::ID`](crate::ops::Operation::ID) of the operation.
     pub(super) operation: &'static str,
     /// The workspace that the call is about, where it is about one.
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes tokens of the caller's rate limit, `tokens` in all for this request; see [`Quota::raise_to`].
-    pub(super) fn spend(&self, tokens: usize) -> Result<(), Error> {
+    pub(super) fn take_tokens_in_all(&self, tokens: usize) -> Result<(), Error> {
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         self.quota.map_or(Ok(()), |quota| quota.raise_to(tokens))
     }
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
 
     /// Adds a violation if `sent` would change a member that cannot be changed. A member that is absent or has the
     /// current value is accepted, so that a resource can be sent back as it was read.
-    pub(super) fn keeps(&mut self, pointer: &str, sent: &Patch<Value>, current: impl Serialize) {
+    pub(super) fn refuse_change_of(&mut self, pointer: &str, sent: &Patch<Value>, current: impl Serialize) {
         let is_kept = sent.is_absent() || sent.as_value() == serde_json::to_value(current).ok().as_ref();
         if !is_kept {
             self.violations.add(pointer, FieldCode::Immutable, "cannot be changed");

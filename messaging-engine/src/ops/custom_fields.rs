@@ -187,8 +187,8 @@ impl Operation for UpdateCustomField {
         let CustomFieldPath { workspace_id, id } = call.path;
         let stored = cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let mut field = stored.record.clone();
-        cx.keeps("/key", &call.body.key, &field.key);
-        cx.keeps("/type", &call.body.kind, field.kind);
+        cx.refuse_change_of("/key", &call.body.key, &field.key);
+        cx.refuse_change_of("/type", &call.body.kind, field.kind);
         call.body.label.apply(&mut field.label);
         if field != stored.record {
             cx.change(Write::put(field.clone(), Expect::Revision(stored.revision)));

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, JobWrite, Write};
 use messaging_core::domain::audience::contact::IdentifierKind;
-use messaging_core::domain::audience::import::columns::{Mapping, Target};
+use messaging_core::domain::audience::import::columns::{ColumnTarget, Mapping};
 use messaging_core::domain::audience::import::report::{PIECE_ROWS, Report};
 use messaging_core::domain::audience::import::{Import, ImportState, ImportStatus, MAX_BYTES};
 use messaging_core::domain::limits::MAX_FILENAME;
@@ -159,7 +159,7 @@ impl Input for ImportInput {
             violations.add("/mapping", FieldCode::TooLarge, "at most 64 KiB");
         } else {
             for (header, target) in mapping {
-                if let Some(Err(rule)) = target.clone().map(Target::try_from) {
+                if let Some(Err(rule)) = target.clone().map(ColumnTarget::try_from) {
                     violations.add(format!("/mapping/{}", escape(header)), FieldCode::UnknownValue, rule);
                 }
             }
@@ -176,7 +176,7 @@ impl Input for ImportInput {
 impl ImportInput {
     fn into_import(self, id: ImportId, workspace_id: WorkspaceId, now: Timestamp) -> Result<Import, Error> {
         let understood = |(header, target): (String, Option<String>)| {
-            Ok((header, target.map(Target::try_from).transpose().map_err(Error::internal)?))
+            Ok((header, target.map(ColumnTarget::try_from).transpose().map_err(Error::internal)?))
         };
         let mapping =
             self.mapping.unwrap_or_default().into_iter().map(understood).collect::<Result<Mapping, Error>>()?;

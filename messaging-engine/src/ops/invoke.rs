@@ -119,7 +119,7 @@ async fn run_until_committed(
         }
         let violations = runnable.decode(request)?;
         if turn.is_none() && !is_reading {
-            turn = Some(app.write_queues().enter(runnable.contended(request.path)).await?);
+            turn = Some(app.write_queues().enter(runnable.serialized_resources(request.path)).await?);
         }
         let mut cx = Context {
             app,
@@ -128,14 +128,14 @@ async fn run_until_committed(
             changes: Changes::default(),
             violations,
             body: (!typed || key.is_some()).then(|| request.body.clone()),
-            client: request.client,
+            client_ip: request.client_ip,
             user_agent: request.user_agent,
             session_cookie: None,
             files: Vec::new(),
             progress: Progress::new(key, is_split),
             lenient: request.lenient,
             quota: request.quota,
-            turn: None,
+            commit_permit: None,
             operation: endpoint.id,
             workspace,
             path: request.path,

@@ -118,7 +118,7 @@ impl Operation for CreateMember {
         let MemberInput { email, role } = call.body;
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
-        allow_owner(cx, workspace.id, &[role])?;
+        require_may_give(cx, workspace.id, &[role])?;
         let user = if let Some(stored) = cx.store().user_by_email(email.as_str()).await? {
             stored.record
         } else {
@@ -184,7 +184,7 @@ impl Operation for UpdateMember {
     type Output = MemberView;
 
     // Calls about the members of one workspace run one after another, because its last owner is found by counting.
-    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         vec![ResourceKey::of_workspace(call.path.workspace_id)]
     }
 
@@ -195,9 +195,9 @@ impl Operation for UpdateMember {
         let role = call.body.role.value().unwrap_or(stored.record.role);
         let member = stored.record.clone().with_role(role, &user);
         if member != stored.record {
-            allow_owner(cx, workspace_id, &[stored.record.role, role])?;
+            require_may_give(cx, workspace_id, &[stored.record.role, role])?;
             if stored.record.is_active_owner() {
-                keep_an_owner(cx, workspace_id).await?;
+                require_other_owner(cx, workspace_id).await?;
             }
             cx.change(Write::put(member.clone(), Expect::Revision(stored.revision)));
         }
@@ -222,14 +222,14 @@ impl Operation for DeleteMember {
     type Output = NoContent;
 
     // Calls about the members of one workspace run one after another, because its last owner is found by counting.
-    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         vec![ResourceKey::of_workspace(call.path.workspace_id)]
     }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
-        allow_owner(cx, workspace_id, &[stored.record.role])?;
+        require_may_give(cx, workspace_id, &[stored.record.role])?;
         end_membership(cx, stored).await?;
         Ok(NoContent)
     }
@@ -239,7 +239,7 @@ impl Operation for DeleteMember {
 pub(super) async fn end_membership(cx: &mut Context<'_>, stored: Stored<Member>) -> Result<(), Error> {
     let (workspace, user) = (stored.record.workspace_id, stored.record.user_id);
     if stored.record.is_active_owner() {
-        keep_an_owner(cx, workspace).await?;
+        require_other_owner(cx, workspace).await?;
     } else {
         // The deletion expects no revision, but this write does: it makes a conflict if the member was made an owner
         // meanwhile.
@@ -250,14 +250,14 @@ pub(super) async fn end_membership(cx: &mut Context<'_>, stored: Stored<Member>)
 }
 
 /// Refuses with [`Error::RoleForbidden`] unless the caller may give and take all of these roles.
-fn allow_owner(cx: &Context<'_>, workspace: WorkspaceId, roles: &[Role]) -> Result<(), Error> {
-    let most = may_give(cx, workspace);
+fn require_may_give(cx: &Context<'_>, workspace: WorkspaceId, roles: &[Role]) -> Result<(), Error> {
+    let most = highest_grantable_role(cx, workspace);
     if roles.iter().all(|role| *role <= most) { Ok(()) } else { Err(Error::RoleForbidden) }
 }
 
 /// The highest role that the caller may give in a workspace. The caller is at least an admin there, which the operation
 /// has checked.
-pub(super) fn may_give(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
+pub(super) fn highest_grantable_role(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
     let is_owner = match cx.caller {
         Caller::Session(session) => session.role_in(workspace) == Some(Role::Owner),
         Caller::Operator(_) => true,
@@ -269,7 +269,7 @@ pub(super) fn may_give(cx: &Context<'_>, workspace: WorkspaceId) -> Role {
 /// Refuses with [`Error::InUse`] to take the last owner away. This also holds when several owners are taken away at the
 /// same moment: every such change also rewrites the workspace at the revision that was read, so all but one of them are
 /// conflicts, run again and count anew.
-async fn keep_an_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
+async fn require_other_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
     let stored = cx.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
     if cx.store().owner_count(workspace).await? <= 1 {
         return Err(Error::InUse { by: vec![workspace.to_string()] });

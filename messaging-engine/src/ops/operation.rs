@@ -73,7 +73,7 @@ pub trait Operation: Sized + Send + Sync + 'static {
 
     /// What the call changes that others may change at the same moment; such calls are carried out one after
     /// another. Unless told otherwise the resource that the path names. Not asked where the method is GET.
-    fn contended(path: &str, _call: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(path: &str, _call: &Call<Self>) -> Vec<ResourceKey> {
         ResourceKey::of_path(Self::PATH, path).into_iter().collect()
     }
 

@@ -38,14 +38,14 @@ pub(super) struct PartLimit {
 
 impl Context<'_> {
     /// Does the next part of the request: decides on changes, the files that they name and a result, and commits, again
-    /// when the data changed meanwhile, then after the other writers of what `contended` names, and with fewer items when
-    /// the store refuses one. A part that an earlier request with the same Idempotency-Key has done is not done again; its
-    /// result is answered.
+    /// when the data changed meanwhile, then after the other writers of what `serialized_resources` names, and with
+    /// fewer items when the store refuses one. A part that an earlier request with the same Idempotency-Key has done is
+    /// not done again; its result is answered.
     ///
     /// Parts must come in the same order whenever the same request is made, each from the first item that is not done.
     pub(super) async fn do_part<R, D, F>(
         &mut self,
-        contended: impl Fn() -> Vec<ResourceKey> + Send + Sync,
+        serialized_resources: impl Fn() -> Vec<ResourceKey> + Send + Sync,
         mut decide: D,
     ) -> Result<R, Error>
     where
@@ -98,7 +98,7 @@ impl Context<'_> {
                         return Ok(result);
                     }
                     if turn.is_none() {
-                        turn = Some(app.write_queues().enter(contended()).await?);
+                        turn = Some(app.write_queues().enter(serialized_resources()).await?);
                     }
                 }
                 Err(error) => page.failed(error, result.items()).map_err(CommitError::into_store_error)?,

@@ -32,7 +32,7 @@ use crate::ops::page::Page;
 
 /// Name of the listing's order, which cursors are bound to. Such a cursor holds the number of items before the page,
 /// because the store has no such order.
-const BY_LENGTH: &str = "by length";
+const CURSOR_PART: &str = "by length";
 
 /// Messages that wait for one destination: a recipient domain of email, or another channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,16 +98,16 @@ impl Operation for ListQueue {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<QueueView>, Error> {
         let QueueQuery { domain, workspace_id, campaign_id, limit, cursor } = call.query;
-        let scope = QueueScope { domain: domain.map(|domain| spelled(&domain)), workspace_id, campaign_id };
+        let scope = QueueScope { domain: domain.map(|domain| lane_domain(&domain)), workspace_id, campaign_id };
         let from = match cursor {
-            Some(text) => cx.read_cursor_in(BY_LENGTH, &text).ok_or(Error::InvalidCursor)?,
+            Some(text) => cx.read_cursor_in(CURSOR_PART, &text).ok_or(Error::InvalidCursor)?,
             None => [0; 16],
         };
         let from = usize::try_from(u128::from_be_bytes(from)).unwrap_or(usize::MAX);
         let limit = cx.page(&PageQuery::of(limit, None))?.limit;
         let all = destinations(cx, &scope).await?;
         let next = from.saturating_add(limit);
-        let next_cursor = (all.len() > next).then(|| cx.cursor_in(BY_LENGTH, (next as u128).to_be_bytes()));
+        let next_cursor = (all.len() > next).then(|| cx.cursor_in(CURSOR_PART, (next as u128).to_be_bytes()));
         Ok(Page { data: all.into_iter().skip(from).take(limit).collect(), next_cursor })
     }
 }
@@ -172,12 +172,12 @@ impl Input for QueueInput {
 impl QueueInput {
     fn scope(self) -> QueueScope {
         let Self { domain, workspace_id, campaign_id } = self;
-        QueueScope { domain: domain.map(|domain| spelled(&domain)), workspace_id, campaign_id }
+        QueueScope { domain: domain.map(|domain| lane_domain(&domain)), workspace_id, campaign_id }
     }
 }
 
 /// A domain as lanes spell it: in lower-case A-labels. A text that is no domain name is only put into lower case.
-fn spelled(domain: &str) -> String {
+fn lane_domain(domain: &str) -> String {
     address::ascii_domain(domain).unwrap_or_else(|| domain.to_ascii_lowercase())
 }
 
@@ -191,7 +191,7 @@ pub struct QueueReport {
 }
 
 /// Adds up `count` over the lanes of a part of the queue.
-async fn counted(
+async fn count_jobs(
     cx: &Context<'_>,
     scope: &QueueScope,
     count: impl Fn(&LaneSummary) -> u64 + Send + Sync,
@@ -219,8 +219,8 @@ impl Operation for RetryQueue {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<QueueReport, Error> {
         let scope = call.body.scope();
-        let report = counted(cx, &scope, |summary| summary.deferred).await?;
-        work_on(cx, scope, QueueAction::Retry);
+        let report = count_jobs(cx, &scope, |summary| summary.deferred).await?;
+        enqueue_action(cx, scope, QueueAction::Retry);
         Ok(report)
     }
 }
@@ -244,14 +244,14 @@ impl Operation for CancelQueue {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<QueueReport, Error> {
         let scope = call.body.scope();
-        let report = counted(cx, &scope, |summary| summary.jobs).await?;
-        work_on(cx, scope, QueueAction::Cancel);
+        let report = count_jobs(cx, &scope, |summary| summary.jobs).await?;
+        enqueue_action(cx, scope, QueueAction::Cancel);
         Ok(report)
     }
 }
 
 /// Enqueues the job that does an action on each message of a part of the queue.
-fn work_on(cx: &mut Context<'_>, scope: QueueScope, action: QueueAction) {
+fn enqueue_action(cx: &mut Context<'_>, scope: QueueScope, action: QueueAction) {
     let job = WorkOnQueue::new(scope, action, cx.now).enqueue(cx.new_id(), cx.now);
     cx.change(Write::Job(JobWrite::Enqueue(job)));
 }
@@ -280,7 +280,7 @@ impl Operation for SuspendQueue {
                 format!("at most {MAX_SUSPENSIONS} parts of the queue are suspended at one time; resume one first");
             return Err(refuse("", FieldCode::TooManyItems, rule).into());
         }
-        let report = counted(cx, &scope, |summary| summary.jobs).await?;
+        let report = count_jobs(cx, &scope, |summary| summary.jobs).await?;
         cx.change(Write::Suspend(Suspension { scope, since: cx.now }));
         Ok(report)
     }
@@ -311,7 +311,7 @@ impl Operation for ResumeQueue {
         // What another suspension still holds back is not counted.
         let is_released = |lane: &Lane| lifted.iter().any(|one| one.scope.covers(lane)) && kept.of(lane).is_none();
         let count = |summary: &LaneSummary| if is_released(&summary.lane) { summary.jobs } else { 0 };
-        let report = counted(cx, &scope, count).await?;
+        let report = count_jobs(cx, &scope, count).await?;
         cx.changes.extend(lifted.into_iter().map(|suspension| Write::LiftSuspension(suspension.scope)));
         Ok(report)
     }

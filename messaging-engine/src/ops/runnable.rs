@@ -32,8 +32,8 @@ pub(crate) trait Runnable: Send {
     /// Makes the input. Answers what is wrong with it where the operation runs all the same.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
-    /// What the call changes, see [`Operation::contended`].
-    fn contended(&self, path: &str) -> Vec<ResourceKey>;
+    /// What the call changes, see [`Operation::serialized_resources`].
+    fn serialized_resources(&self, path: &str) -> Vec<ResourceKey>;
 
     /// Runs the operation on the input and keeps what it answers.
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>>;
@@ -86,8 +86,8 @@ impl<O: Operation> Stage<O> {
         Self { call: None, output: None }
     }
 
-    fn contended(&self, path: &str) -> Vec<ResourceKey> {
-        self.call.as_ref().map(|call| O::contended(path, call)).unwrap_or_default()
+    fn serialized_resources(&self, path: &str) -> Vec<ResourceKey> {
+        self.call.as_ref().map(|call| O::serialized_resources(path, call)).unwrap_or_default()
     }
 
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
@@ -145,8 +145,8 @@ impl<O: Operation> Runnable for Encoded<O> {
         self.stage.take(path, input::query::<O::Query>(request.query), body)
     }
 
-    fn contended(&self, path: &str) -> Vec<ResourceKey> {
-        self.stage.contended(path)
+    fn serialized_resources(&self, path: &str) -> Vec<ResourceKey> {
+        self.stage.serialized_resources(path)
     }
 
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {
@@ -170,8 +170,8 @@ impl<O: Operation> Runnable for Typed<O> {
         self.stage.take(path, input::made_query(query), input::made_body(body))
     }
 
-    fn contended(&self, path: &str) -> Vec<ResourceKey> {
-        self.stage.contended(path)
+    fn serialized_resources(&self, path: &str) -> Vec<ResourceKey> {
+        self.stage.serialized_resources(path)
     }
 
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>> {

@@ -195,7 +195,7 @@ impl Operation for CreateSegment {
             updated_at: cx.now,
             calculation: 1,
         };
-        cx.changes.extend(judged.guards());
+        cx.changes.extend(judged.revision_guards());
         cx.change(Write::PutSegment(Box::new(segment.clone()), Expect::Absent));
         let job = RecalculateSegment::of(&segment).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Job(JobWrite::Enqueue(job)));
@@ -343,7 +343,7 @@ impl Operation for UpdateSegment {
         let stored = cx.store().segment(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let before = stored.record.clone();
         let mut segment = stored.record;
-        cx.keeps("/kind", &call.body.kind, segment.kind);
+        cx.refuse_change_of("/kind", &call.body.kind, segment.kind);
         if let Some(name) = call.body.name.value() {
             segment.name = name;
         }
@@ -356,7 +356,7 @@ impl Operation for UpdateSegment {
             let Some(judged) = judge(cx, workspace_id, &filter, Some(id)).await? else { return Err(refused(cx)) };
             if judged.filter != segment.filter {
                 segment.filter = judged.filter.clone();
-                cx.changes.extend(judged.guards());
+                cx.changes.extend(judged.revision_guards());
             }
         }
         if segment == before {

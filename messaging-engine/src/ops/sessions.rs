@@ -156,8 +156,8 @@ async fn check_password(
     email: &str,
     password: Secret,
 ) -> Result<(SignInAttempt, Stored<User>), Error> {
-    let attempt = cx.app.admit_sign_in(email, cx.client).await?;
-    let turn = cx.app.password_turn(cx.client).await?;
+    let attempt = cx.app.admit_sign_in(email, cx.client_ip).await?;
+    let turn = cx.app.password_turn(cx.client_ip).await?;
     // The only commit outside of `changes`. It is safe here: a repetition counts as another attempt.
     cx.app.count_sign_in(attempt).await?;
     let user = cx.store().user_by_email(email).await?;
@@ -178,7 +178,7 @@ fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
         password_version: user.password_version,
         created_at: cx.now,
         expires_at,
-        ip: cx.client,
+        ip: cx.client_ip,
         user_agent,
     })));
     let token = Secret::from(token);

@@ -148,7 +148,7 @@ impl App {
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
-            None => DeliverMessage::of(&message, input.cc.as_deref(), input.bcc.as_deref()),
+            None => DeliverMessage::jobs_of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
         let ttl = input.options.as_ref().and_then(|options| options.ttl);
         let goes_out_at = send_at.unwrap_or(now);
@@ -165,7 +165,7 @@ impl App {
             writes.push(Write::ListCopies(workspace_id, message_id, copies));
         }
         for job in jobs {
-            let job = DeliverMessage { released_at: job.released_at.or(send_at), ..job.living(channel, ttl) };
+            let job = DeliverMessage { released_at: job.released_at.or(send_at), ..job.with_ttl(channel, ttl) };
             writes.push(Write::Job(JobWrite::Enqueue(job.enqueue(self.new_id(now), goes_out_at))));
         }
         writes.extend(watch);

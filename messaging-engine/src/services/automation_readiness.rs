@@ -33,7 +33,7 @@ impl App {
                 found.add(pointer, FieldCode::InvalidFormat, UrlFault::Malformed);
             }
         }
-        self.check_sources(reading.sources.clone(), &mut found).await?;
+        self.check_templates(reading.sources.clone(), &mut found).await?;
         violations.merge(found);
         Ok(reading)
     }
@@ -70,12 +70,12 @@ impl App {
         let mut known: HashMap<Reference, ReferenceTarget> = HashMap::new();
         let mut found = Vec::with_capacity(references.len());
         for (pointer, reference) in references {
-            let what = match known.get(reference) {
-                Some(what) => *what,
+            let target = match known.get(reference) {
+                Some(target) => *target,
                 None => self.find_one(workspace, *reference, &lists).await?,
             };
-            known.insert(*reference, what);
-            found.push(ResolvedDesignReference { pointer: pointer.clone(), reference: *reference, what });
+            known.insert(*reference, target);
+            found.push(ResolvedDesignReference { pointer: pointer.clone(), reference: *reference, target });
         }
         Ok(found)
     }
@@ -106,9 +106,9 @@ impl App {
                 Entry::Vacant(new) => new.insert(self.store().template_head(workspace, send.template_id).await?),
             };
             let Some(head) = head else { continue };
-            let of_template = head.design.from_email.as_deref();
+            let template_sender = head.design.from_email.as_deref();
             let named = send.from_email.as_deref();
-            let sender = self.marketing_sender(workspace, head.channel, named, of_template).await?;
+            let sender = self.marketing_sender(workspace, head.channel, named, template_sender).await?;
             facts.push(SendFacts {
                 node: *node,
                 channel: head.channel,
@@ -129,12 +129,12 @@ impl App {
         let mut senders = Vec::new();
         for (_, send) in sends {
             let Some(head) = self.store().template_head(workspace, send.template_id).await? else { continue };
-            let of_template = head.design.from_email.as_deref();
+            let template_sender = head.design.from_email.as_deref();
             let sender =
-                self.marketing_sender(workspace, head.channel, send.from_email.as_deref(), of_template).await?;
+                self.marketing_sender(workspace, head.channel, send.from_email.as_deref(), template_sender).await?;
             senders.extend(sender.ok().flatten());
         }
-        self.domains_of(workspace, &senders).await
+        self.sending_domains_of_senders(workspace, &senders).await
     }
 
     /// Notes filters that have too many conditions with those of the segments that they name.

@@ -25,7 +25,7 @@ use crate::error::Error;
 
 /// Result of looking up everything that a campaign needs from its workspace. It owns what [`Readiness`] borrows.
 #[derive(Debug)]
-pub(crate) struct FoundReadiness {
+pub(crate) struct CampaignReadiness {
     /// Result of the look-up of each object that the campaign names.
     found: Vec<ResolvedReference>,
     /// `Verified`, or what is wrong with the first variant that has no valid sender.
@@ -36,9 +36,9 @@ pub(crate) struct FoundReadiness {
     domains: Vec<DomainId>,
 }
 
-impl FoundReadiness {
+impl CampaignReadiness {
     /// The same facts, borrowed in the form that the campaign rules in core take.
-    pub(crate) fn as_facts(&self) -> Readiness<'_> {
+    pub(crate) fn as_readiness(&self) -> Readiness<'_> {
         let Self { found, sender, channel_is_configured, domains: _ } = self;
         Readiness { found, sender: *sender, channel_is_configured: *channel_is_configured }
     }
@@ -69,8 +69,8 @@ impl App {
         };
         let mut found: Vec<ResolvedReference> = Vec::with_capacity(references.len());
         for (pointer, reference) in references {
-            let what = match found.iter().find(|known| known.reference == reference) {
-                Some(known) => known.what,
+            let target = match found.iter().find(|known| known.reference == reference) {
+                Some(known) => known.target,
                 None => match reference {
                     Reference::List(id) if lists.contains(&id) => ReferenceTarget::Other,
                     Reference::Segment(id) if self.store().segment(workspace, id).await?.is_some() => {
@@ -80,7 +80,7 @@ impl App {
                     Reference::Template(id) => self.find_template(workspace, id).await?,
                 },
             };
-            found.push(ResolvedReference { pointer, reference, what });
+            found.push(ResolvedReference { pointer, reference, target });
         }
         Ok(found)
     }
@@ -104,12 +104,12 @@ impl App {
         &self,
         workspace: WorkspaceId,
         plan: &CampaignPlan,
-    ) -> Result<FoundReadiness, StoreError> {
+    ) -> Result<CampaignReadiness, StoreError> {
         let (sender, domains) = match self.campaign_senders(workspace, plan).await? {
-            Ok(senders) => (SenderState::Verified, self.domains_of(workspace, &senders).await?),
+            Ok(senders) => (SenderState::Verified, self.sending_domains_of_senders(workspace, &senders).await?),
             Err(state) => (state, Vec::new()),
         };
-        Ok(FoundReadiness {
+        Ok(CampaignReadiness {
             found: self.find_references(workspace, plan.references()).await?,
             sender,
             domains,
@@ -161,12 +161,12 @@ impl App {
     ) -> Result<Result<Vec<String>, SenderState>, StoreError> {
         let mut senders = Vec::new();
         for place in plan.places() {
-            let of_template = match &plan.from_email {
+            let template_sender = match &plan.from_email {
                 Some(_) => None,
                 None => self.store().template_head(workspace, plan.template_of(place)).await?,
             };
-            let of_template = of_template.and_then(|template| template.design.from_email);
-            match self.variant_sender(workspace, plan, of_template.as_deref()).await? {
+            let template_sender = template_sender.and_then(|template| template.design.from_email);
+            match self.variant_sender(workspace, plan, template_sender.as_deref()).await? {
                 Ok(sender) => senders.extend(sender),
                 Err(state) => return Ok(Err(state)),
             }
@@ -176,7 +176,7 @@ impl App {
 
     /// The sending domains of the workspace that sender addresses belong to, verified or not, each once, ordered by id.
     /// An address that is malformed or belongs to none of them is skipped.
-    pub(crate) async fn domains_of(
+    pub(crate) async fn sending_domains_of_senders(
         &self,
         workspace: WorkspaceId,
         senders: &[String],
@@ -193,32 +193,33 @@ impl App {
         Ok(found.into_iter().collect())
     }
 
-    /// The sender address of one variant of a campaign, see [`App::marketing_sender`]. `of_template` is the sender of
-    /// the variant's template.
+    /// The sender address of one variant of a campaign, see [`App::marketing_sender`]. `template_sender` is the sender
+    /// of the variant's template.
     pub(super) async fn variant_sender(
         &self,
         workspace: WorkspaceId,
         plan: &CampaignPlan,
-        of_template: Option<&str>,
+        template_sender: Option<&str>,
     ) -> Result<Result<Option<String>, SenderState>, StoreError> {
-        self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), of_template).await
+        self.marketing_sender(workspace, plan.channel, plan.from_email.as_deref(), template_sender).await
     }
 
-    /// Chooses the sender address of a marketing email: `named`, else `of_template`, else `noreply@` the workspace's
-    /// only verified domain, which also stands in where the chosen address is empty. `None` on channels other than
-    /// email. The inner `Err` says what is wrong; a malformed address counts as [`SenderState::NotVerified`].
+    /// Chooses the sender address of a marketing email: `named`, else `template_sender`, else `noreply@` the
+    /// workspace's only verified domain, which also stands in where the chosen address is empty. `None` on channels
+    /// other than email. The inner `Err` says what is wrong; a malformed address counts as
+    /// [`SenderState::NotVerified`].
     pub(super) async fn marketing_sender(
         &self,
         workspace: WorkspaceId,
         channel: Channel,
         named: Option<&str>,
-        of_template: Option<&str>,
+        template_sender: Option<&str>,
     ) -> Result<Result<Option<String>, SenderState>, StoreError> {
         if channel != Channel::Email {
             return Ok(Ok(None));
         }
         let domains = self.sending_domains(workspace).await?;
-        let asked = named.or(of_template).filter(|text| !text.is_empty());
+        let asked = named.or(template_sender).filter(|text| !text.is_empty());
         let asked = asked.map(EmailAddress::parse).transpose();
         Ok(match asked.map(|asked| sender::decide(asked.as_ref(), None, &domains)) {
             Ok(Ok(sender)) => Ok(Some(sender.as_str().to_owned())),
@@ -229,14 +230,18 @@ impl App {
 
     /// Compiles the template texts in the plan itself (subjects, the sender's name) and adds their syntax errors to
     /// `violations`.
-    pub(crate) async fn compile_sources(&self, plan: &CampaignPlan, violations: &mut Violations) -> Result<(), Error> {
-        self.check_sources(plan.sources(), violations).await
+    pub(crate) async fn check_plan_templates(
+        &self,
+        plan: &CampaignPlan,
+        violations: &mut Violations,
+    ) -> Result<(), Error> {
+        self.check_templates(plan.sources(), violations).await
     }
 
     /// Compiles template texts, given as pairs of the member's JSON pointer and the text, and adds their syntax errors
     /// to `violations`. Compiling takes a processor for a while, so it waits for its turn among template work; texts
     /// without template tags need none.
-    pub(crate) async fn check_sources(
+    pub(crate) async fn check_templates(
         &self,
         sources: Vec<(String, String)>,
         violations: &mut Violations,

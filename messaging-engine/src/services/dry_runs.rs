@@ -37,7 +37,7 @@ pub(crate) struct Participant {
     /// The contact. Lists that are not there are left out.
     pub(crate) contact: Contact,
     /// Whether the workspace has it: then what is known of it counts.
-    pub(crate) is_known: bool,
+    pub(crate) is_stored: bool,
     /// When it enters, where the trigger waits neither for an event nor for a date.
     pub(crate) enters_at: Timestamp,
     /// What it did before the dry run.

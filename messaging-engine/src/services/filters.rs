@@ -31,18 +31,18 @@ pub(crate) struct CheckedFilter {
     /// Segments of the workspace: those that it leads to, or all where it is the filter of a segment that exists.
     pub(crate) graph: SegmentGraph,
     /// All segments that it leads to, directly or through others, with the revisions at which they were read.
-    reached: Vec<Stored<Segment>>,
+    reachable_segments: Vec<Stored<Segment>>,
 }
 
 impl CheckedFilter {
     /// Writes that make the commit a conflict when a segment that the filter leads to was changed or deleted after it
     /// was read: each puts a segment as it was, and expects its revision. Without them two filters that are stored at
     /// the same moment could form a cycle.
-    pub(crate) fn guards(&self) -> impl Iterator<Item = Write> + '_ {
+    pub(crate) fn revision_guards(&self) -> impl Iterator<Item = Write> + '_ {
         let guard = |stored: &Stored<Segment>| {
             Write::PutSegment(Box::new(stored.record.clone()), Expect::Revision(stored.revision))
         };
-        self.reached.iter().map(guard)
+        self.reachable_segments.iter().map(guard)
     }
 }
 
@@ -83,11 +83,11 @@ impl App {
         if needs_pii {
             caller.needs(workspace, Scope::PiiRead)?;
         }
-        let reached = self.reachable(workspace, &references).await?;
-        let mut graph: SegmentGraph = reached.iter().map(|stored| stored.record.clone()).collect();
+        let reachable_segments = self.reachable(workspace, &references).await?;
+        let mut graph: SegmentGraph = reachable_segments.iter().map(|stored| stored.record.clone()).collect();
         if segment.is_some() {
             // Depth and length are checked for the segments that use this one, too, so all are needed. Those that were
-            // read before stay as they are: `guards` expects the revisions of these.
+            // read before stay as they are: `revision_guards` expects the revisions of these.
             for other in self.segment_graph(workspace).await?.into_segments() {
                 if graph.get(other.id).is_none() {
                     graph.insert(other);
@@ -103,14 +103,14 @@ impl App {
         let filter = match &ignored[..] {
             [] => StoredFilter::new(value, filter),
             // The stored filter is read again strictly, so what was ignored must not be in it.
-            ignored => StoredFilter::new(&without(value, pointer, ignored), filter),
+            ignored => StoredFilter::new(&without_members(value, pointer, ignored), filter),
         };
         if filter.json().len() > MAX_FILTER_BYTES {
             found.add(pointer, FieldCode::TooLarge, "a filter is at most 256 KiB of JSON");
         }
-        let resolved = judge_length(&mut graph, &filter, &sent, &references, &mut found);
+        let resolved = check_length_and_resolve(&mut graph, &filter, &sent, &references, &mut found);
         violations.merge(found);
-        Ok(resolved.map(|resolved| CheckedFilter { filter, resolved, leaves, graph, reached }))
+        Ok(resolved.map(|resolved| CheckedFilter { filter, resolved, leaves, graph, reachable_segments }))
     }
 
     /// The segments that references lead to, directly or through others. Those that do not exist are left out, and
@@ -147,9 +147,9 @@ impl App {
     ) -> Result<(), StoreError> {
         let is_segment = |reference: &Reference| matches!(reference, Reference::Segment(_));
         let others: Vec<_> = references.iter().filter(|(_, reference)| !is_segment(reference)).cloned().collect();
-        for ResolvedDesignReference { pointer, reference, what } in self.find_named(workspace, &others).await? {
+        for ResolvedDesignReference { pointer, reference, target } in self.find_named(workspace, &others).await? {
             let rule = match reference {
-                _ if what != ReferenceTarget::Nothing => continue,
+                _ if target != ReferenceTarget::Nothing => continue,
                 Reference::List(_) => "no such list in this workspace",
                 Reference::Campaign(_) => "no such campaign in this workspace",
                 Reference::Automation(_) => "no such automation in this workspace",
@@ -163,7 +163,7 @@ impl App {
 }
 
 /// A copy of a filter, which stands at `pointer` of the request, without the members at these pointers.
-fn without(filter: &Value, pointer: &str, members: &[String]) -> Value {
+fn without_members(filter: &Value, pointer: &str, members: &[String]) -> Value {
     let mut rest = filter.clone();
     for member in members {
         let place = member.strip_prefix(pointer).and_then(|below| below.rsplit_once('/'));
@@ -203,7 +203,7 @@ fn judge_segments(
 /// Adds a violation when the filter, or that of a segment which uses it, has more than [`MAX_RESOLVED_LEAVES`]
 /// conditions once dynamic segments are replaced. Answers the filter without dynamic segments if there is no violation
 /// at all. Puts the filter into `graph` as that of its segment.
-fn judge_length(
+fn check_length_and_resolve(
     graph: &mut SegmentGraph,
     filter: &StoredFilter,
     sent: &SentFilter<'_>,

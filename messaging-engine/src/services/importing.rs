@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use messaging_core::DomainError;
 use messaging_core::changes::{Changes, Expect, ImportObservation, JobHandle, JobWrite, Observation, Write};
-use messaging_core::domain::audience::contact::identity_resolver::{IdentityResolver, Known};
+use messaging_core::domain::audience::contact::identity_resolver::{DecidedContacts, IdentityResolver};
 use messaging_core::domain::audience::contact::input::ContactInput;
 use messaging_core::domain::audience::import::columns::Header;
 use messaging_core::domain::audience::import::report::{self, RowErrors};
-use messaging_core::domain::audience::import::row::{self, Read};
+use messaging_core::domain::audience::import::row::{self, ReadRow};
 use messaging_core::domain::audience::import::{Cursor, Import, ImportState};
 use messaging_core::ids::{ImportId, ListId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
@@ -42,7 +42,7 @@ struct Decided {
     /// The import as the changes leave it.
     import: Import,
     /// What those who come next have to know.
-    known: Arc<Known>,
+    known: Arc<DecidedContacts>,
     /// Whether any of the contacts was there before.
     found_any: bool,
     /// Number of rows of the file that it covers.
@@ -228,19 +228,19 @@ async fn decide(
     text: &mut Text<'_>,
     header: &Header,
     mut import: Import,
-    earlier: Option<Arc<Known>>,
+    earlier: Option<Arc<DecidedContacts>>,
     Slice { most, is_refused, reads }: Slice,
 ) -> Result<Decided, ImportInterruption> {
     let (workspace, store) = (import.workspace_id, app.store());
     let types = app.field_types(workspace).await?;
     let first_row = text.cursor().row + 1;
-    let mut rows: Vec<Read> = Vec::with_capacity(most);
+    let mut rows: Vec<ReadRow> = Vec::with_capacity(most);
     let read_row = |record: &csv::ByteRecord| rows.push(row::read(record, header, &types));
     text.rows(header.delimiter, most, SLICE_BYTES, read_row).await?;
     if text.ends_open()
         && let Some(last) = rows.last_mut()
     {
-        *last = Err(row::unclosed());
+        *last = Err(row::unclosed_quote_violations());
     }
 
     let row_count = rows.len();
@@ -255,7 +255,7 @@ async fn decide(
     named.dedup();
     let lists = if named.is_empty() { Vec::new() } else { store.lists_among(workspace, &named).await? };
     let found_any = !contacts.is_empty();
-    let mut identities = IdentityResolver::after(earlier, contacts, lists, &types);
+    let mut identities = IdentityResolver::new_after_batch(earlier, contacts, lists, &types);
     let (writes, mut outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
     outcomes.resize(row_count, Err(DomainError::NotStorable));
 
@@ -271,7 +271,7 @@ async fn decide(
         }
         _ => ImportState::Completed { at: app.now() },
     };
-    Ok(Decided { changes, import, known: Arc::new(identities.into_known()), found_any, rows: row_count })
+    Ok(Decided { changes, import, known: Arc::new(identities.into_decided()), found_any, rows: row_count })
 }
 
 /// Counts what became of some rows; answers the lines of those that were refused.

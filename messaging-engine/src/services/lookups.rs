@@ -45,7 +45,7 @@ impl App {
         let digest = Digest::of(text.secret);
         let load =
             async { Ok::<_, StoreError>(self.store().api_key_by_secret(&digest, text.prefix).await?.map(Arc::new)) };
-        let key = self.lookups().keys.get(digest.as_bytes(), self.now(), load).await?;
+        let key = self.lookups().api_keys.get(digest.as_bytes(), self.now(), load).await?;
         match key {
             Some(key) if key.prefix == text.prefix && key.is_live(self.now()) => {
                 self.note_use(key.id.to_bytes(), Write::Account(AccountWrite::TouchApiKey(key.id, self.now())));
@@ -155,7 +155,7 @@ impl App {
             let types: FieldTypes = fields.into_iter().map(|field| (field.key, field.kind)).collect();
             Ok(Some(Arc::new(types)))
         };
-        let types = self.lookups().fields.get(&workspace, self.now(), load).await?;
+        let types = self.lookups().field_types.get(&workspace, self.now(), load).await?;
         Ok(types.unwrap_or_default())
     }
 
@@ -219,7 +219,7 @@ impl App {
     pub(crate) async fn installation_name(&self) -> Result<Arc<str>, StoreError> {
         let own = || self.settings().hostname.clone();
         let load = async { Ok(Some(Arc::from(self.store().installation_name().await?.unwrap_or_else(own)))) };
-        let name = self.lookups().name.get(&(), self.now(), load).await?;
+        let name = self.lookups().installation_name.get(&(), self.now(), load).await?;
         Ok(name.unwrap_or_default())
     }
 

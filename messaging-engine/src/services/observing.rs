@@ -82,7 +82,7 @@ impl App {
 
     /// Tells the log what a commit has made true.
     pub(crate) fn tell_log(&self, changes: &Changes) {
-        if self.0.is_trial {
+        if self.0.is_without_log {
             return;
         }
         for write in changes.writes() {

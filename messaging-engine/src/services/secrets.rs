@@ -18,7 +18,9 @@ impl App {
     /// [`ROUTES`]. In the result, [`ROUTES`] holds only the other providers, each decrypted in the same way.
     pub(crate) fn open_secrets(&self, settings: &ChannelSettings) -> Map<String, Value> {
         let (workspace, channel) = (settings.workspace_id, settings.channel);
-        let open = |provider: &str, config: &Map<String, Value>| self.open_part(workspace, channel, provider, config);
+        let open = |provider: &str, config: &Map<String, Value>| {
+            self.open_provider_settings(workspace, channel, provider, config)
+        };
         let kind = self.provider_kind(channel, &settings.provider);
         let mut config = settings.config.clone();
         let routes = if kind.is_some_and(ProviderKind::has_routes) { config.remove(ROUTES) } else { None };
@@ -39,7 +41,7 @@ impl App {
 
     /// Decrypts the secrets of one provider's settings and fills in its defaults; a secret that cannot be decrypted is
     /// removed. Settings of a provider that this installation does not know are returned as they are.
-    fn open_part(
+    fn open_provider_settings(
         &self,
         workspace: WorkspaceId,
         channel: Channel,

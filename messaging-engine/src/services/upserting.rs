@@ -102,7 +102,7 @@ pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> +
 /// What it takes to carry a decision out.
 pub(crate) fn writes(decision: Decision, now: Timestamp) -> Vec<Write> {
     let memberships = membership_writes(&decision, now);
-    let put = decision.put.map(|expect| Write::put_contact(decision.contact, expect));
+    let put = decision.put_expectation.map(|expect| Write::put_contact(decision.contact, expect));
     put.into_iter().chain(memberships).collect()
 }
 

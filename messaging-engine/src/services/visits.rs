@@ -157,10 +157,10 @@ impl App {
         if message.is_redacted() {
             erasure::forget_visitor(&mut meta);
         }
-        let mut milestones = message.milestones.showing(*kind, *is_machine);
+        let mut milestones = message.milestones.with_event(*kind, *is_machine);
         let followed = link.as_ref().filter(|_| !is_machine);
         if let Some((number, _)) = followed {
-            milestones = milestones.following(*number);
+            milestones = milestones.with_followed_link(*number);
         }
         let mut changes = Changes::from_iter(visited(message, milestones, (*kind, *is_machine), self.now()));
         if let Some((number, url)) = followed {

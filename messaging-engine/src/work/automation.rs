@@ -105,7 +105,7 @@ impl Job for RunAutomation {
                 Ok(false) => {
                     let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
                     // What is due and was not brought on cannot be now, and would be found again at once.
-                    let rest = active.now + cx.app.rest();
+                    let rest = active.now + cx.app.idle_interval();
                     let at = next.unwrap_or(rest).clamp(active.now + RETRY, rest);
                     return cx.again_at(at, &self, Changes::default()).await;
                 }
@@ -156,6 +156,6 @@ async fn active_or_rest<J: Job>(
         let zone = app.workspace_zone(workspace).await?;
         return Ok(Some(ActiveAutomation { automation, plan, zone, now: app.now() }));
     }
-    cx.again_at(app.now() + app.rest(), job, Changes::default()).await?;
+    cx.again_at(app.now() + app.idle_interval(), job, Changes::default()).await?;
     Ok(None)
 }

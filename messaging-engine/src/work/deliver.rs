@@ -72,8 +72,8 @@ impl Job for DeliverMessage {
         if let Some(performed) = run.settled_without_attempt(cx, &turn).await? {
             return run.record(cx, performed).await;
         }
-        let mut held = Held::default();
-        match run.attempt(cx, request, &everyone, turn, &mut held).await? {
+        let mut guards = AttemptGuards::default();
+        match run.attempt(cx, request, &everyone, turn, &mut guards).await? {
             Some(performed) => run.record(cx, performed).await,
             None => Ok(()),
         }
@@ -81,7 +81,7 @@ impl Job for DeliverMessage {
 }
 
 /// The turn of a message: what it was admitted with, and what is known of it by then.
-struct Turn {
+struct AdmittedTurn {
     /// Result of the last look at a message of a campaign; `None` for others.
     permit: Option<Permit>,
     looked_at: Monotonic,
@@ -98,7 +98,7 @@ struct Turn {
 
 /// What an attempt holds until its outcome is recorded.
 #[derive(Default)]
-struct Held {
+struct AttemptGuards {
     memory: Option<Charge>,
     probes: Vec<Probe>,
     /// That of the account which the message was admitted with.
@@ -108,7 +108,7 @@ struct Held {
 impl DeliverMessage {
     /// Waits until the message may be attempted. `None` when this run has ended, because the message is put back,
     /// withdrawn or turned away.
-    async fn wait_for_turn(&self, cx: &JobContext, message: &Message) -> Result<Option<Turn>, JobError> {
+    async fn wait_for_turn(&self, cx: &JobContext, message: &Message) -> Result<Option<AdmittedTurn>, JobError> {
         if message.status == MessageStatus::Cancelled {
             return finish_withdrawn(cx, message, self).await.map(|()| None);
         }
@@ -149,12 +149,12 @@ impl DeliverMessage {
             }
             AttemptAdmission::Over(words) => (Reservation::default(), None, None, words),
         };
-        Ok(Some(Turn { permit, looked_at, expiry, is_expired, expired_with, reservation, slot, probe }))
+        Ok(Some(AdmittedTurn { permit, looked_at, expiry, is_expired, expired_with, reservation, slot, probe }))
     }
 
     /// Reads the message with its content once its turn has come. `None` when this run has ended: the message is withdrawn,
     /// turned away, or its content is gone.
-    async fn open(self, cx: &JobContext, turn: &Turn) -> Result<Option<(Run, RequestContent)>, JobError> {
+    async fn open(self, cx: &JobContext, turn: &AdmittedTurn) -> Result<Option<(Run, RequestContent)>, JobError> {
         let found = cx.app.store().message_with_content(self.workspace_id, self.message_id).await?;
         let Some((message, stored)) = found else {
             return Ok(cx.finish(Changes::default()).await.map(|()| None)?);

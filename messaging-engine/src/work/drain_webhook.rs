@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
-use messaging_core::domain::webhook::{HELD, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{MAX_HOLD, Webhook, WebhookStatus};
 use messaging_core::ports::store::{CommitError, StoreError, Stored};
 
 use crate::jobs::deliver_webhook::DeliverWebhook;
@@ -85,7 +85,7 @@ async fn stop(cx: &JobContext, stored: Stored<Webhook>) -> Result<(), CommitErro
 /// took.
 async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<Duration, JobError> {
     let app = &cx.app;
-    let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= HELD;
+    let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= MAX_HOLD;
     let read = (delivery.status, delivery.attempts);
     let mut attempted =
         if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(cx, webhook, delivery).await? };

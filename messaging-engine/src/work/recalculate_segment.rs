@@ -52,7 +52,7 @@ impl Job for RecalculateSegment {
             Err(error) => return self.fail(cx, &error.to_string()).await,
         };
         let query = app.member_query(self.workspace_id, filter).await?;
-        let moves = if self.is_refresh { MoveNotes::Kept } else { MoveNotes::Silent };
+        let moves = if self.is_refresh { MoveNotes::Written } else { MoveNotes::Silent };
         for _ in 0..PIECES {
             let turn = app.turn_at_segments(self.workspace_id).await;
             // Whoever asked for a later calculation works on the members after this piece, not during it.

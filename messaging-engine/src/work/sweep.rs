@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
-use messaging_core::domain::webhook::{HELD, KEPT};
+use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 
@@ -102,10 +102,10 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::RowErrors => store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await,
         Sweep::Templates => store.forget_templates(now - CONTENT_KEPT, SLICE).await,
         Sweep::Deliveries => {
-            let expired = store.expire_deliveries(now - HELD, SLICE).await?;
-            Ok(expired + store.forget_deliveries(now - KEPT, SLICE).await?)
+            let expired = store.expire_deliveries(now - MAX_HOLD, SLICE).await?;
+            Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)
         }
-        Sweep::EventLog => store.forget_log(now - KEPT, SLICE).await,
+        Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
     }
 }
 

@@ -14,7 +14,7 @@ use messaging_core::domain::security::signature::{SigningKey, signed_headers};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
 use messaging_core::domain::webhook::payload::{self, EventPayload};
-use messaging_core::domain::webhook::{PATIENCE, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{DISABLE_AFTER, Webhook, WebhookStatus};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
@@ -216,7 +216,7 @@ impl Attempted {
             Some(Consequence::Fails) => {
                 let now = app.now();
                 let since = app.store().failing_since(workspace, webhook).await?;
-                if since.is_some_and(|since| now.since(since) >= PATIENCE) {
+                if since.is_some_and(|since| now.since(since) >= DISABLE_AFTER) {
                     writes.extend(disable(app, &self.delivery).await?);
                 } else {
                     writes.push(Write::Webhook(WebhookWrite::NoteFailure(workspace, webhook, now)));

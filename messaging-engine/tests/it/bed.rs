@@ -228,7 +228,7 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         query,
         body: call.body.into(),
         idempotency_key: call.idempotency_key.map(str::as_bytes),
-        client: call.client,
+        client_ip: call.client,
         lenient: call.lenient,
         quota: None,
         user_agent: None,

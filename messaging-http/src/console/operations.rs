@@ -23,19 +23,19 @@ const DEPTH: usize = 1;
 
 /// An operation, as a row of `operations.js`.
 #[derive(Serialize)]
-struct Row {
+struct OperationRow {
     /// HTTP method in upper case.
     method: String,
     path: &'static str,
     /// The command of `messaging` for it, such as `key list`.
     command: &'static str,
-    access: Needed,
+    access: RequiredRights,
 }
 
 /// Rights that the caller of an operation needs, from its [`Access`]. Where no member is set, any session or API
 /// key is enough.
 #[derive(Default, Serialize)]
-struct Needed {
+struct RequiredRights {
     /// True if no credentials are needed.
     #[serde(skip_serializing_if = "is_false")]
     public: bool,
@@ -58,16 +58,16 @@ struct Needed {
 struct OperationInput {
     /// Members of the body by their dotted names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    body: BTreeMap<String, Facts>,
+    body: BTreeMap<String, MemberFacts>,
     /// Parameters of the query that take one of several words; others are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    query: BTreeMap<String, Facts>,
+    query: BTreeMap<String, MemberFacts>,
 }
 
 /// Facts about a member that a form needs to offer and check a control for it: keywords of its JSON Schema.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Facts {
+struct MemberFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<String>,
     #[serde(skip_serializing_if = "is_false")]
@@ -90,7 +90,7 @@ struct Facts {
     max_items: Option<u64>,
     /// The facts about each item, if the member is an array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<Box<Facts>>,
+    items: Option<Box<MemberFacts>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -100,7 +100,7 @@ const fn is_false(value: &bool) -> bool {
 
 /// The text of `operations.js`.
 fn operations() -> String {
-    let row = |endpoint: &ops::Endpoint| Row {
+    let row = |endpoint: &ops::Endpoint| OperationRow {
         method: (endpoint.method)().as_str().to_owned(),
         path: endpoint.path,
         command: endpoint.cli,
@@ -111,18 +111,18 @@ fn operations() -> String {
 }
 
 /// The rights in the form in which the console reads them.
-fn needed(access: Access) -> Needed {
-    let nothing = Needed::default();
+fn needed(access: Access) -> RequiredRights {
+    let nothing = RequiredRights::default();
     match access {
-        Access::Public => Needed { public: true, ..nothing },
+        Access::Public => RequiredRights { public: true, ..nothing },
         Access::AnyCredential => nothing,
-        Access::Scope(scope) => Needed { scopes: vec![scope.as_str()], ..nothing },
-        Access::Scopes(first, second) => Needed { scopes: vec![first.as_str(), second.as_str()], ..nothing },
-        Access::Session => Needed { session: true, ..nothing },
-        Access::SessionRole(role) => Needed { session: true, role: Some(role), ..nothing },
-        Access::Operator => Needed { session: true, operator: true, ..nothing },
+        Access::Scope(scope) => RequiredRights { scopes: vec![scope.as_str()], ..nothing },
+        Access::Scopes(first, second) => RequiredRights { scopes: vec![first.as_str(), second.as_str()], ..nothing },
+        Access::Session => RequiredRights { session: true, ..nothing },
+        Access::SessionRole(role) => RequiredRights { session: true, role: Some(role), ..nothing },
+        Access::Operator => RequiredRights { session: true, operator: true, ..nothing },
         // An API key with the scope `*` may call it as well; the console lets people sign in, so it is told the role.
-        Access::Administration => Needed { role: Some(Role::Admin), ..nothing },
+        Access::Administration => RequiredRights { role: Some(Role::Admin), ..nothing },
     }
 }
 
@@ -154,7 +154,13 @@ fn schemas() -> String {
 
 /// Adds the facts about the members of an object under their dotted names, and about members of these down to
 /// `depth` levels.
-fn add_members(members: &mut BTreeMap<String, Facts>, prefix: &str, depth: usize, schema: &Value, document: &Value) {
+fn add_members(
+    members: &mut BTreeMap<String, MemberFacts>,
+    prefix: &str,
+    depth: usize,
+    schema: &Value,
+    document: &Value,
+) {
     let schema = resolved(schema, document);
     let required: Vec<_> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
@@ -197,7 +203,7 @@ fn resolved(schema: &Value, document: &Value) -> Map<String, Value> {
 }
 
 /// The facts about a member, from its resolved schema.
-fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts {
+fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> MemberFacts {
     let text = |name: &str| schema.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
     let number = |name: &str| schema.get(name).and_then(Value::as_u64);
     let words = |name: &str| {
@@ -208,7 +214,7 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Facts
     // Formats of numbers, such as `uint32`, tell how a program stores them, which is of no use in a form.
     let format = text("format").filter(|_| types.iter().all(|name| name == "string"));
     let items = schema.get("items").map(|items| Box::new(facts(&resolved(items, document), false, document)));
-    Facts {
+    MemberFacts {
         r#type: match types.as_slice() {
             [only] => Some(only.clone()),
             _ => None,
@@ -239,7 +245,7 @@ fn module<T: Serialize>(about: &str, name: &str, rows: impl Iterator<Item = (Str
 }
 
 /// Fails if `made` differs from the checked-in file of the console; under `UPDATE` writes it instead.
-fn compare(file: &str, made: &str) {
+fn assert_checked_in(file: &str, made: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("console").join(file);
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, made).unwrap();
@@ -321,17 +327,17 @@ fn providers() -> String {
 
 #[test]
 fn the_checked_in_providers_are_those_of_the_table() {
-    compare("providers.js", &providers());
+    assert_checked_in("providers.js", &providers());
 }
 
 #[test]
 fn the_checked_in_operations_are_those_of_the_table() {
-    compare("operations.js", &operations());
+    assert_checked_in("operations.js", &operations());
 }
 
 #[test]
 fn the_checked_in_schemas_are_those_of_the_api() {
-    compare("schemas.js", &schemas());
+    assert_checked_in("schemas.js", &schemas());
 }
 
 #[test]

@@ -16,9 +16,9 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 /// Longest time for which the rotation waits until all processes have read their key file again or are declared dead.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ROTATION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval at which the database is asked which keys the processes hold.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reason for which the key was not rotated, or not to the end.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +101,7 @@ pub async fn rotate(app: &App, file: &Path, given: Option<&Path>) -> Result<Rota
         app.take_secret_keys(&ring).await?;
     }
     let new = ring.first();
-    change_to(app, new, file).await?;
+    switch_all_processes(app, new, file).await?;
     reseal_all(app, &mut resealed).await?;
     Ok(RotationReport { key: new.id(), keys_in_file: ring.keys().len(), resumed, resealed })
 }
@@ -130,20 +130,20 @@ fn new_key(file: &Path, ring: &KeyRing) -> Result<SecretKey, RotationError> {
 
 /// Makes all processes seal and sign with a key: waits until all of them hold it, switches the database to it, and
 /// waits until all of them seal under it. Fails with [`RotationError::NotHeld`] before the switch, and with
-/// [`RotationError::NotChanged`] after it, if some of them do not follow within [`PATIENCE`].
-async fn change_to(app: &App, key: &SecretKey, file: &Path) -> Result<(), RotationError> {
+/// [`RotationError::NotChanged`] after it, if some of them do not follow within [`ROTATION_TIMEOUT`].
+async fn switch_all_processes(app: &App, key: &SecretKey, file: &Path) -> Result<(), RotationError> {
     let id = key.id();
-    let mut lacking = wait_for(app, |holder| holder.holds(&id)).await?;
-    if lacking.is_empty() && !admin::switch_secret_key(app, key).await? {
-        lacking = others(app, |holder| holder.holds(&id)).await?;
+    let mut without_key = wait_until_all(app, |holder| holder.holds(&id)).await?;
+    if without_key.is_empty() && !admin::switch_secret_key(app, key).await? {
+        without_key = holders_not_matching(app, |holder| holder.holds(&id)).await?;
     }
-    if !lacking.is_empty() {
-        return Err(RotationError::NotHeld { file: file.to_owned(), nodes: names(&lacking) });
+    if !without_key.is_empty() {
+        return Err(RotationError::NotHeld { file: file.to_owned(), nodes: names(&without_key) });
     }
     // A process that still seals under the previous key may store further secrets under it, so it is too early to seal
     // anew.
-    let behind = wait_for(app, |holder| holder.seals_under(&id)).await?;
-    if behind.is_empty() { Ok(()) } else { Err(RotationError::NotChanged) }
+    let not_sealing = wait_until_all(app, |holder| holder.seals_under(&id)).await?;
+    if not_sealing.is_empty() { Ok(()) } else { Err(RotationError::NotChanged) }
 }
 
 /// Seals secrets anew, pass by pass, until a pass finds none under an older key; adds each pass to `all`. Answers
@@ -158,20 +158,24 @@ async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationE
     }
 }
 
-/// Waits until all processes fulfil a condition, for [`PATIENCE`] at most; answers those that do not fulfil it by then.
-async fn wait_for(app: &App, is: impl Fn(&KeyHolder) -> bool + Send + Sync) -> Result<Vec<KeyHolder>, StoreError> {
+/// Waits until all processes fulfil a condition, for [`ROTATION_TIMEOUT`] at most; answers those that do not fulfil it
+/// by then.
+async fn wait_until_all(
+    app: &App,
+    is: impl Fn(&KeyHolder) -> bool + Send + Sync,
+) -> Result<Vec<KeyHolder>, StoreError> {
     let since = Instant::now();
     loop {
-        let others = others(app, &is).await?;
-        if others.is_empty() || since.elapsed() > PATIENCE {
+        let others = holders_not_matching(app, &is).await?;
+        if others.is_empty() || since.elapsed() > ROTATION_TIMEOUT {
             return Ok(others);
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// The processes that do not fulfil a condition.
-async fn others(app: &App, is: impl Fn(&KeyHolder) -> bool + Send) -> Result<Vec<KeyHolder>, StoreError> {
+async fn holders_not_matching(app: &App, is: impl Fn(&KeyHolder) -> bool + Send) -> Result<Vec<KeyHolder>, StoreError> {
     let holders = app.store().key_holders().await?;
     Ok(holders.into_iter().filter(|holder| !is(holder)).collect())
 }

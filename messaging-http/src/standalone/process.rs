@@ -18,9 +18,9 @@ pub fn stop_signal() -> Result<impl Future<Output = ()> + Send + use<>, StartErr
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     Ok(async move {
-        first_of(&mut terminate, &mut interrupt).await;
+        next_stop_signal(&mut terminate, &mut interrupt).await;
         tokio::spawn(async move {
-            let second = first_of(&mut terminate, &mut interrupt).await;
+            let second = next_stop_signal(&mut terminate, &mut interrupt).await;
             std::process::exit(ENDED_BY_SIGNAL + second.as_raw_value());
         });
     })
@@ -47,7 +47,7 @@ pub fn reload_on_hangup(reload: &Arc<Reload>, given: SettingsArgs) -> Result<(),
 }
 
 /// Waits for either signal and answers which of them came.
-async fn first_of(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind {
+async fn next_stop_signal(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind {
     tokio::select! {
         _ = terminate.recv() => SignalKind::terminate(),
         _ = interrupt.recv() => SignalKind::interrupt(),

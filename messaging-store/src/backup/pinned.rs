@@ -133,7 +133,7 @@ pub(crate) fn remove_left_behind(directory: &Path) {
         names(directory).unwrap_or_default().iter().filter(|name| LEFT.iter().any(|start| name.starts_with(start)))
     {
         let left = directory.join(name);
-        if is_left(&left)
+        if is_abandoned(&left)
             && let Err(error) = remove_directory(&left)
         {
             tracing::warn!(directory = %left.display(), %error, "what a backup left behind could not be removed");
@@ -150,7 +150,7 @@ pub(super) fn make_locked(path: &Path) -> io::Result<File> {
 }
 
 /// Whether a directory is there and nobody is at it any more.
-pub(super) fn is_left(path: &Path) -> bool {
+pub(super) fn is_abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 

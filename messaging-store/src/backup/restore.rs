@@ -17,17 +17,17 @@ use serde::{Deserialize, Serialize};
 use super::archive::{ArchiveReader, Damage, Entry};
 use super::copy;
 use super::parts::{DIRECTORIES, Progress, create_new, remove_directory};
-use super::pinned::{is_left, is_plain, make_locked};
-use super::{ABOUT, About, DATABASE, EPOCH, FORMAT, SECRET_KEY};
+use super::pinned::{is_abandoned, is_plain, make_locked};
+use super::{DATABASE, EPOCH, FORMAT, MANIFEST, Manifest, SECRET_KEY};
 use crate::file_error::FileError;
 use crate::files::{directory_above, make_directory, names, random_name, sync_directory};
 
 /// Prefix of the name of the directory that a restore unpacks into; a random name follows.
 const UNPACKING: &str = ".restoring-";
 /// Name of that directory once its content is checked and is being moved to its place.
-const CHECKED: &str = ".restored";
-/// The longest first entry, [`ABOUT`], in bytes.
-const MAX_ABOUT: u64 = 64 << 10;
+const READY_DIRECTORY: &str = ".restored";
+/// The longest first entry, [`MANIFEST`], in bytes.
+const MAX_MANIFEST: u64 = 64 << 10;
 /// The most parts, separated by `/`, of an entry's name.
 const MAX_PARTS: usize = 4;
 
@@ -96,7 +96,7 @@ pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> 
     make_directory(data).map_err(FileError::of("make the directory", data))?;
     let restored = Unpacking::begin(data).and_then(|unpacking| {
         let Contents { created_at, database_bytes, files } = read_archive(file, Some(&unpacking.root), progress)?;
-        unpacking.place(file, RestoreReport { data: data.to_owned(), created_at, database_bytes, files })
+        unpacking.move_into_place(file, RestoreReport { data: data.to_owned(), created_at, database_bytes, files })
     });
     if restored.is_err() && is_made {
         // This fails, as it should, if somebody has put something into the directory.
@@ -128,7 +128,7 @@ fn read_archive(
     let open = File::open(file).map_err(FileError::of("read", file))?;
     let total = open.metadata().map_err(FileError::of("read", file))?.len();
     let damaged = |problem: &str| RestoreError::Damaged { file: file.to_owned(), problem: problem.to_owned() };
-    let refused = |target: &Path, damage| match damage {
+    let to_restore_error = |target: &Path, damage| match damage {
         Damage::Malformed(problem) => damaged(problem),
         Damage::Unreadable(error) => FileError::of("read", file)(error).into(),
         Damage::Unwritten(error) => FileError::of("write", target)(error).into(),
@@ -136,24 +136,24 @@ fn read_archive(
     let doing = if root.is_some() { "unpacking" } else { "reading" };
     let mut note = |done| progress(Progress { doing, done, total });
     let mut archive = ArchiveReader::new(BufReader::with_capacity(1 << 20, open));
-    let first = archive.next().map_err(|damage| refused(file, damage))?;
+    let first = archive.next().map_err(|damage| to_restore_error(file, damage))?;
     let first = first.ok_or_else(|| damaged("it is no backup, or damaged"))?;
-    let created_at = about(&first, &mut archive).map_err(|damage| refused(file, damage))?;
+    let created_at = read_manifest(&first, &mut archive).map_err(|damage| to_restore_error(file, damage))?;
     let created_at = created_at.map_err(|problem| damaged(&problem))?;
     let mut contents = Contents { created_at, database_bytes: 0, files: 0 };
-    let mut single = Vec::new();
-    while let Some(entry) = archive.next().map_err(|damage| refused(file, damage))? {
+    let mut seen_single_entries = Vec::new();
+    while let Some(entry) = archive.next().map_err(|damage| to_restore_error(file, damage))? {
         let is_single = [DATABASE, SECRET_KEY].contains(&entry.name.as_str());
-        if !is_ours(&entry.name) || (is_single && single.contains(&entry.name)) {
+        if !is_ours(&entry.name) || (is_single && seen_single_entries.contains(&entry.name)) {
             return Err(damaged("it holds what no backup holds"));
         }
         match root.map(|root| root.join(&entry.name)) {
-            None => archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| refused(file, damage))?,
+            None => archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| to_restore_error(file, damage))?,
             Some(target) => {
                 let mut unpacked = make_directory(directory_above(&target))
                     .and_then(|()| create_new(&target))
                     .map_err(FileError::of("make", &target))?;
-                archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| refused(&target, damage))?;
+                archive.copy(&entry, &mut unpacked, &mut note).map_err(|damage| to_restore_error(&target, damage))?;
                 // Small files are many: on Linux `sync_all` syncs them together.
                 if is_single || !cfg!(target_os = "linux") {
                     unpacked.sync_all().map_err(FileError::of("write", &target))?;
@@ -164,12 +164,12 @@ fn read_archive(
             contents.database_bytes = entry.length;
         }
         if is_single {
-            single.push(entry.name);
+            seen_single_entries.push(entry.name);
         } else {
             contents.files += 1;
         }
     }
-    if single.len() < 2 {
+    if seen_single_entries.len() < 2 {
         return Err(damaged("it holds no database or no secret key"));
     }
     Ok(contents)
@@ -211,7 +211,7 @@ impl Unpacking {
 
     /// Fences the unpacked database, syncs everything, and moves it to its place in the data directory, the database
     /// last. Answers `report`. `file` is the backup, which errors name.
-    fn place(mut self, file: &Path, report: RestoreReport) -> Result<RestoreReport, RestoreError> {
+    fn move_into_place(mut self, file: &Path, report: RestoreReport) -> Result<RestoreReport, RestoreError> {
         let database = self.root.join(DATABASE);
         let epoch = fence(&database).map_err(|error| RestoreError::Damaged {
             file: file.to_owned(),
@@ -227,9 +227,21 @@ impl Unpacking {
         if let Some(found) = occupied(&self.data)? {
             return Err(RestoreError::Occupied { directory: self.data.clone(), found });
         }
-        let checked = self.data.join(CHECKED);
-        fs::rename(&self.root, &checked).map_err(FileError::of("rename", &self.root))?;
-        self.root = checked;
+        let ready = self.data.join(READY_DIRECTORY);
+        fs::rename(&self.root, &ready).map_err(FileError::of("rename", &self.root))?;
+        self.root = ready;
+        if let Err(error) = self.move_parts() {
+            // What is at these places came from this restore: `occupied` found nothing there.
+            let _ = remove_moved(&self.data);
+            return Err(error.into());
+        }
+        sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
+        Ok(report)
+    }
+
+    /// Moves each part that was unpacked to its place in the data directory, the database last. What was moved before a
+    /// failure stays there.
+    fn move_parts(&self) -> Result<(), FileError> {
         for name in DIRECTORIES.iter().chain(&[SECRET_KEY, EPOCH, DATABASE]) {
             let (from, to) = (self.root.join(name), self.data.join(name));
             if *name == DATABASE {
@@ -238,32 +250,30 @@ impl Unpacking {
                 sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
             }
             match fs::rename(&from, &to) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    // What is at these places came from this restore: `occupied` found nothing there.
-                    let _ = remove_moved(&self.data);
-                    return Err(FileError::of("make", &to)(error).into());
-                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FileError::of("make", &to)(error)),
                 _ => {}
             }
         }
-        sync_directory(&self.data).map_err(FileError::of("sync", &self.data))?;
-        Ok(report)
+        Ok(())
     }
 }
 
 /// Reads the first entry. Answers when the backup was begun, or the problem with which it cannot be used, for
 /// [`RestoreError::Damaged`].
-fn about<R: io::Read>(entry: &Entry, archive: &mut ArchiveReader<R>) -> Result<Result<Timestamp, String>, Damage> {
-    if entry.name != ABOUT || entry.length > MAX_ABOUT {
+fn read_manifest<R: io::Read>(
+    entry: &Entry,
+    archive: &mut ArchiveReader<R>,
+) -> Result<Result<Timestamp, String>, Damage> {
+    if entry.name != MANIFEST || entry.length > MAX_MANIFEST {
         return Err(Damage::Malformed("it is no backup, or damaged"));
     }
     let mut text = Vec::new();
     archive.copy(entry, &mut text, &mut |_| {})?;
-    Ok(match serde_json::from_slice::<About>(&text) {
-        Ok(About { format: FORMAT, created_at, .. }) => {
+    Ok(match serde_json::from_slice::<Manifest>(&text) {
+        Ok(Manifest { format: FORMAT, created_at, .. }) => {
             Ok(Timestamp::from_millis(i64::try_from(created_at).unwrap_or_default().saturating_mul(1000)))
         }
-        Ok(about) => Err(format!("messaging {} made it, and this version does not know its form", about.version)),
+        Ok(manifest) => Err(format!("messaging {} made it, and this version does not know its form", manifest.version)),
         Err(_) => Err("it is no backup, or damaged".to_owned()),
     })
 }
@@ -300,15 +310,15 @@ fn occupied(data: &Path) -> Result<Option<String>, FileError> {
     Ok(found.iter().filter(is_ours).min().cloned())
 }
 
-/// Removes what restores that were killed left behind. A directory [`CHECKED`] without a database beside it means that
-/// its content was being moved: what was moved already is removed, too.
+/// Removes what restores that were killed left behind. A directory [`READY_DIRECTORY`] without a database beside it
+/// means that its content was being moved: what was moved already is removed, too.
 fn finish_left_behind(data: &Path) -> Result<(), RestoreError> {
     for name in names(data).map_err(FileError::of("read the directory", data))? {
         let left = data.join(&name);
-        if (name != CHECKED && !name.starts_with(UNPACKING)) || !is_left(&left) {
+        if (name != READY_DIRECTORY && !name.starts_with(UNPACKING)) || !is_abandoned(&left) {
             continue;
         }
-        if name == CHECKED && !data.join(DATABASE).exists() {
+        if name == READY_DIRECTORY && !data.join(DATABASE).exists() {
             remove_moved(data).map_err(FileError::of("remove what a restore left in", data))?;
         }
         remove_directory(&left).map_err(FileError::of("remove", &left))?;

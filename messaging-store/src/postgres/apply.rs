@@ -82,7 +82,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::PutContacts(puts) => contacts::put(transaction, puts).await?,
         Write::DeleteContact(workspace, id) => contacts::delete(transaction, *workspace, *id).await?,
         Write::AppendProductEvents(events) => product_events::append(transaction, events).await?,
-        Write::MoveProductEvents(change) => tables::product_events::relocate(transaction, change).await?,
+        Write::MoveProductEvents(change) => tables::product_events::move_events(transaction, change).await?,
         Write::DeleteProductEvents(workspace, contact, limit) => {
             tables::product_events::delete(transaction, *workspace, *contact, *limit).await?;
         }

@@ -14,8 +14,8 @@ use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreErro
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
-use super::line::Line;
 use super::nodes::Membership;
 use super::transaction::Transaction;
 use super::writes::Writes;
@@ -60,7 +60,7 @@ pub(super) struct Commits {
     foreground: Arc<CommitQueue>,
     background: Arc<CommitQueue>,
     capacity: usize,
-    line: Arc<Line>,
+    health: Arc<ConnectionHealth>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -150,8 +150,8 @@ impl Commits {
             waiting
         };
         let (foreground, background) = (start(), start());
-        let line = Arc::clone(&writes.0.line);
-        Self { foreground, background, capacity: capacity.max(1), line, tasks: Mutex::new(tasks) }
+        let health = Arc::clone(&writes.0.health);
+        Self { foreground, background, capacity: capacity.max(1), health, tasks: Mutex::new(tasks) }
     }
 
     /// Commits, and waits. A caller that goes away does not take back what it handed over.
@@ -167,7 +167,7 @@ impl Commits {
             return Ok(answer.await?);
         }
         // A request waits for it. What was handed over may be done later all the same.
-        Ok(self.line.commit(answer).await?)
+        Ok(self.health.commit(answer).await?)
     }
 
     /// Takes no more, and waits until what was handed over is done.

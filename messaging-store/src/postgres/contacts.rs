@@ -40,7 +40,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     for list in lists.into_iter().flatten() {
         transaction.counts.add_members(workspace, list, -1);
     }
-    product_events::depart(transaction, workspace_number, id, n)?;
+    product_events::remember_deleted(transaction, workspace_number, id, n)?;
     campaigns::delete_contact_sends(transaction, n);
     automations::depart(transaction, workspace, id, n)?;
     transaction.run_one("DELETE FROM contacts WHERE n = $1", params![n]);

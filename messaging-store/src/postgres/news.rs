@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 
 use super::connecting::{Driver, OnRuntime};
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
-use super::line::Line;
 
 /// The channel on which processes of one database tell each other.
 const CHANNEL: &str = "messaging";
@@ -47,7 +47,7 @@ pub(super) struct ChangeNotifier {
     wake: Notify,
     /// What this process is called, so that it does not listen to itself.
     name: String,
-    line: Arc<Line>,
+    health: Arc<ConnectionHealth>,
     /// Somebody else says that places are free.
     pub(super) places: Notify,
 }
@@ -70,13 +70,13 @@ pub(super) fn work_of(changes: &Changes) -> Topics {
 }
 
 impl ChangeNotifier {
-    pub(super) fn new(name: String, line: Arc<Line>) -> Self {
+    pub(super) fn new(name: String, health: Arc<ConnectionHealth>) -> Self {
         Self {
             here: watch::Sender::default(),
             pending: AtomicU32::new(0),
             wake: Notify::new(),
             name,
-            line,
+            health,
             places: Notify::new(),
         }
     }
@@ -115,7 +115,7 @@ impl ChangeNotifier {
             let mask = self.pending.swap(0, Ordering::AcqRel);
             if mask != 0 {
                 let text = format!("{} {mask:x}", self.name);
-                if let Err(error) = self.line.answer(Instant::now(), PATIENCE, notify(&pool, &text)).await {
+                if let Err(error) = self.health.answer(Instant::now(), PATIENCE, notify(&pool, &text)).await {
                     tracing::debug!(%error, "other processes are told of changes later");
                     self.send(mask);
                     tokio::time::sleep(AGAIN).await;

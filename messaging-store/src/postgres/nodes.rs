@@ -232,7 +232,7 @@ impl Membership {
                 if !has_missed {
                     tracing::warn!("the database does not answer, so the other processes cannot be seen");
                 }
-                self.writes.0.line.unanswered(began);
+                self.writes.0.health.unanswered(began);
                 // Whatever others hear, this one is not asked over the same connection again.
                 drop(self.pool.retain(|_, _| false));
             }
@@ -254,7 +254,7 @@ impl Membership {
 
     /// The term of this process was ended, if it was this one: goes on under another.
     pub(super) async fn renew(&self, ended: i64) -> Result<(), Fault> {
-        self.writes.0.line.answer(Instant::now(), RENEWAL, self.begin_anew(ended)).await
+        self.writes.0.health.answer(Instant::now(), RENEWAL, self.begin_anew(ended)).await
     }
 
     async fn begin_anew(&self, ended: i64) -> Result<(), Fault> {
@@ -326,7 +326,7 @@ impl Membership {
             self.offset.store(offset, Ordering::Relaxed);
         }
         *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
-        self.writes.0.line.heard();
+        self.writes.0.health.heard();
         self.tell_health();
         Ok(true)
     }
@@ -486,7 +486,7 @@ impl Membership {
                 Err(Fault::Postgres(error))
                     if error.code() == Some(&tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE) =>
                 {
-                    self.writes.0.line.heard();
+                    self.writes.0.health.heard();
                 }
                 outcome => return outcome,
             }

@@ -13,9 +13,9 @@ use uuid::Uuid;
 use super::apply::apply;
 use super::commit::{Commits, LANES};
 use super::connecting::OnRuntime;
+use super::connection_health::ConnectionHealth;
 use super::lease_table::LeaseTable;
 use super::limits::Limits;
-use super::line::Line;
 use super::news::ChangeNotifier;
 use super::nodes::{Heartbeats, Membership, NodeOptions};
 use super::reads::Reads;
@@ -113,13 +113,13 @@ impl PostgresStore {
                 })
             })
         };
-        let line = Arc::<Line>::default();
+        let health = Arc::<ConnectionHealth>::default();
         // A connection that was in use before the database fell silent is not used again.
-        let may_use = || {
-            let line = Arc::clone(&line);
+        let is_usable = || {
+            let health = Arc::clone(&health);
             Hook::sync_fn(move |_: &mut ClientWrapper, metrics: &Metrics| {
                 let taken_at = metrics.recycled.unwrap_or(metrics.created);
-                if line.may_use(taken_at) {
+                if health.is_usable(taken_at) {
                     Ok(())
                 } else {
                     Err(HookError::message("it leads to where nobody answers"))
@@ -135,7 +135,7 @@ impl PostgresStore {
                 .max_size(size)
                 .timeouts(timeouts)
                 .post_create(begin_era())
-                .pre_recycle(may_use())
+                .pre_recycle(is_usable())
                 .runtime(deadpool_postgres::Runtime::Tokio1)
                 .build()
                 .map_err(failed("prepare the connections to the database"))
@@ -149,8 +149,8 @@ impl PostgresStore {
         drop(first);
         let observed = Arc::<Observed>::default();
         let lease_table = Arc::<LeaseTable>::default();
-        let notifier = Arc::new(ChangeNotifier::new(connections.clone(), Arc::clone(&line)));
-        let writes = Writes::new(writes, WRITERS, Arc::clone(&lease_table), Arc::clone(&notifier), Arc::clone(&line));
+        let notifier = Arc::new(ChangeNotifier::new(connections.clone(), Arc::clone(&health)));
+        let writes = Writes::new(writes, WRITERS, Arc::clone(&lease_table), Arc::clone(&notifier), Arc::clone(&health));
         let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats, follows_clock };
         let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
         membership.join().await.map_err(failed("take part in the installation"))?;
@@ -162,7 +162,7 @@ impl PostgresStore {
             Box::pin(apply(transaction, all))
         });
         let tasks = std::sync::Mutex::new(tasks);
-        let reads = Reads::new(reads, line);
+        let reads = Reads::new(reads, health);
         let limits = Arc::new(Limits::new(reads.clone()));
         Ok(SqlStore(Postgres {
             reads,

@@ -11,8 +11,8 @@ use messaging_core::ports::store::StoreError;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
-use super::line::Line;
 use super::query::{Queries, as_refs, prepared};
 use super::shared_reads::SharedReads;
 use crate::sql::Params;
@@ -27,18 +27,18 @@ const SUSPICIOUS: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Reads {
     pool: Pool,
-    line: Arc<Line>,
+    health: Arc<ConnectionHealth>,
     shared: Arc<SharedReads<Arc<Vec<Row>>>>,
 }
 
 impl Reads {
-    pub(super) fn new(pool: Pool, line: Arc<Line>) -> Self {
-        Self { pool, line, shared: Arc::default() }
+    pub(super) fn new(pool: Pool, health: Arc<ConnectionHealth>) -> Self {
+        Self { pool, health, shared: Arc::default() }
     }
 
     async fn connection(&self, since: Instant) -> Result<ReadConnection, Fault> {
         let connection = async { Ok(self.pool.get().await?) };
-        Ok(ReadConnection::over(self.line.wait(since, LONGEST, connection).await?))
+        Ok(ReadConnection::over(self.health.wait(since, LONGEST, connection).await?))
     }
 
     /// The first row of a query, if there is one.
@@ -86,7 +86,7 @@ impl Reads {
         let since = Instant::now();
         let send = |connection: ReadConnection| async move {
             let rows = async { Ok(Arc::new(query(connection.connection.as_ref(), sql, &params).await?)) };
-            let rows = self.line.answer(since, LONGEST, rows).await;
+            let rows = self.health.answer(since, LONGEST, rows).await;
             connection.answered(rows)
         };
         self.shared.answer(question, self.connection(since), send).await
@@ -97,7 +97,7 @@ impl Reads {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let since = Instant::now();
         let connection = self.connection(since).await?;
-        let mut snapshot = Snapshot { connection: connection.take(), line: Some(Arc::clone(&self.line)) };
+        let mut snapshot = Snapshot { connection: connection.take(), health: Some(Arc::clone(&self.health)) };
         snapshot.rows(BEGIN, Params::new()).await?;
         Ok(snapshot)
     }
@@ -108,7 +108,7 @@ impl Reads {
         for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"] {
             snapshot.rows(sql, Params::new()).await?;
         }
-        snapshot.line = None;
+        snapshot.health = None;
         Ok(snapshot)
     }
 
@@ -121,7 +121,7 @@ impl Queries for Reads {
     async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
         let since = Instant::now();
         let connection = self.connection(since).await?;
-        let rows = self.line.answer(since, LONGEST, query(connection.connection.as_ref(), sql, &params)).await;
+        let rows = self.health.answer(since, LONGEST, query(connection.connection.as_ref(), sql, &params)).await;
         connection.answered(rows)
     }
 }
@@ -171,13 +171,13 @@ impl Drop for ReadConnection {
 pub(super) struct Snapshot {
     connection: Option<Object>,
     /// `None` where answers take as long as they take.
-    line: Option<Arc<Line>>,
+    health: Option<Arc<ConnectionHealth>>,
 }
 
 impl Snapshot {
     async fn answer<T>(&self, answer: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        match &self.line {
-            Some(line) => line.answer(Instant::now(), LONGEST, answer).await,
+        match &self.health {
+            Some(health) => health.answer(Instant::now(), LONGEST, answer).await,
             None => answer.await,
         }
     }

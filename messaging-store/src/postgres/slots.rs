@@ -14,19 +14,19 @@ use deadpool_postgres::{Object, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
 use super::lease_table::LeaseTable;
-use super::line::Line;
 use super::news::ChangeNotifier;
 
 /// Longest time that a transaction waits for a slot, and longest time spent on finding out the outcome of a commit.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest time that a transaction waits for a slot and a connection together.
-const LONGEST: Duration = Duration::from_secs(10);
+const TAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause between two attempts to ask for the outcome of a commit.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// The connections for writing and the slots of the present term.
 #[derive(Debug)]
@@ -34,15 +34,15 @@ pub(super) struct Slots {
     pool: Pool,
     pub(super) lease_table: Arc<LeaseTable>,
     pub(super) notifier: Arc<ChangeNotifier>,
-    pub(super) line: Arc<Line>,
+    pub(super) health: Arc<ConnectionHealth>,
     /// The present term; 0 before the first one begins.
     term: AtomicI64,
     /// One permit for each slot. Whoever holds a permit finds a slot in `free`.
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// The numbers of the slots that no transaction has.
     free: Mutex<Vec<i64>>,
     /// The number of the last transaction of this process, whatever its slot and term.
-    last: AtomicI64,
+    last_transaction: AtomicI64,
     pub(super) counters: TransactionCounters,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct Slot {
     /// The number of the slot, from 0 in each term.
     pub(super) number: i64,
     /// The number of the transaction, higher than that of every earlier one of this process.
-    pub(super) n: i64,
-    _room: OwnedSemaphorePermit,
+    pub(super) transaction: i64,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Outcome of a commit whose answer was lost.
@@ -86,17 +86,17 @@ impl Slots {
         slots: usize,
         lease_table: Arc<LeaseTable>,
         notifier: Arc<ChangeNotifier>,
-        line: Arc<Line>,
+        health: Arc<ConnectionHealth>,
     ) -> Self {
         Self {
             pool,
             lease_table,
             notifier,
-            line,
+            health,
             term: AtomicI64::new(0),
-            room: Arc::new(Semaphore::new(slots)),
+            permits: Arc::new(Semaphore::new(slots)),
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
-            last: AtomicI64::new(0),
+            last_transaction: AtomicI64::new(0),
             counters: TransactionCounters::default(),
         }
     }
@@ -113,22 +113,22 @@ impl Slots {
     }
 
     /// Waits for a slot and a connection that no other transaction has, under the present term. Without a slot within
-    /// [`PATIENCE`] the error is `Fault::Unhealthy`; without a connection it is that of [`Line::wait`].
+    /// [`SLOT_TIMEOUT`] the error is `Fault::Unhealthy`; without a connection it is that of [`ConnectionHealth::wait`].
     pub(super) async fn take(self: &Arc<Self>) -> Result<(Object, Slot), Fault> {
         let began = Instant::now();
-        let room = Arc::clone(&self.room).acquire_owned();
-        let room = tokio::time::timeout(PATIENCE, room).await.map_err(|_| Fault::Unhealthy)?;
-        let room = room.map_err(|_| Fault::Unhealthy)?;
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = tokio::time::timeout(SLOT_TIMEOUT, permit).await.map_err(|_| Fault::Unhealthy)?;
+        let permit = permit.map_err(|_| Fault::Unhealthy)?;
         let connection = async { Ok(self.pool.get().await?) };
-        let connection = self.line.wait(began, LONGEST, connection).await?;
+        let connection = self.health.wait(began, TAKE_TIMEOUT, connection).await?;
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(Fault::Unhealthy)?;
-        let n = self.next();
-        Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, n, _room: room }))
+        let transaction = self.next();
+        Ok((connection, Slot { slots: Arc::clone(self), term: self.term(), number, transaction, _permit: permit }))
     }
 
     /// A new transaction number.
     fn next(&self) -> i64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
+        self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
@@ -145,24 +145,24 @@ impl Slot {
         &self.slots.notifier
     }
 
-    pub(super) fn line(&self) -> &Arc<Line> {
-        &self.slots.line
+    pub(super) fn health(&self) -> &Arc<ConnectionHealth> {
+        &self.slots.health
     }
 
     /// Finds out whether the transaction was committed, after the answer to its commit was lost. If it was not, this
-    /// also makes sure that it never will be. Asks until an answer comes, at most for [`PATIENCE`].
+    /// also makes sure that it never will be. Asks until an answer comes, at most for [`SLOT_TIMEOUT`].
     pub(super) async fn outcome(&self) -> Outcome {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + SLOT_TIMEOUT;
         loop {
             let now = Instant::now();
             let rest = until.saturating_duration_since(now);
             if rest.is_zero() {
                 break;
             }
-            if let Ok(outcome) = self.line().answer(now, rest, self.ask()).await {
+            if let Ok(outcome) = self.health().answer(now, rest, self.query_outcome()).await {
                 return outcome;
             }
-            tokio::time::sleep(ASK_AGAIN).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
         self.slots.counters.unknown.fetch_add(1, Ordering::Relaxed);
         Outcome::Unknown
@@ -170,7 +170,7 @@ impl Slot {
 
     /// Asks for the outcome once. If the transaction was not committed, this raises the number in the slot's row above
     /// that of the transaction, which then can no longer begin.
-    async fn ask(&self) -> Result<Outcome, Fault> {
+    async fn query_outcome(&self) -> Result<Outcome, Fault> {
         let mut connection = self.slots.pool.get().await?;
         let transaction = connection.transaction().await?;
         // `FOR UPDATE` waits for the transaction if it is still open. If its first statement is yet to arrive, that one
@@ -178,7 +178,7 @@ impl Slot {
         let sql = "SELECT n FROM writers WHERE term = $1 AND slot = $2 FOR UPDATE";
         let found = transaction.query_opt(sql, &[&self.term, &self.number]).await?;
         let Some(row) = found else { return Ok(Outcome::Unknown) };
-        if row.try_get::<_, i64>(0)? == self.n {
+        if row.try_get::<_, i64>(0)? == self.transaction {
             return Ok(Outcome::Committed);
         }
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2";

@@ -24,7 +24,7 @@ pub(super) async fn begin_undurably(on: &Writes) -> Result<Transaction, Fault> {
 /// Commits, unless something failed. Whoever waits for it hears in time when the database does not answer.
 pub(super) async fn end<T>(transaction: Transaction, outcome: Result<T, Fault>) -> Result<T, Fault> {
     if outcome.is_ok() {
-        transaction.line().commit(transaction.commit()).await?;
+        transaction.health().commit(transaction.commit()).await?;
     } else {
         transaction.roll_back().await;
     }

@@ -26,11 +26,11 @@ use tokio_postgres::{Row, Statement};
 
 use super::automations::LookupCache;
 use super::column;
+use super::connection_health::ConnectionHealth;
 use super::counts::CountDeltas;
 use super::expected::{self, Raises};
 use super::fault::Fault;
 use super::lease_table::JobUses;
-use super::line::Line;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
 use super::query::{Queries, as_refs, prepared};
@@ -105,7 +105,7 @@ impl Transaction {
     pub(super) fn begin(connection: Object, slot: Slot) -> Self {
         let begin = Queued::new("BEGIN", Vec::new(), Rows::Any);
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
-        let touch = Queued::new(sql, params![slot.term, slot.number, slot.n], Rows::OneOr(Raises::Term));
+        let touch = Queued::new(sql, params![slot.term, slot.number, slot.transaction], Rows::OneOr(Raises::Term));
         Self {
             connection: Some(connection),
             queue: vec![begin, touch],
@@ -125,8 +125,8 @@ impl Transaction {
     }
 
     /// The way to the database.
-    pub(super) fn line(&self) -> Arc<Line> {
-        Arc::clone(self.slot.line())
+    pub(super) fn health(&self) -> Arc<ConnectionHealth> {
+        Arc::clone(self.slot.health())
     }
 
     /// The term under which it writes.
@@ -245,7 +245,7 @@ impl Transaction {
     pub(super) async fn roll_back(mut self) {
         let Some(connection) = &self.connection else { return };
         let ended = async { Ok(connection.batch_execute("ROLLBACK").await?) };
-        if self.slot.line().answer(Instant::now(), ANSWER, ended).await.is_ok() {
+        if self.slot.health().answer(Instant::now(), ANSWER, ended).await.is_ok() {
             drop(self.connection.take());
         }
     }
@@ -254,7 +254,7 @@ impl Transaction {
     async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
         self.slot.counters().round_trips.fetch_add(1, Ordering::Relaxed);
         let answer = self.try_to_send(queue, last);
-        let outcome = self.slot.line().answer(Instant::now(), ANSWER, answer).await;
+        let outcome = self.slot.health().answer(Instant::now(), ANSWER, answer).await;
         if matches!(outcome, Err(Fault::NoAnswer)) {
             drop(self.connection.take().map(Object::take));
         }

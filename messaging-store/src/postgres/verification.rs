@@ -87,7 +87,7 @@ pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Re
             recount.add_seen(campaign, seen, messages);
         }
     }
-    let visited = EngagementFlags::OPENED.with(EngagementFlags::CLICKED).with(EngagementFlags::MACHINE);
+    let visited = EngagementFlags::OPENED.union(EngagementFlags::CLICKED).union(EngagementFlags::MACHINE_OPENED);
     let visited = i64::from(visited.bits());
     let visits = many(on, VISITS, params![key(workspace), visited], |row| {
         let one = of_event(numbered(&EventKind::ALL, get(row, 5)?)?, get(row, 6)?);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use deadpool_postgres::Pool;
 
+use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
 use super::lease_table::LeaseTable;
-use super::line::Line;
 use super::news::ChangeNotifier;
 use super::slots::Slots;
 use super::transaction::Transaction;
@@ -24,9 +24,9 @@ impl Writes {
         slots: usize,
         lease_table: Arc<LeaseTable>,
         notifier: Arc<ChangeNotifier>,
-        line: Arc<Line>,
+        health: Arc<ConnectionHealth>,
     ) -> Self {
-        Self(Arc::new(Slots::new(pool, slots, lease_table, notifier, line)))
+        Self(Arc::new(Slots::new(pool, slots, lease_table, notifier, health)))
     }
 
     /// The present term.

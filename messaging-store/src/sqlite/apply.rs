@@ -50,7 +50,7 @@ pub(super) fn apply(
         Write::PutContacts(puts) => contacts::put(connection, subscribers, puts),
         Write::DeleteContact(workspace, id) => contacts::delete(connection, *workspace, *id),
         Write::AppendProductEvents(events) => product_events::append(connection, deltas, subscribers, events),
-        Write::MoveProductEvents(change) => at_once(tables::product_events::relocate(&mut open, change)),
+        Write::MoveProductEvents(change) => at_once(tables::product_events::move_events(&mut open, change)),
         Write::DeleteProductEvents(workspace, contact, limit) => {
             at_once(tables::product_events::delete(&mut open, *workspace, *contact, *limit))
         }

@@ -66,7 +66,7 @@ struct Shared {
     /// Pages in the log after the writer's last commit.
     pages: AtomicI64,
     /// Pages that were in the log when the writer last looked at the disk.
-    looked_at: AtomicI64,
+    pages_at_last_look: AtomicI64,
     /// True once the thread is to end; also the lock under which it sleeps on `wake`.
     closed: Mutex<bool>,
     wake: Condvar,
@@ -80,7 +80,7 @@ impl Shared {
             grown: AtomicBool::new(true),
             restart: AtomicBool::new(false),
             pages: AtomicI64::new(0),
-            looked_at: AtomicI64::new(0),
+            pages_at_last_look: AtomicI64::new(0),
             closed: Mutex::new(false),
             wake: Condvar::new(),
         }
@@ -89,7 +89,7 @@ impl Shared {
     /// Notes that the log was started over, so that it has no pages.
     fn note_restart(&self) {
         self.pages.store(0, Ordering::Relaxed);
-        self.looked_at.store(0, Ordering::Relaxed);
+        self.pages_at_last_look.store(0, Ordering::Relaxed);
     }
 
     /// True if the log has more than `limit` bytes.
@@ -115,13 +115,13 @@ impl Checkpoints {
     }
 
     /// A handle without a thread, for a connection on which SQLite makes checkpoints by itself.
-    pub(super) fn left_to_sqlite(health: Arc<Health>) -> Self {
+    pub(super) fn without_thread(health: Arc<Health>) -> Self {
         Self { shared: Arc::new(Shared::new(health)), thread: Mutex::default() }
     }
 
     /// Makes the writer's connection report the length of the log after each commit. A connection on which SQLite makes
     /// checkpoints by itself is left alone, because SQLite uses the same hook for them.
-    pub(super) fn watch(&self, connection: &mut Connection, reopen: &Reopen) -> rusqlite::Result<()> {
+    pub(super) fn install_wal_hook(&self, connection: &mut Connection, reopen: &Reopen) -> rusqlite::Result<()> {
         if !reopen.is_exclusive() {
             return Ok(());
         }
@@ -136,8 +136,8 @@ impl Checkpoints {
     /// [`LOOK_PAGES`].
     pub(super) fn note_growth(&self) {
         let pages = self.shared.pages.load(Ordering::Relaxed);
-        if pages.abs_diff(self.shared.looked_at.load(Ordering::Relaxed)) >= LOOK_PAGES {
-            self.shared.looked_at.store(pages, Ordering::Relaxed);
+        if pages.abs_diff(self.shared.pages_at_last_look.load(Ordering::Relaxed)) >= LOOK_PAGES {
+            self.shared.pages_at_last_look.store(pages, Ordering::Relaxed);
             self.shared.health.look_at_space();
         }
         if !self.shared.grown.swap(true, Ordering::AcqRel) {
@@ -168,7 +168,7 @@ impl Checkpoints {
 }
 
 /// State that the thread keeps from one look to the next.
-struct Round {
+struct CheckpointState {
     /// Time before which a checkpoint that failed or was held up is not repeated.
     not_before: Instant,
     /// When the thread last looked at the disk.
@@ -184,13 +184,13 @@ struct Round {
 /// room for it; the next start of the program makes it then.
 fn run(shared: &Shared, connection: &Connection) {
     let now = Instant::now();
-    let mut round = Round { not_before: now, looked: now, complained: None, failure_told: None };
+    let mut state = CheckpointState { not_before: now, looked: now, complained: None, failure_told: None };
     let mut last = None;
     let mut closed = shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
     while !*closed {
         let has_grown = shared.grown.load(Ordering::Acquire);
         let patience = if has_grown { EVERY } else { LOOK_EVERY };
-        let is_held_up = Instant::now() < round.not_before || shared.health.distrusts_log();
+        let is_held_up = Instant::now() < state.not_before || shared.health.distrusts_log();
         if !has_grown || is_held_up || !shared.is_longer_than(shared.limit()) {
             closed = shared.wake.wait_timeout(closed, patience).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -198,18 +198,18 @@ fn run(shared: &Shared, connection: &Connection) {
             break;
         }
         drop(closed);
-        round.look_at_disk(shared);
+        state.look_at_disk(shared);
         // More commits probably follow the one that woke the thread. So a checkpoint is due only when the log is past
         // its limit or has not grown since the last look.
         let pages = shared.pages.load(Ordering::Relaxed);
         let is_quiet = last == Some(pages);
         last = Some(pages);
         let is_due = shared.grown.load(Ordering::Acquire) && (is_quiet || shared.is_longer_than(shared.limit()));
-        if is_due && Instant::now() >= round.not_before && !shared.health.distrusts_log() {
+        if is_due && Instant::now() >= state.not_before && !shared.health.distrusts_log() {
             shared.grown.store(false, Ordering::Release);
-            if !move_log(shared, connection, &mut round.failure_told) {
+            if !move_log(shared, connection, &mut state.failure_told) {
                 shared.grown.store(true, Ordering::Release);
-                round.not_before = Instant::now() + LOOK_EVERY;
+                state.not_before = Instant::now() + LOOK_EVERY;
             }
             last = None;
         }
@@ -229,7 +229,7 @@ fn run(shared: &Shared, connection: &Connection) {
     }
 }
 
-impl Round {
+impl CheckpointState {
     /// Looks at the space on the disk, every [`LOOK_EVERY`] at most, and warns of a log that is too long.
     fn look_at_disk(&mut self, shared: &Shared) {
         if self.looked.elapsed() < LOOK_EVERY {
@@ -239,7 +239,7 @@ impl Round {
         shared.health.look_at_space();
         let length = i64::try_from(shared.health.gauges().wal_bytes).unwrap_or(i64::MAX);
         let is_too_long = length > connection::WAL_LIMIT.saturating_mul(SOFT_LIMIT);
-        if is_too_long && is_to_be_told(&mut self.complained) {
+        if is_too_long && is_warning_due(&mut self.complained) {
             tracing::warn!(bytes = length, "the write-ahead log is long: does another program read the database?");
         }
     }
@@ -247,7 +247,7 @@ impl Round {
 
 /// True if a condition that lasts is to be logged now: the first time, and then every [`COMPLAIN_EVERY`]. `told` holds
 /// when it was last logged, and is set to the present if the answer is true.
-fn is_to_be_told(told: &mut Option<Instant>) -> bool {
+fn is_warning_due(told: &mut Option<Instant>) -> bool {
     let is_due = told.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY);
     if is_due {
         *told = Some(Instant::now());
@@ -259,7 +259,7 @@ fn is_to_be_told(told: &mut Option<Instant>) -> bool {
 /// failed, a reader held it up, or the log is still past its limit and the writer was asked to start it over.
 fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
     if !has_room(shared, connection) {
-        if is_to_be_told(failure_told) {
+        if is_warning_due(failure_told) {
             tracing::warn!(
                 "the disk has no room to move the write-ahead log into the database; looked at every second"
             );
@@ -271,7 +271,7 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
             Ok(moved) => moved,
             Err(error) => {
                 let fault = Fault::from(error);
-                if is_to_be_told(failure_told) {
+                if is_warning_due(failure_told) {
                     tracing::warn!(error = %Chain(&fault), "a checkpoint failed and is tried again every second");
                 }
                 shared.health.report_of_checkpoint(&fault);
@@ -281,10 +281,10 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
         *failure_told = None;
         if !shared.is_longer_than(shared.limit()) {
             // On a nearly full disk the log file itself is emptied, too, which gives its space back.
-            if moved == Moved::All && !shared.health.state().is_healthy() && empty(connection).is_ok() {
+            if moved == Moved::Complete && !shared.health.state().is_healthy() && truncate_log(connection).is_ok() {
                 shared.note_restart();
             }
-            return moved == Moved::All;
+            return moved == Moved::Complete;
         }
     }
     shared.restart.store(true, Ordering::Relaxed);
@@ -306,16 +306,18 @@ pub(super) fn restart(connection: &Connection, health: StoreHealth, busy: Durati
     // The wait for readers is short, because commits wait meanwhile; the next checkpoint asks again.
     connection.busy_timeout(Duration::from_millis(20))?;
     let how = if health.is_healthy() { "PRAGMA wal_checkpoint(RESTART)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
-    let outcome = checkpoint(connection, how).map(|moved| moved == Moved::All);
+    let outcome = checkpoint(connection, how).map(|moved| moved == Moved::Complete);
     connection.busy_timeout(busy)?;
     outcome
 }
 
 /// Moves all of the log into the database and truncates its file. Fails with `SQLITE_BUSY` while somebody reads.
-pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn truncate_log(connection: &Connection) -> rusqlite::Result<()> {
     match checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)")? {
-        Moved::All => Ok(()),
-        Moved::Part => Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)),
+        Moved::Complete => Ok(()),
+        Moved::Partial => {
+            Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None))
+        }
     }
 }
 
@@ -323,15 +325,15 @@ pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
     /// The whole log.
-    All,
+    Complete,
     /// Only a part, or nothing: somebody reads, or another program makes a checkpoint.
-    Part,
+    Partial,
 }
 
 /// Runs a `PRAGMA wal_checkpoint` and reads its row: whether it was busy, the frames in the log, the frames moved.
 fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<Moved> {
     connection.prepare_cached(pragma)?.query_row([], |row| {
         let (busy, frames, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(if busy == 0 && moved >= frames { Moved::All } else { Moved::Part })
+        Ok(if busy == 0 && moved >= frames { Moved::Complete } else { Moved::Partial })
     })
 }

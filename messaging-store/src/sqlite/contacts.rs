@@ -233,7 +233,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
     segments::remove_contact(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
-    product_events::depart(&mut &*connection, workspace_number, id, n)?;
+    product_events::remember_deleted(&mut &*connection, workspace_number, id, n)?;
     automations::depart(&mut &*connection, workspace, id, n)?;
     expect_one(connection.prepare_cached("DELETE FROM contacts WHERE n = ?1")?.execute([n])?)?;
     connection

@@ -100,10 +100,10 @@ impl SqliteStore {
         let checkpoints = if exclusive {
             let checkpoints =
                 Checkpoints::start(&path, Arc::clone(&health)).map_err(failed("start the checkpoint thread"))?;
-            checkpoints.watch(&mut connection, &reopen).map_err(failed("watch the write-ahead log"))?;
+            checkpoints.install_wal_hook(&mut connection, &reopen).map_err(failed("watch the write-ahead log"))?;
             checkpoints
         } else {
-            Checkpoints::left_to_sqlite(Arc::clone(&health))
+            Checkpoints::without_thread(Arc::clone(&health))
         };
         let checkpoints = Arc::new(checkpoints);
         let owner = if exclusive { Some(take_over(&connection)?) } else { None };

@@ -73,7 +73,7 @@ pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result
         let status = numbered(&MessageStatus::ALL, row.get(1)?)?;
         let skip = skip.map(|skip| numbered(&Skip::ALL, skip)).transpose()?;
         let mut found = tally(&Row { status, seen, skip, sent_at: None, delivered_at: None });
-        let visits_show = [EngagementFlags::OPENED, EngagementFlags::CLICKED, EngagementFlags::MACHINE];
+        let visits_show = [EngagementFlags::OPENED, EngagementFlags::CLICKED, EngagementFlags::MACHINE_OPENED];
         if visits_show.into_iter().any(|one| seen.has(one)) {
             found += visited(&mut visits, workspace, row.get(0)?)?;
         }

@@ -212,12 +212,12 @@ impl WriteConnection {
         self.connection = self.reopen.writer()?;
         self.data_version = 0;
         self.overwriting = Overwriting::Rows;
-        self.checkpoints.watch(&mut self.connection, &self.reopen)?;
+        self.checkpoints.install_wal_hook(&mut self.connection, &self.reopen)?;
         self.index.undo_all();
         self.deltas.clear();
         self.subscribers.forget_all();
         log_repair::rewrite(&self.connection, self.reopen.log())?;
-        checkpoint::empty(&self.connection)?;
+        checkpoint::truncate_log(&self.connection)?;
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::row::{get, id, time};
 use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::activity::{ActivityByName, estimated};
-pub(crate) use self::gone::{delete, depart, relocate};
+pub(crate) use self::gone::{delete, move_events, remember_deleted};
 
 /// Unique ids that callers gave to their events, removed at an age.
 const OLD_UNIQUE_IDS: Aged = Aged {

@@ -18,7 +18,7 @@ use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{Id as _, SegmentId, WorkspaceId};
-use messaging_core::ports::store::segments::{Calculated, MemberQuery, MoveNotes, Moved, Preview};
+use messaging_core::ports::store::segments::{CalculationSlice, MemberQuery, MoveNotes, Moved, Preview};
 use messaging_core::ports::store::{
     CommitError, Contacts, PageRequest, Segments, Slice, StoreCursor, StoreError, Stored,
 };
@@ -275,11 +275,13 @@ where
         from: Option<StoreCursor>,
         moves: MoveNotes,
         job: &JobHandle,
-    ) -> Result<Calculated, CommitError> {
+    ) -> Result<CalculationSlice, CommitError> {
         let found = self.difference(workspace, id, query, from).await?;
         self.require_claim(job).await?;
-        let Some(difference) = found.map(Arc::new) else { return Ok(Calculated { next: None, joined: 0, left: 0 }) };
-        let mut calculated = Calculated { next: difference.next, joined: 0, left: 0 };
+        let Some(difference) = found.map(Arc::new) else {
+            return Ok(CalculationSlice { next: None, joined: 0, left: 0 });
+        };
+        let mut calculated = CalculationSlice { next: difference.next, joined: 0, left: 0 };
         let all = difference.moves.len();
         for start in (0..all).step_by(MOVES) {
             let slice = start..all.min(start + MOVES);

@@ -10,7 +10,7 @@ use crate::provider::Reply;
 /// The class of an answer.
 pub(super) fn answer(reply: &Reply) -> Answer {
     if !reply.is_success() {
-        return reply.answer_as_it_is(class(reply.status.as_u16())).wait(reply.retry_after);
+        return reply.answer_with_body(class(reply.status.as_u16())).wait(reply.retry_after);
     }
     // Without its name for the message nothing says that it was understood.
     let id = reply.json().and_then(|body| match body.get("id")? {
@@ -18,7 +18,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     });
-    let Some(id) = id else { return reply.unreadable() };
+    let Some(id) = id else { return reply.ambiguous_answer() };
     reply
         .answer(OutcomeClass::Accepted(Acceptance::Relayed), &format!("accepted as {id}"))
         .provider(ProviderAnswer { message_id: Some(id), ..ProviderAnswer::default() })

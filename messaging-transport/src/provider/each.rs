@@ -5,7 +5,7 @@ use messaging_core::ports::transport::{Admitted, Answer, LastLook, Outcome, Outg
 /// Asks whether the request for a recipient may leave. `Some` is what became of one that may not.
 ///
 /// To be asked right before the request leaves: whatever it needs besides, such as an access token, is there already.
-pub(crate) async fn granted(last_look: &LastLook, recipient: &str) -> Option<Outcome> {
+pub(crate) async fn refused_by_last_look(last_look: &LastLook, recipient: &str) -> Option<Outcome> {
     if last_look.is_held() {
         return Some(Outcome::Held);
     }
@@ -22,7 +22,7 @@ where
 {
     let mut outcomes = Vec::with_capacity(outgoing.recipients.len());
     for recipient in &outgoing.recipients {
-        let outcome = if let Some(refusal) = granted(&outgoing.last_look, recipient).await {
+        let outcome = if let Some(refusal) = refused_by_last_look(&outgoing.last_look, recipient).await {
             refusal
         } else {
             let outcome = Outcome::from(send(recipient.clone()).await);

@@ -36,7 +36,7 @@ pub(crate) enum Target {
 
 /// Client that calls the APIs of providers.
 #[derive(Debug, Clone)]
-pub(crate) struct Api {
+pub(crate) struct ProviderClient {
     fetch: Arc<dyn Fetch>,
     clock: Arc<dyn Clock>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Reply {
     secrets: Vec<String>,
 }
 
-impl Api {
+impl ProviderClient {
     /// A client that sends requests by `fetch`.
     pub(crate) fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { fetch, clock }
@@ -180,17 +180,17 @@ impl Call {
 
     /// Authenticates the call by a bearer token (RFC 6750) and hides the token.
     pub(crate) fn bearer(self, token: &str) -> Self {
-        self.authorized(&format!("Bearer {token}")).hide(token)
+        self.authorization(&format!("Bearer {token}")).hide(token)
     }
 
     /// Authenticates the call by name and password (RFC 7617) and hides the password.
     pub(crate) fn basic(self, name: &str, password: &str) -> Self {
         let credentials = STANDARD.encode(format!("{name}:{password}"));
-        self.authorized(&format!("Basic {credentials}")).hide(password).hide(&credentials)
+        self.authorization(&format!("Basic {credentials}")).hide(password).hide(&credentials)
     }
 
     /// Sets the `Authorization` header. Nothing of it is hidden in answers; use [`hide`](Self::hide) for that.
-    pub(crate) fn authorized(mut self, value: &str) -> Self {
+    pub(crate) fn authorization(mut self, value: &str) -> Self {
         if let Ok(mut value) = HeaderValue::from_str(value) {
             value.set_sensitive(true);
             self.headers.insert(AUTHORIZATION, value);
@@ -207,13 +207,13 @@ impl Call {
     }
 
     /// Sends the call by this version of HTTP instead of HTTP/1.1.
-    pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
+    pub(crate) fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
     /// Says whose address is called; without it, one of the account.
-    pub(crate) fn to(mut self, target: Target) -> Self {
+    pub(crate) fn target(mut self, target: Target) -> Self {
         self.target = target;
         self
     }
@@ -262,14 +262,14 @@ impl Reply {
 
     /// An answer of a class whose text is the HTTP status and the beginning of the body, for replies that the adapter
     /// does not know.
-    pub(crate) fn answer_as_it_is(&self, class: OutcomeClass) -> Answer {
+    pub(crate) fn answer_with_body(&self, class: OutcomeClass) -> Answer {
         let body = String::from_utf8_lossy(&self.body);
         self.answer(class, format!("HTTP {} {}", self.status.as_u16(), body.trim()).trim())
     }
 
     /// The answer for a successful reply that cannot be read: ambiguous, because the provider may have the message. Its
     /// text has the beginning of the body.
-    pub(crate) fn unreadable(&self) -> Answer {
+    pub(crate) fn ambiguous_answer(&self) -> Answer {
         let (status, body) = (self.status.as_u16(), String::from_utf8_lossy(&self.body));
         let text = format!("HTTP {status}: the answer cannot be read: {}", body.trim());
         let mut answer = self.answer(OutcomeClass::Ambiguous, &text);
@@ -280,12 +280,12 @@ impl Reply {
 
     /// The answer for a reply that is not in the provider's own format, such as a page of a gateway in front of it: it
     /// is judged by the HTTP status alone, and never the recipient's fault.
-    pub(crate) fn unexplained(&self) -> Answer {
+    pub(crate) fn answer_by_status(&self) -> Answer {
         let class = match self.status {
-            _ if self.is_success() => return self.unreadable(),
+            _ if self.is_success() => return self.ambiguous_answer(),
             StatusCode::TOO_MANY_REQUESTS => OutcomeClass::Throttled(Scope::Account),
             _ => OutcomeClass::Retry(Scope::Account),
         };
-        self.answer_as_it_is(class).wait(self.retry_after)
+        self.answer_with_body(class).wait(self.retry_after)
     }
 }

@@ -10,9 +10,9 @@ use serde_json::json;
 use super::*;
 use messaging_testing::{MemoryFetch, fetched};
 
-fn api() -> (Arc<MemoryFetch>, Api) {
+fn api() -> (Arc<MemoryFetch>, ProviderClient) {
     let fetch = Arc::new(MemoryFetch::default());
-    (fetch.clone(), Api::new(fetch, Arc::new(SystemClock)))
+    (fetch.clone(), ProviderClient::new(fetch, Arc::new(SystemClock)))
 }
 
 fn call() -> Call {
@@ -34,7 +34,7 @@ async fn a_call_without_an_answer_has_a_class_by_what_may_have_arrived() {
     ] {
         for (target, expected) in [(Target::Account, account), (Target::Recipient, recipient)] {
             fetch.next_with(Err(error));
-            let answer = api.call(call().to(target)).await.err().unwrap();
+            let answer = api.call(call().target(target)).await.err().unwrap();
             assert_eq!(answer.class, expected, "{error:?} {target:?}");
             assert_eq!(answer.response.host.as_deref(), Some("api.example.com"));
         }
@@ -58,7 +58,7 @@ async fn what_an_answer_repeats_of_a_secret_is_not_kept() {
     let body = format!("key tops3cret\r\n is wrong {}", "x".repeat(1000));
     fetch.next_with(Ok(fetched(400, &[], &body)));
     let reply = api.call(call().bearer("tops3cret")).await.ok().unwrap();
-    let answer = reply.answer_as_it_is(OutcomeClass::Auth);
+    let answer = reply.answer_with_body(OutcomeClass::Auth);
     assert!(answer.response.text.starts_with("HTTP 400 key *** is wrong"), "{}", answer.response.text);
     assert_eq!(answer.response.text.chars().count(), 512);
     assert!(fetch.take()[0].headers["authorization"].is_sensitive());
@@ -73,7 +73,7 @@ async fn a_body_that_is_cut_off_or_no_json_is_not_read() {
         fetch.next_with(Ok(answer));
         let reply = api.call(call()).await.ok().unwrap();
         assert_eq!(reply.json().is_some(), is_read);
-        assert_eq!(reply.unreadable().class, OutcomeClass::Ambiguous);
+        assert_eq!(reply.ambiguous_answer().class, OutcomeClass::Ambiguous);
     }
 }
 
@@ -82,7 +82,7 @@ async fn a_yes_that_cannot_be_read_is_told_from_one_that_was_lost_and_shows_how_
     let (fetch, api) = api();
     fetch.next_with(Ok(fetched(200, &[], "<html>\r\n Welcome, tops3cret")));
     let reply = api.call(call().bearer("tops3cret")).await.ok().unwrap();
-    let answer = reply.unreadable();
+    let answer = reply.ambiguous_answer();
     assert!(answer.is_unreadable());
     assert_eq!(answer.response.text, "HTTP 200: the answer cannot be read: <html> Welcome, ***");
     assert!(!reply.answer(OutcomeClass::Ambiguous, "lost").is_unreadable());

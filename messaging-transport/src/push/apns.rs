@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use self::answer::MIN_LIFETIME;
 use super::service::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
 use crate::jwt::SigningKey;
-use crate::provider::{Api, Call, Reply, Settings, check_url, misconfigured};
+use crate::provider::{Call, ProviderClient, Reply, Settings, check_url, misconfigured};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
 
 const PRODUCTION: &str = "https://api.push.apple.com";
@@ -69,14 +69,14 @@ impl Apns {
 
 #[async_trait]
 impl Service for Apns {
-    async fn prepare(&self, _api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer> {
+    async fn prepare(&self, _api: &ProviderClient, notification: &Notification<'_>) -> Result<Prepared, Answer> {
         let Notification { address, options, tag, now, .. } = notification;
         let body = payload(notification)?;
         let account = Account::read(notification.settings).map_err(|error| settings_fault(&error))?;
         let token = self.token(&account).await?;
         let mut call = Call::json(format!("{}/3/device/{address}", account.base), &body)
-            .speaking(Protocol::Http2)
-            .authorized(&format!("bearer {}", token.text))
+            .protocol(Protocol::Http2)
+            .authorization(&format!("bearer {}", token.text))
             .hide(&token.text)
             .header("apns-topic", account.topic)
             .header("apns-push-type", "alert")
@@ -90,13 +90,19 @@ impl Service for Apns {
         Ok(Prepared { call, token: Some(token.text) })
     }
 
-    fn judge(&self, _api: &Api, _notification: &Notification<'_>, reply: &Reply) -> Answer {
+    fn judge(&self, _api: &ProviderClient, _notification: &Notification<'_>, reply: &Reply) -> Answer {
         answer::judge(reply)
     }
 
     /// A token that expired before its time is renewed, but not one that is young: our clock is wrong then, and Apple
     /// refuses those who come with many tokens.
-    async fn renew(&self, _api: &Api, notification: &Notification<'_>, refused: &str, reply: &Reply) -> bool {
+    async fn renew(
+        &self,
+        _api: &ProviderClient,
+        notification: &Notification<'_>,
+        refused: &str,
+        reply: &Reply,
+    ) -> bool {
         if !answer::expired_token(reply) {
             return false;
         }

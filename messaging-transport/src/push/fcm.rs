@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use self::access::{AccessTokens, ServiceAccount};
 use super::service::{Notification, Prepared, Service, content_fault, header_tag, settings_fault};
-use crate::provider::{Api, Call, Reply, Settings, check_url, misconfigured};
+use crate::provider::{Call, ProviderClient, Reply, Settings, check_url, misconfigured};
 
 const API_BASE: &str = "https://fcm.googleapis.com";
 
@@ -42,7 +42,7 @@ impl Fcm {
 
 #[async_trait]
 impl Service for Fcm {
-    async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer> {
+    async fn prepare(&self, api: &ProviderClient, notification: &Notification<'_>) -> Result<Prepared, Answer> {
         let body = message(notification)?;
         let url = url(notification.settings).map_err(|error| settings_fault(&error))?;
         let account = ServiceAccount::read(notification.settings).map_err(|error| settings_fault(&error))?;
@@ -50,11 +50,11 @@ impl Service for Fcm {
         Ok(Prepared { call: Call::json(url, &body).bearer(&token), token: Some(token) })
     }
 
-    fn judge(&self, _api: &Api, _notification: &Notification<'_>, reply: &Reply) -> Answer {
+    fn judge(&self, _api: &ProviderClient, _notification: &Notification<'_>, reply: &Reply) -> Answer {
         answer::judge(reply)
     }
 
-    async fn renew(&self, _api: &Api, notification: &Notification<'_>, token: &str, reply: &Reply) -> bool {
+    async fn renew(&self, _api: &ProviderClient, notification: &Notification<'_>, token: &str, reply: &Reply) -> bool {
         if !answer::refuses_token(reply) {
             return false;
         }

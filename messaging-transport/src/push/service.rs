@@ -12,7 +12,7 @@ use messaging_core::time::Timestamp;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
-use crate::provider::{Api, Call, Reply, Settings};
+use crate::provider::{Call, ProviderClient, Reply, Settings};
 
 /// A notification for one device.
 #[derive(Clone, Copy)]
@@ -42,13 +42,19 @@ pub(super) struct Prepared {
 #[async_trait]
 pub(super) trait Service: Debug + Send + Sync {
     /// The request for a device. `Err` is the answer where none can be made.
-    async fn prepare(&self, api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer>;
+    async fn prepare(&self, api: &ProviderClient, notification: &Notification<'_>) -> Result<Prepared, Answer>;
 
     /// The outcome that an HTTP answer of the provider stands for.
-    fn judge(&self, api: &Api, notification: &Notification<'_>, reply: &Reply) -> Answer;
+    fn judge(&self, api: &ProviderClient, notification: &Notification<'_>, reply: &Reply) -> Answer;
 
     /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.
-    async fn renew(&self, _api: &Api, _notification: &Notification<'_>, _token: &str, _reply: &Reply) -> bool {
+    async fn renew(
+        &self,
+        _api: &ProviderClient,
+        _notification: &Notification<'_>,
+        _token: &str,
+        _reply: &Reply,
+    ) -> bool {
         false
     }
 

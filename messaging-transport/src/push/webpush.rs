@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use self::subscription::Subscription;
 use self::vapid::Vapid;
 use super::service::{Notification, Prepared, Service, content_fault, header_tag};
-use crate::provider::{Api, Call, Reply, Target};
+use crate::provider::{Call, ProviderClient, Reply, Target};
 
 pub(super) use vapid::new_key_pair;
 
@@ -50,7 +50,7 @@ impl Webpush {
 
 #[async_trait]
 impl Service for Webpush {
-    async fn prepare(&self, _api: &Api, notification: &Notification<'_>) -> Result<Prepared, Answer> {
+    async fn prepare(&self, _api: &ProviderClient, notification: &Notification<'_>) -> Result<Prepared, Answer> {
         let Notification { address, options, tag, .. } = notification;
         let subscription = Subscription::parse(address).map_err(|fault| no_address(&fault.to_string()))?;
         let payload = payload(notification)?;
@@ -60,8 +60,8 @@ impl Service for Webpush {
         let ttl = options.ttl.unwrap_or(TTL).as_secs().to_string();
         let topic = header_tag(tag, MAX_TOPIC, |byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         let call = Call::post(subscription.endpoint, "application/octet-stream", body)
-            .to(Target::Recipient)
-            .authorized(&authorization)
+            .target(Target::Recipient)
+            .authorization(&authorization)
             .hide(&authorization)
             .header("content-encoding", "aes128gcm")
             .header("ttl", &ttl)
@@ -70,7 +70,7 @@ impl Service for Webpush {
         Ok(Prepared { call, token: None })
     }
 
-    fn judge(&self, _api: &Api, _notification: &Notification<'_>, reply: &Reply) -> Answer {
+    fn judge(&self, _api: &ProviderClient, _notification: &Notification<'_>, reply: &Reply) -> Answer {
         answer::judge(reply)
     }
 

@@ -57,7 +57,7 @@ pub(super) fn is_ok(reply: &Reply) -> bool {
 
 /// Judges the answer to a message.
 pub(super) fn judge(reply: &Reply) -> Judged {
-    let Some(body) = reply.json().filter(Value::is_object) else { return Judged::Answered(reply.unexplained()) };
+    let Some(body) = reply.json().filter(Value::is_object) else { return Judged::Answered(reply.answer_by_status()) };
     if body["ok"] == true {
         let accepted = reply.answer(OutcomeClass::Accepted(Acceptance::Delivered), "taken");
         let message_id = body["result"]["message_id"].as_i64().map(|id| id.to_string());
@@ -67,7 +67,7 @@ pub(super) fn judge(reply: &Reply) -> Judged {
     if let Some(chat) = parameters["migrate_to_chat_id"].as_i64() {
         return Judged::Moved(chat.to_string());
     }
-    let Some(code) = body["error_code"].as_u64() else { return Judged::Answered(reply.unexplained()) };
+    let Some(code) = body["error_code"].as_u64() else { return Judged::Answered(reply.answer_by_status()) };
     let description = body["description"].as_str().unwrap_or_default();
     let wait = parameters["retry_after"].as_u64().map(|seconds| Duration::from_secs(seconds).min(MAX_WAIT));
     let answer = reply.answer(class_of(code, description), description);

@@ -59,7 +59,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     });
     let answer = match body.get("message").and_then(Value::as_str) {
         Some(message) => reply.answer(class, message),
-        None => reply.answer_as_it_is(class),
+        None => reply.answer_with_body(class),
     };
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
@@ -67,7 +67,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
 /// A message that was created. Its initial status brings no receipt, so a failure stands here.
 fn accepted(reply: &Reply, body: &Value) -> Answer {
     let Some(sid) = body.get("sid").and_then(Value::as_str).filter(|sid| !sid.is_empty()) else {
-        return reply.unreadable();
+        return reply.ambiguous_answer();
     };
     let status = body.get("status").and_then(Value::as_str).unwrap_or_default();
     let code = code_of(body.get("error_code"));

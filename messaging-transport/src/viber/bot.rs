@@ -15,7 +15,7 @@ use messaging_core::ports::transport::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::provider::{Api, Call, Settings, check_url, misconfigured, to_each};
+use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured, to_each};
 
 /// Base URL of Viber's API, unless the settings name another.
 const API_BASE: &str = "https://chatapi.viber.com/pa";
@@ -26,7 +26,7 @@ const MAX_SENDER: usize = 28;
 /// Sends as a Viber bot.
 #[derive(Debug)]
 pub struct ViberBot {
-    api: Api,
+    api: ProviderClient,
 }
 
 /// A bot, as its settings name it.
@@ -56,7 +56,7 @@ impl<'a> Bot<'a> {
 impl ViberBot {
     /// Calls through `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
-        Self { api: Api::new(fetch, clock) }
+        Self { api: ProviderClient::new(fetch, clock) }
     }
 }
 

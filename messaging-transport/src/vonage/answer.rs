@@ -58,7 +58,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
     if reply.is_success() {
         let Some(id) = body.get("message_uuid").and_then(Value::as_str).filter(|id| !id.is_empty()) else {
-            return reply.unreadable();
+            return reply.ambiguous_answer();
         };
         return reply
             .answer(OutcomeClass::Accepted(Acceptance::Relayed), "accepted")
@@ -73,7 +73,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     });
     let answer = match text_of(&body) {
         Some(text) => reply.answer(class, text),
-        None => reply.answer_as_it_is(class),
+        None => reply.answer_with_body(class),
     };
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }

@@ -71,7 +71,7 @@ const WAITS: &[(u64, Duration)] = &[(131_048, Duration::from_hours(1)), (131_057
 
 /// Judges the answer to a message. `pair_wait` says how long a recipient is left alone that gets too many.
 pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answer {
-    let Some(body) = reply.json().filter(Value::is_object) else { return reply.unexplained() };
+    let Some(body) = reply.json().filter(Value::is_object) else { return reply.answer_by_status() };
     if let Some(code) = body["error"]["code"].as_u64() {
         let (class, text) = (class_of(code), text_of(code, &body["error"]));
         let usual = || WAITS.iter().find(|(known, _)| *known == code).map(|(_, wait)| *wait);
@@ -84,7 +84,7 @@ pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answ
             let status = body["messages"][0]["message_status"].as_str().unwrap_or("accepted");
             reply.answer(OutcomeClass::Accepted(Acceptance::Relayed), status).provider(provider)
         }
-        None => reply.unexplained(),
+        None => reply.answer_by_status(),
     }
 }
 

@@ -250,7 +250,7 @@ pub fn tally(row: &Row) -> Counts {
         (Counter::UniqueOpens, row.seen.has(EngagementFlags::OPENED)),
         (Counter::UniqueClicks, row.seen.has(EngagementFlags::CLICKED)),
         (Counter::Unsubscribes, row.seen.has(EngagementFlags::UNSUBSCRIBED)),
-        (Counter::UniqueMachineOpens, row.seen.has(EngagementFlags::MACHINE)),
+        (Counter::UniqueMachineOpens, row.seen.has(EngagementFlags::MACHINE_OPENED)),
     ];
     let seen = by_seen.into_iter().filter(|(_, is_seen)| *is_seen).map(|(counter, _)| counter);
     by_status.iter().copied().chain(seen).map(|counter| (counter, 1)).collect()

@@ -20,7 +20,7 @@ pub struct ResolvedDesignReference {
     /// Object that the member refers to, by its id.
     pub reference: Reference,
     /// Result of the look-up: what is stored under that id.
-    pub what: ReferenceTarget,
+    pub target: ReferenceTarget,
 }
 
 /// What was looked up of a send, whose template is there.
@@ -53,8 +53,8 @@ impl Reading {
     /// Everything that keeps the design from being active.
     pub fn faults_with(&self, facts: &Facts) -> Violations {
         let mut faults = self.gaps.clone();
-        for ResolvedDesignReference { pointer, what, .. } in &facts.found {
-            if *what == ReferenceTarget::Nothing {
+        for ResolvedDesignReference { pointer, target, .. } in &facts.found {
+            if *target == ReferenceTarget::Nothing {
                 faults.add(pointer, FieldCode::NotFound, NOT_FOUND);
             }
         }
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn what_is_named_is_there() {
         let reference = Reference::Template(TEMPLATE.parse().unwrap());
-        let what = ReferenceTarget::Nothing;
-        let gone = ResolvedDesignReference { pointer: "/graph/nodes/0/config/template_id".into(), reference, what };
-        let what = ReferenceTarget::Other;
-        let other = ResolvedDesignReference { pointer: "/trigger/config/list_id".into(), what, ..gone.clone() };
+        let target = ReferenceTarget::Nothing;
+        let gone = ResolvedDesignReference { pointer: "/graph/nodes/0/config/template_id".into(), reference, target };
+        let target = ReferenceTarget::Other;
+        let other = ResolvedDesignReference { pointer: "/trigger/config/list_id".into(), target, ..gone.clone() };
         let refused_urls = vec!["/graph/nodes/3/config/url".to_owned()];
         let faults =
             sending(json!({})).faults_with(&Facts { found: vec![gone, other], refused_urls, ..Facts::default() });

@@ -71,7 +71,7 @@ pub enum Need {
 
 /// What came of the work of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Acted {
+pub enum NodeOutcome {
     /// A message is sent.
     Sent(MessageId),
     /// No message is sent.
@@ -304,22 +304,22 @@ impl<'a> Walk<'a> {
     }
 
     /// Answers [`Need::Act`].
-    pub fn acted(&mut self, acted: Acted, attributes: &Map<String, Value>) -> Need {
+    pub fn acted(&mut self, acted: NodeOutcome, attributes: &Map<String, Value>) -> Need {
         let Stage::Acting(node) = std::mem::replace(&mut self.stage, Stage::Over) else { return Need::Nothing };
         self.walked.is_changed = true;
         let was_held = self.walked.run.held.take();
         match acted {
-            Acted::Sent(message) => {
+            NodeOutcome::Sent(message) => {
                 self.walked.messages.push((message, self.graph.nodes[node].id.clone()));
                 let detail = object(json!({"message_id": message.to_string()}));
                 self.tell(StepOutcome::Sent, None, None, detail);
                 self.leave(node, NEXT);
             }
-            Acted::Skipped(reason) => {
+            NodeOutcome::Skipped(reason) => {
                 self.tell(StepOutcome::Skipped, None, Some(reason.as_str()), Map::new());
                 self.leave(node, NEXT);
             }
-            Acted::Held { reason, until } => {
+            NodeOutcome::Held { reason, until } => {
                 let since = match was_held {
                     Some(Held::Sending { reason: before, since }) if before == reason => since,
                     _ => {
@@ -332,17 +332,17 @@ impl<'a> Walk<'a> {
                 self.walked.run.held = Some(Held::Sending { reason, since });
                 self.rest(Some(until));
             }
-            Acted::Changed => {
+            NodeOutcome::Changed => {
                 self.is_dirty = true;
                 self.is_elsewhere |= matches!(&self.graph.nodes[node].kind, NodeKind::UpdateContact(update) if update.timezone.is_some());
                 self.tell(StepOutcome::Changed, None, None, Map::new());
                 self.leave(node, NEXT);
             }
-            Acted::Calling => {
+            NodeOutcome::Calling => {
                 self.walked.run.held = Some(Held::Calling);
                 self.rest(None);
             }
-            Acted::Failed(why) => self.fail(&why),
+            NodeOutcome::Failed(why) => self.fail(&why),
         }
         self.next(attributes)
     }

@@ -108,8 +108,8 @@ impl CampaignPlan {
 
 /// Adds what is wrong with what was found under ids that a campaign of a channel names.
 pub fn judge_found(channel: Channel, found: &[ResolvedReference], violations: &mut Violations) {
-    for ResolvedReference { pointer, what, .. } in found {
-        match what {
+    for ResolvedReference { pointer, target, .. } in found {
+        match target {
             ReferenceTarget::Nothing => violations.add(pointer, FieldCode::NotFound, NOT_FOUND),
             ReferenceTarget::Template { channel: own, .. } if *own != channel => {
                 violations.add(pointer, FieldCode::Conflict, "the template is for another channel");
@@ -151,7 +151,7 @@ pub struct ResolvedReference {
     /// Object that the member refers to, by its id.
     pub reference: Reference,
     /// Result of the look-up: what is stored under that id.
-    pub what: ReferenceTarget,
+    pub target: ReferenceTarget,
 }
 
 /// What is stored under an id.

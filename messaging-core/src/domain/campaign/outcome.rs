@@ -112,7 +112,7 @@ mod tests {
             EngagementFlags::UNSUBSCRIBED,
             EngagementFlags::COMPLAINED,
         ];
-        let mut all = EngagementFlags::MACHINE;
+        let mut all = EngagementFlags::MACHINE_OPENED;
         assert_eq!(RecipientOutcome::of_message(MessageStatus::Sent, all), RecipientOutcome::Sent);
         for (one, expected) in seen.into_iter().zip([
             RecipientOutcome::Opened,
@@ -120,7 +120,7 @@ mod tests {
             RecipientOutcome::Unsubscribed,
             RecipientOutcome::Complained,
         ]) {
-            all = all.with(one);
+            all = all.union(one);
             for status in [MessageStatus::Delivered, MessageStatus::Bounced] {
                 assert_eq!(RecipientOutcome::of_message(status, all), expected);
             }

@@ -213,7 +213,7 @@ impl CampaignPlan {
     fn check_parts(&self, found: &[ResolvedReference], violations: &mut Violations) {
         for place in self.places() {
             let template = Reference::Template(self.template_of(place));
-            let parts = found.iter().find_map(|found| match found.what {
+            let parts = found.iter().find_map(|found| match found.target {
                 ReferenceTarget::Template { parts, .. } if found.reference == template => Some(parts),
                 _ => None,
             });

@@ -53,7 +53,7 @@ impl Verdict {
 /// Decision on an A/B test when its wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// The variant at this place, counted from 0, wins.
+    /// The variant at this index, counted from 0, wins.
     Winner(usize),
     /// A person has to choose.
     ByPerson,
@@ -90,12 +90,12 @@ pub fn choose(variants: &[Trials], scores: &[Score], test: &AbTest) -> Choice {
     }
 }
 
-/// The place of the variant with the highest rate, counted from 0; of equal ones the earlier. `None` without variants.
+/// The index of the variant with the highest rate, counted from 0; of equal ones the earlier. `None` without variants.
 pub fn best(variants: &[Trials]) -> Option<usize> {
     let mut best = None;
-    for (place, trials) in variants.iter().enumerate() {
+    for (index, trials) in variants.iter().enumerate() {
         if best.is_none_or(|best: usize| by_rate(*trials, variants[best]) == Ordering::Greater) {
-            best = Some(place);
+            best = Some(index);
         }
     }
     best
@@ -105,11 +105,11 @@ pub fn best(variants: &[Trials]) -> Option<usize> {
 /// delivered has a rate of 0.
 fn by_rate(one: Trials, other: Trials) -> Ordering {
     // The successes of one variant times the deliveries of the other.
-    let part = |of: Trials, by: Trials| {
+    let cross_product = |of: Trials, by: Trials| {
         let (successes, delivered) = if of.delivered == 0 { (0, 1) } else { (of.successes, by.delivered.max(1)) };
         u128::from(successes) * u128::from(delivered)
     };
-    part(one, other).cmp(&part(other, one))
+    cross_product(one, other).cmp(&cross_product(other, one))
 }
 
 #[cfg(test)]

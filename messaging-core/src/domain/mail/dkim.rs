@@ -95,7 +95,7 @@ pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
 /// Error for a stored private key that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a stored DKIM key is damaged")]
-pub struct Damaged;
+pub struct UnreadableKey;
 
 /// Signs for a domain with one key.
 #[non_exhaustive]
@@ -119,13 +119,13 @@ enum Key {
 #[cfg(feature = "dkim")]
 impl Signer {
     /// A signer with the private key that [`generate`] made, or any PKCS#8 document in base64.
-    pub fn new(domain: &str, selector: &str, algorithm: Algorithm, private: &str) -> Result<Self, Damaged> {
-        let document = STANDARD.decode(private).map_err(|_| Damaged)?;
+    pub fn new(domain: &str, selector: &str, algorithm: Algorithm, private: &str) -> Result<Self, UnreadableKey> {
+        let document = STANDARD.decode(private).map_err(|_| UnreadableKey)?;
         let key = match algorithm {
-            Algorithm::RsaSha256 => Key::Rsa(Box::new(RsaKeyPair::from_pkcs8(&document).map_err(|_| Damaged)?)),
-            Algorithm::Ed25519Sha256 => {
-                Key::Ed25519(Box::new(Ed25519KeyPair::from_pkcs8_maybe_unchecked(&document).map_err(|_| Damaged)?))
-            }
+            Algorithm::RsaSha256 => Key::Rsa(Box::new(RsaKeyPair::from_pkcs8(&document).map_err(|_| UnreadableKey)?)),
+            Algorithm::Ed25519Sha256 => Key::Ed25519(Box::new(
+                Ed25519KeyPair::from_pkcs8_maybe_unchecked(&document).map_err(|_| UnreadableKey)?,
+            )),
         };
         Ok(Self { domain: domain.to_owned(), selector: selector.to_owned(), algorithm, key })
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_damaged_key_is_refused() {
         for (algorithm, text) in [(Algorithm::RsaSha256, "AAAA"), (Algorithm::Ed25519Sha256, "no base64!")] {
-            assert_eq!(Signer::new("a.b", "s", algorithm, text).err(), Some(Damaged));
+            assert_eq!(Signer::new("a.b", "s", algorithm, text).err(), Some(UnreadableKey));
         }
     }
 }

@@ -77,7 +77,7 @@ struct Envelope<T> {
 /// The stored content cannot be read, because it is not what this version writes.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored request cannot be read")]
-pub struct Unreadable(#[source] serde_json::Error);
+pub struct ContentError(#[source] serde_json::Error);
 
 /// The stored form of a request.
 ///
@@ -112,15 +112,15 @@ pub fn encode(
 
 /// The stored form after `change` edited the members of its request; `None` if `change` answers false, because it
 /// changed nothing, or if the request is no JSON object.
-pub fn edit(
+pub fn edit_request(
     content: &MessageContent,
     change: impl FnOnce(&mut Map<String, Value>) -> bool,
-) -> Result<Option<MessageContent>, Unreadable> {
+) -> Result<Option<MessageContent>, ContentError> {
     let (mark, json) = match content.request.split_first() {
         Some((&ENVELOPE, rest)) => (&content.request[..1], rest),
         _ => (&[][..], &content.request[..]),
     };
-    let mut whole: Value = serde_json::from_slice(json).map_err(Unreadable)?;
+    let mut whole: Value = serde_json::from_slice(json).map_err(ContentError)?;
     let request = if mark.is_empty() { Some(&mut whole) } else { whole.get_mut("input") };
     let Some(Value::Object(members)) = request else { return Ok(None) };
     if !change(members) {
@@ -132,11 +132,11 @@ pub fn edit(
 }
 
 /// Reads the stored form of a request. Its members are not checked again.
-pub fn decode(content: &MessageContent) -> Result<RequestContent, Unreadable> {
+pub fn decode(content: &MessageContent) -> Result<RequestContent, ContentError> {
     if let Some((&ENVELOPE, rest)) = content.request.split_first() {
-        let Envelope { input, files, template, automation } = serde_json::from_slice(rest).map_err(Unreadable)?;
+        let Envelope { input, files, template, automation } = serde_json::from_slice(rest).map_err(ContentError)?;
         return Ok(RequestContent { input, files, template, campaign: None, automation });
     }
-    let input = input::kept::<MessageInput>(&content.request).map_err(Unreadable)?;
+    let input = input::kept::<MessageInput>(&content.request).map_err(ContentError)?;
     Ok(RequestContent { input, files: Vec::new(), template: None, campaign: None, automation: None })
 }

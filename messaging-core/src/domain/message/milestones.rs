@@ -24,7 +24,7 @@ impl Milestones {
     /// The milestones after the message gets into a status at a time. It counts as sent from its first sent, delivered,
     /// bounced or complained status (contract section 12.5).
     #[must_use]
-    pub fn reaching(mut self, status: MessageStatus, at: Timestamp) -> Self {
+    pub fn with_status(mut self, status: MessageStatus, at: Timestamp) -> Self {
         use MessageStatus as S;
         if matches!(status, S::Sent | S::Delivered | S::Bounced | S::Complained) {
             self.sent_at = self.sent_at.or(Some(at));
@@ -37,15 +37,15 @@ impl Milestones {
 
     /// The milestones after an event; `is_machine` tells that no person opened or clicked.
     #[must_use]
-    pub fn showing(mut self, kind: EventKind, is_machine: bool) -> Self {
-        self.seen = self.seen.with(EngagementFlags::of_event(kind, is_machine));
+    pub fn with_event(mut self, kind: EventKind, is_machine: bool) -> Self {
+        self.seen = self.seen.union(EngagementFlags::of_event(kind, is_machine));
         self
     }
 
     /// The milestones after a person followed a link, by its number in the template. Links from number 64 on are not
     /// kept.
     #[must_use]
-    pub fn following(mut self, link: u8) -> Self {
+    pub fn with_followed_link(mut self, link: u8) -> Self {
         self.links |= 1_u64.checked_shl(link.into()).unwrap_or_default();
         self
     }
@@ -53,7 +53,7 @@ impl Milestones {
     /// True if a person followed a link, by its number in the template; also for all links from number 64 on, which are
     /// not kept.
     pub fn has_followed(&self, link: u8) -> bool {
-        self.following(link) == *self
+        self.with_followed_link(link) == *self
     }
 }
 
@@ -71,7 +71,7 @@ impl EngagementFlags {
     /// The recipient unsubscribed by it.
     pub const UNSUBSCRIBED: Self = Self(1 << 3);
     /// A machine opened it.
-    pub const MACHINE: Self = Self(1 << 4);
+    pub const MACHINE_OPENED: Self = Self(1 << 4);
 
     /// The bits, as stored; unknown ones are dropped.
     pub const fn from_bits(bits: u8) -> Self {
@@ -84,18 +84,18 @@ impl EngagementFlags {
     }
 
     /// The union of two sets.
-    pub const fn with(self, more: Self) -> Self {
+    pub const fn union(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
     /// This set without what is in the other.
     #[must_use]
-    pub const fn without(self, other: Self) -> Self {
+    pub const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// The members of the set, each as a set of its own.
-    pub fn each(self) -> impl Iterator<Item = Self> {
+    pub fn iter(self) -> impl Iterator<Item = Self> {
         (0..u8::BITS).map(|bit| Self(1 << bit)).filter(move |one| self.has(*one))
     }
 
@@ -108,7 +108,7 @@ impl EngagementFlags {
     pub const fn of_event(kind: EventKind, is_machine: bool) -> Self {
         match (kind, is_machine) {
             (EventKind::Open, false) => Self::OPENED,
-            (EventKind::Open, true) => Self::MACHINE,
+            (EventKind::Open, true) => Self::MACHINE_OPENED,
             (EventKind::Click, false) => Self::CLICKED,
             (EventKind::Complaint, _) => Self::COMPLAINED,
             (EventKind::Unsubscribe, _) => Self::UNSUBSCRIBED,

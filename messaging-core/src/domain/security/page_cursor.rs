@@ -15,10 +15,10 @@ use subtle::ConstantTimeEq as _;
 use crate::domain::security::secret_key::KeyRing;
 
 /// Length of the key of an item, in octets.
-const KEY: usize = 16;
+const KEY_LENGTH: usize = 16;
 
 /// Length of the synthetic IV, which is also the MAC, in octets.
-const TAG: usize = 16;
+const TAG_LENGTH: usize = 16;
 
 /// Listing that a cursor is bound to, as a sequence of fields. Each is written after its length, so that no two scopes
 /// become the same octets.
@@ -38,10 +38,10 @@ impl CursorScope {
 /// Seals cursors with the first key of a ring, and opens those that any of them sealed.
 ///
 /// Invariant: at least one key.
-pub struct CursorKey(Vec<Derived>);
+pub struct CursorKey(Vec<DerivedKeys>);
 
 /// Keys for cursors that are derived from one secret key.
-struct Derived {
+struct DerivedKeys {
     mac: hmac::Key,
     keystream: hmac::Key,
 }
@@ -49,36 +49,36 @@ struct Derived {
 impl CursorKey {
     /// The key for cursors, derived from the 32 bytes of a secret key.
     pub fn new(secret: &[u8; 32]) -> Self {
-        Self(vec![Derived::of(secret)])
+        Self(vec![DerivedKeys::of(secret)])
     }
 
     /// The key for cursors, derived from the secret keys of an installation.
     pub fn of(ring: &KeyRing) -> Self {
-        Self(ring.keys().iter().map(|key| Derived::of(key.as_bytes())).collect())
+        Self(ring.keys().iter().map(|key| DerivedKeys::of(key.as_bytes())).collect())
     }
 
     /// The cursor for the items after the one with this key.
-    pub fn seal(&self, scope: &CursorScope, key: [u8; KEY]) -> String {
+    pub fn seal(&self, scope: &CursorScope, key: [u8; KEY_LENGTH]) -> String {
         let tag = self.0[0].tag(scope, &key);
-        let mut octets = [0; TAG + KEY];
-        octets[..TAG].copy_from_slice(&tag);
-        octets[TAG..].copy_from_slice(&self.0[0].mask(&tag, key));
+        let mut octets = [0; TAG_LENGTH + KEY_LENGTH];
+        octets[..TAG_LENGTH].copy_from_slice(&tag);
+        octets[TAG_LENGTH..].copy_from_slice(&self.0[0].xor_with_keystream(&tag, key));
         URL_SAFE_NO_PAD.encode(octets)
     }
 
     /// The key in a cursor that [`CursorKey::seal`] made for the same scope; `None` for any other text.
-    pub fn open(&self, scope: &CursorScope, cursor: &str) -> Option<[u8; KEY]> {
-        let octets: [u8; TAG + KEY] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
-        let (tag, masked) = octets.split_first_chunk::<TAG>()?;
+    pub fn open(&self, scope: &CursorScope, cursor: &str) -> Option<[u8; KEY_LENGTH]> {
+        let octets: [u8; TAG_LENGTH + KEY_LENGTH] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
+        let (tag, masked) = octets.split_first_chunk::<TAG_LENGTH>()?;
         let masked = masked.try_into().ok()?;
         self.0.iter().find_map(|derived| {
-            let key = derived.mask(tag, masked);
+            let key = derived.xor_with_keystream(tag, masked);
             bool::from(derived.tag(scope, &key).ct_eq(tag)).then_some(key)
         })
     }
 }
 
-impl Derived {
+impl DerivedKeys {
     fn of(secret: &[u8; 32]) -> Self {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derive = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&secret, label).as_ref());
@@ -86,7 +86,7 @@ impl Derived {
     }
 
     /// The MAC over the key of an item and the scope, which is also the synthetic IV.
-    fn tag(&self, scope: &CursorScope, key: &[u8; KEY]) -> [u8; TAG] {
+    fn tag(&self, scope: &CursorScope, key: &[u8; KEY_LENGTH]) -> [u8; TAG_LENGTH] {
         let mut context = hmac::Context::with_key(&self.mac);
         // The key has a fixed length and stands first, so where the scope begins is plain.
         context.update(key);
@@ -95,8 +95,8 @@ impl Derived {
     }
 
     /// Encrypts the key of an item with the keystream that follows from the tag; applied again, decrypts it.
-    fn mask(&self, tag: &[u8; TAG], key: [u8; KEY]) -> [u8; KEY] {
-        let stream: [u8; KEY] = first(hmac::sign(&self.keystream, tag).as_ref());
+    fn xor_with_keystream(&self, tag: &[u8; TAG_LENGTH], key: [u8; KEY_LENGTH]) -> [u8; KEY_LENGTH] {
+        let stream: [u8; KEY_LENGTH] = first(hmac::sign(&self.keystream, tag).as_ref());
         std::array::from_fn(|at| key[at] ^ stream[at])
     }
 }

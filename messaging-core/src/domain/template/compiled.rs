@@ -249,8 +249,8 @@ fn one_line(text: &str) -> String {
 /// The HTML with a place for the preheader right after `<body>`, or in front where there is none.
 fn with_preheader(html: &str) -> String {
     let end_of_body = gate::tokens(html).ok().and_then(|tokens| {
-        let markup = super::markup::read(&super::markup::painted(html, &tokens));
-        markup.elements.into_iter().find(|element| element.name == "body").map(|element| element.place.end)
+        let markup = super::markup::read(&super::markup::mask_template_tags(html, &tokens));
+        markup.elements.into_iter().find(|element| element.name == "body").map(|element| element.range.end)
     });
     let at = end_of_body.filter(|at| html.is_char_boundary(*at)).unwrap_or(0);
     format!("{}{{{{ {PREHEADER} }}}}{}", &html[..at], &html[at..])

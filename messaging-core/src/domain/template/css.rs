@@ -46,8 +46,8 @@ pub struct Inlined {
 /// stack than `on_large_stack` gives.
 pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined {
     let left = |reason| Inlined { html: source.to_owned(), left: reason };
-    let painted = markup::painted(source, tokens);
-    let found = markup::read(&painted);
+    let masked = markup::mask_template_tags(source, tokens);
+    let found = markup::read(&masked);
     let styles: String = match extra {
         Some(extra) => extra.to_owned(),
         None => found.styles.iter().map(|style| &source[style.clone()]).collect(),
@@ -55,9 +55,9 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
     if styles.trim().is_empty() {
         return left(None);
     }
-    let gaps = markup::gaps(source, tokens);
-    let touches = |from: usize, to: usize| gaps.iter().any(|gap| gap.start < to && from < gap.end);
-    let has_statements = gaps.iter().any(|gap| source[gap.clone()].contains("{%"));
+    let tag_ranges = markup::template_tag_ranges(source, tokens);
+    let touches = |from: usize, to: usize| tag_ranges.iter().any(|tag| tag.start < to && from < tag.end);
+    let has_statements = tag_ranges.iter().any(|tag_range| source[tag_range.clone()].contains("{%"));
     if extra.is_none() && found.styles.iter().any(|style| touches(style.start, style.end)) {
         return left(Some("the style sheet has template tags in it"));
     }
@@ -77,7 +77,7 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
     if is_too_much {
         return left(Some("it is too large or too deeply nested"));
     }
-    let numbered = numbered(&painted, &found.elements);
+    let numbered = numbered(&masked, &found.elements);
     let Some(answer) = library(&numbered, extra) else {
         return left(Some("it cannot be read"));
     };
@@ -86,9 +86,9 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
     let mut written = 0;
     for (element, style) in found.elements.iter().zip(styled) {
         let Some(style) = style else { continue };
-        let is_ours = !gaps.iter().any(|gap| {
-            let inside = gap.start < element.place.end && element.place.start < gap.end;
-            inside && (source[gap.clone()].contains("{%") || in_style(element, gap))
+        let is_ours = !tag_ranges.iter().any(|tag_range| {
+            let inside = tag_range.start < element.range.end && element.range.start < tag_range.end;
+            inside && (source[tag_range.clone()].contains("{%") || in_style(element, tag_range))
         });
         if !is_ours || element.attribute("style").map(str::trim) == Some(style.trim()) {
             continue;
@@ -97,7 +97,7 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
         let (at, until, text) = if let Some(place) = &element.style {
             (place.start, place.end, value)
         } else {
-            let after_name = element.place.start + 1 + element.name.len();
+            let after_name = element.range.start + 1 + element.name.len();
             (after_name, after_name, format!(" style={value}"))
         };
         if at < written || !source.is_char_boundary(at) || !source.is_char_boundary(until) {
@@ -112,8 +112,8 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
 }
 
 /// Whether a tag of the template language stands in the element's style, or makes its classes.
-fn in_style(element: &Element, gap: &std::ops::Range<usize>) -> bool {
-    element.style.as_ref().is_some_and(|style| gap.start < style.end && style.start < gap.end)
+fn in_style(element: &Element, tag_range: &std::ops::Range<usize>) -> bool {
+    element.style.as_ref().is_some_and(|style| tag_range.start < style.end && style.start < tag_range.end)
 }
 
 /// Whether rules depend on what stands beside an element.
@@ -127,20 +127,20 @@ fn asks_for_place(styles: &str) -> bool {
 }
 
 /// The source with a number on every element.
-fn numbered(painted: &str, elements: &[Element]) -> String {
-    let mut out = String::with_capacity(painted.len() + elements.len() * 32);
+fn numbered(masked: &str, elements: &[Element]) -> String {
+    let mut out = String::with_capacity(masked.len() + elements.len() * 32);
     let mut written = 0;
     for (number, element) in elements.iter().enumerate() {
-        let at = element.place.start + 1 + element.name.len();
-        if at < written || !painted.is_char_boundary(at) {
+        let at = element.range.start + 1 + element.name.len();
+        if at < written || !masked.is_char_boundary(at) {
             continue;
         }
-        out.push_str(&painted[written..at]);
+        out.push_str(&masked[written..at]);
         // Writing into a string does not fail.
         let _ = write!(out, " {NUMBER}=\"{number}\"");
         written = at;
     }
-    out.push_str(&painted[written..]);
+    out.push_str(&masked[written..]);
     out
 }
 

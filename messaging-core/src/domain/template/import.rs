@@ -12,24 +12,24 @@ const ADDRESSES: [&str; 6] = ["href", "src", "background", "poster", "action", "
 /// by the tokenizer, and only its value is exchanged.
 pub fn absolute(html: &str, page: &Url) -> String {
     let Ok(tokens) = gate::tokens(html) else { return html.to_owned() };
-    let painted = markup::painted(html, &tokens);
-    let found = markup::read(&painted);
+    let masked = markup::mask_template_tags(html, &tokens);
+    let found = markup::read(&masked);
     let base = found
         .elements
         .iter()
         .find(|element| element.name == "base")
         .and_then(|element| page.join(element.attribute("href")?).ok());
     let base = base.as_ref().unwrap_or(page);
-    let gaps = markup::gaps(html, &tokens);
+    let tag_ranges = markup::template_tag_ranges(html, &tokens);
     let mut out = String::with_capacity(html.len() + 1024);
     let mut written = 0;
     for element in &found.elements {
         if element.name == "base" {
             continue;
         }
-        for (name, place) in markup::values_of(&painted, element) {
+        for (name, place) in markup::values_of(&masked, element) {
             let is_list = name == "srcset";
-            let is_ours = gaps.iter().any(|gap| gap.start < place.end && place.start < gap.end);
+            let is_ours = tag_ranges.iter().any(|tag| tag.start < place.end && place.start < tag.end);
             if place.start < written || is_ours || !(is_list || ADDRESSES.contains(&name.as_str())) {
                 continue;
             }

@@ -28,13 +28,13 @@ pub(super) struct Marked {
 
 /// Marks the links of a source that may lead to the web. The first [`MAX_NUMBERED`] addresses have numbers.
 pub(super) fn marked(source: &str, tokens: &Tokens<'_>) -> Marked {
-    let painted = markup::painted(source, tokens);
-    let gaps = markup::gaps(source, tokens);
+    let masked = markup::mask_template_tags(source, tokens);
+    let tag_ranges = markup::template_tag_ranges(source, tokens);
     let mut marked = Marked { source: String::with_capacity(source.len() + 256), urls: Vec::new() };
     let mut written = 0;
-    for element in markup::read(&painted).elements {
-        let Some(url) = address_of(source, &painted, &element, &gaps) else { continue };
-        let at = element.place.start;
+    for element in markup::read(&masked).elements {
+        let Some(url) = address_of(source, &masked, &element, &tag_ranges) else { continue };
+        let at = element.range.start;
         if at < written || !source.is_char_boundary(at) {
             continue;
         }
@@ -57,21 +57,21 @@ pub(super) fn marked(source: &str, tokens: &Tokens<'_>) -> Marked {
 
 /// The address of a link as it stands in the source, entities decoded; `None` where it is no link, leads nowhere on the
 /// web whatever the values are, or is not to be counted.
-fn address_of(source: &str, painted: &str, element: &Element, gaps: &[std::ops::Range<usize>]) -> Option<String> {
+fn address_of(source: &str, masked: &str, element: &Element, tag_ranges: &[std::ops::Range<usize>]) -> Option<String> {
     if !matches!(element.name.as_str(), "a" | "area") || element.attribute("data-no-track").is_some() {
         return None;
     }
-    let values = markup::values_of(painted, element);
+    let values = markup::values_of(masked, element);
     let (_, place) = values.into_iter().find(|(name, _)| name == "href")?;
     let is_quote = |c: char| matches!(c, '"' | '\'');
     let is_quoted = source.get(place.clone())?.starts_with(is_quote);
     let place = if is_quoted { place.start + 1..place.end.checked_sub(1)? } else { place };
     let mut url = String::new();
     let mut at = place.start;
-    for gap in gaps.iter().filter(|gap| place.start <= gap.start && gap.end <= place.end) {
-        url.push_str(&decoded(source.get(at..gap.start)?));
-        url.push_str(source.get(gap.clone())?);
-        at = gap.end;
+    for tag_range in tag_ranges.iter().filter(|tag| place.start <= tag.start && tag.end <= place.end) {
+        url.push_str(&decoded(source.get(at..tag_range.start)?));
+        url.push_str(source.get(tag_range.clone())?);
+        at = tag_range.end;
     }
     url.push_str(&decoded(source.get(at..place.end)?));
     let url = url.trim();

@@ -19,20 +19,20 @@ pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: b
         let message = format!("the HTML has {kib} KiB; large providers cut off what is longer than 102 KiB");
         warnings.push(Warning::new(WarningCode::HtmlTooLarge, message));
     }
-    let painted = markup::painted(source, tokens);
-    if !has_text && crate::domain::mail::plain_text::from_html(&painted_html(html)).trim().is_empty() {
+    let masked = markup::mask_template_tags(source, tokens);
+    if !has_text && crate::domain::mail::plain_text::from_html(&masked_html(html)).trim().is_empty() {
         let message = "there is no text, and none can be made of the HTML: it has nothing to read";
         warnings.push(Warning::new(WarningCode::NoText, message));
     }
     let without_alt = |element: &&Element| {
         matches!(element.name.as_str(), "img" | "mj-image" | "mj-carousel-image") && element.attribute("alt").is_none()
     };
-    let markup = markup::read(&painted);
+    let markup = markup::read(&masked);
     let lines: Vec<_> = markup
         .elements
         .iter()
         .filter(without_alt)
-        .map(|element| Position::of(source, element.place.start).line.to_string())
+        .map(|element| Position::of(source, element.range.start).line.to_string())
         .take(MAX_LISTED + 1)
         .collect();
     if !lines.is_empty() {
@@ -43,8 +43,8 @@ pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: b
 }
 
 /// The HTML with its tags painted over, if it can be read at all.
-fn painted_html(html: &str) -> String {
-    super::gate::tokens(html).map_or_else(|_| html.to_owned(), |tokens| markup::painted(html, &tokens))
+fn masked_html(html: &str) -> String {
+    super::gate::tokens(html).map_or_else(|_| html.to_owned(), |tokens| markup::mask_template_tags(html, &tokens))
 }
 
 /// The declared names do not have these.

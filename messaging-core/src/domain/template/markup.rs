@@ -2,7 +2,7 @@
 //!
 //! Libraries that build a tree recurse once for each level of nesting, so depth and number of elements are counted here
 //! before such a library gets a source. Tags of the template language are overwritten first, byte for byte
-//! ([`painted`]), so that every byte offset is also valid in the source that the author wrote.
+//! ([`mask_template_tags`]), so that every byte offset is also valid in the source that the author wrote.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct Element {
     /// Its name, lower case.
     pub(super) name: String,
     /// Byte range from `<` to after `>`.
-    pub(super) place: Range<usize>,
+    pub(super) range: Range<usize>,
     /// Its attributes: name in lower case, value with entities decoded.
     pub(super) attributes: Vec<(String, String)>,
     /// Byte range of the value of the first `style` attribute, including its quotes.
@@ -65,37 +65,37 @@ const FORMATTING: [&str; 14] =
 
 /// A copy of the source in which every tag of the template language is overwritten, byte for byte: by letters if it has
 /// outputs (`{{`), because letters are valid text and attribute values, otherwise by spaces.
-pub(super) fn painted(source: &str, tokens: &Tokens<'_>) -> String {
+pub(super) fn mask_template_tags(source: &str, tokens: &Tokens<'_>) -> String {
     let mut bytes = source.as_bytes().to_vec();
-    for gap in gaps(source, tokens) {
-        let paint = if source[gap.clone()].contains("{{") { b'q' } else { b' ' };
-        bytes[gap].fill(paint);
+    for tag_range in template_tag_ranges(source, tokens) {
+        let paint = if source[tag_range.clone()].contains("{{") { b'q' } else { b' ' };
+        bytes[tag_range].fill(paint);
     }
     String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Byte ranges of the tags of the template language in the source; adjacent tags are one range.
-pub(super) fn gaps(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
-    let mut gaps = Vec::new();
+pub(super) fn template_tag_ranges(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
+    let mut tag_ranges = Vec::new();
     let mut at = 0;
     for text in &tokens.text {
         if text.start > at {
-            gaps.push(at..text.start);
+            tag_ranges.push(at..text.start);
         }
         at = at.max(text.end);
     }
     if at < source.len() {
-        gaps.push(at..source.len());
+        tag_ranges.push(at..source.len());
     }
     // The tokenizer's text also lacks the last line end of a source, which is no tag.
-    gaps.retain(|gap| !source[gap.clone()].trim().is_empty());
-    gaps
+    tag_ranges.retain(|tag_range| !source[tag_range.clone()].trim().is_empty());
+    tag_ranges
 }
 
 /// Finds the elements of a source whose template tags are painted over.
 pub(super) fn read(html: &str) -> Markup {
     let mut reader =
-        Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, raw_from: None };
+        Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, style_start: None };
     html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
     reader.found
 }
@@ -111,7 +111,7 @@ struct Reader<'a> {
     /// The start tag that is being read.
     element: Option<Element>,
     /// Byte offset at which the content of the open `style` element begins.
-    raw_from: Option<usize>,
+    style_start: Option<usize>,
 }
 
 impl Reader<'_> {
@@ -121,7 +121,7 @@ impl Reader<'_> {
             Event::OpenStartTag { name } => {
                 self.element = Some(Element {
                     name: String::from_utf8_lossy(name).into_owned(),
-                    place: span.start..span.end,
+                    range: span.start..span.end,
                     attributes: Vec::new(),
                     style: None,
                 });
@@ -147,7 +147,7 @@ impl Reader<'_> {
                     self.close_to(at);
                 }
                 if name == "style"
-                    && let Some(from) = self.raw_from.take()
+                    && let Some(from) = self.style_start.take()
                 {
                     self.found.styles.push(from..span.start.max(from));
                 }
@@ -167,9 +167,9 @@ impl Reader<'_> {
     fn close_start_tag(&mut self, self_closing: bool, end: usize) {
         let Some(mut element) = self.element.take() else { return };
         let begins_tag = |at: usize| self.html[..at].rfind('<');
-        element.place = begins_tag(element.place.end.min(self.html.len())).unwrap_or(element.place.start)..end;
+        element.range = begins_tag(element.range.end.min(self.html.len())).unwrap_or(element.range.start)..end;
         if element.name == "style" {
-            self.raw_from = Some(end);
+            self.style_start = Some(end);
         }
         if !self_closing && !VOID.contains(&element.name.as_str()) {
             self.open.push(element.name.clone());
@@ -177,7 +177,7 @@ impl Reader<'_> {
             self.found.formatting = self.found.formatting.max(self.formatting);
             if self.open.len() > self.found.depth {
                 self.found.depth = self.open.len();
-                self.found.deepest = element.place.start;
+                self.found.deepest = element.range.start;
             }
             // Callers that look at the depth accept at most 128 levels, so it need not be exact from here on. Cutting
             // the list keeps the search for the start tag of each end tag short.
@@ -197,16 +197,16 @@ impl Reader<'_> {
 /// without a value and repeated ones are left out; a tag longer than [`MAX_TAG`] gives none.
 pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usize>)> {
     let mut places = Vec::new();
-    if element.place.len() > MAX_TAG {
+    if element.range.len() > MAX_TAG {
         return places;
     }
-    let mut at = element.place.start + 1 + element.name.len();
+    let mut at = element.range.start + 1 + element.name.len();
     for (name, _) in &element.attributes {
-        let Some(rest) = html.get(at..element.place.end) else { break };
+        let Some(rest) = html.get(at..element.range.end) else { break };
         let Some(found) = rest.to_ascii_lowercase().find(name.as_str()) else { continue };
         let name_end = at + found + name.len();
         at = name_end;
-        if let Some(place) = value_after(html, name_end).filter(|place| place.end <= element.place.end) {
+        if let Some(place) = value_after(html, name_end).filter(|place| place.end <= element.range.end) {
             at = place.end;
             if !places.iter().any(|(known, _)| known == name) {
                 places.push((name.clone(), place));
@@ -238,7 +238,7 @@ mod tests {
     fn elements_are_found_where_they_stand() {
         let html = "<p>x<IMG src=\"a&amp;b\"\n alt='t'/></p><style>a{}</style><b style=\"x\" >y</b><i style=z>";
         let markup = read(html);
-        let places: Vec<_> = markup.elements.iter().map(|element| &html[element.place.clone()]).collect();
+        let places: Vec<_> = markup.elements.iter().map(|element| &html[element.range.clone()]).collect();
         assert_eq!(places, ["<p>", "<IMG src=\"a&amp;b\"\n alt='t'/>", "<style>", "<b style=\"x\" >", "<i style=z>"]);
         assert_eq!(markup.elements[1].attribute("src"), Some("a&b"));
         let styles: Vec<_> = markup.elements.iter().filter_map(|element| Some(&html[element.style.clone()?])).collect();

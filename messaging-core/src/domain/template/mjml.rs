@@ -74,8 +74,8 @@ pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
     if source.len() > MAX_MJML {
         return Err(Fault::limit(None, "is longer than 512 KiB"));
     }
-    let painted = markup::painted(source, tokens);
-    let found = markup::read(&painted);
+    let masked = markup::mask_template_tags(source, tokens);
+    let found = markup::read(&masked);
     if found.depth > MAX_DEPTH {
         return Err(Fault::at(Position::of(source, found.deepest), "elements nest more than 64 deep"));
     }
@@ -84,7 +84,7 @@ pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
     }
     let unknown = |name: &str| (name.starts_with("mj-") || name == "mjml") && !ELEMENTS.contains(&name);
     for element in &found.elements {
-        let at = Position::of(source, element.place.start);
+        let at = Position::of(source, element.range.start);
         match element.name.as_str() {
             "mj-include" => return Err(Fault::at(at, "files cannot be included")),
             "mj-html-attributes" => return Err(Fault::at(at, "mj-html-attributes is not supported")),
@@ -106,7 +106,7 @@ pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
         .render(&RenderOptions::default())
         .map_err(|error| Fault::limit(None, &format!("cannot be rendered: {error}")))?;
     let html = exchanged.back(source, &html)?;
-    Ok(Rendered { html, inline_styles: inline_styles(source, &painted), ignored })
+    Ok(Rendered { html, inline_styles: inline_styles(source, &masked), ignored })
 }
 
 /// Whether the library takes no text where `before` ends, but comments: between the children of elements
@@ -138,12 +138,12 @@ fn takes_no_text(before: &str) -> bool {
 }
 
 /// The text of `<mj-style inline="inline">`.
-fn inline_styles(source: &str, painted: &str) -> String {
+fn inline_styles(source: &str, masked: &str) -> String {
     let mut styles = String::new();
-    let wanted = markup::read(painted).elements;
+    let wanted = markup::read(masked).elements;
     let wanted = wanted.iter().filter(|element| element.name == "mj-style");
     for element in wanted.filter(|element| element.attribute("inline") == Some("inline")) {
-        let rest = &source[element.place.end..];
+        let rest = &source[element.range.end..];
         styles.push_str(rest.find("</mj-style").map_or("", |end| &rest[..end]));
         styles.push('\n');
     }
@@ -165,16 +165,16 @@ impl Exchanged {
             mark.push('t');
         }
         let mut exchanged = Self { text: String::with_capacity(source.len()), tags: Vec::new(), mark };
-        let painted = markup::painted(source, tokens);
+        let masked = markup::mask_template_tags(source, tokens);
         let mut written = 0;
-        for gap in markup::gaps(source, tokens) {
-            exchanged.text.push_str(&source[written..gap.start]);
+        for tag_range in markup::template_tag_ranges(source, tokens) {
+            exchanged.text.push_str(&source[written..tag_range.start]);
             let start = exchanged.text.len();
             let word = exchanged.word(exchanged.tags.len());
-            let word = if takes_no_text(&painted[..gap.start]) { format!("<!--{word}-->") } else { word };
+            let word = if takes_no_text(&masked[..tag_range.start]) { format!("<!--{word}-->") } else { word };
             exchanged.text.push_str(&word);
-            exchanged.tags.push((gap.clone(), start..exchanged.text.len()));
-            written = gap.end;
+            exchanged.tags.push((tag_range.clone(), start..exchanged.text.len()));
+            written = tag_range.end;
         }
         exchanged.text.push_str(&source[written..]);
         // The library reads nothing after the last element, not even the end of a line.

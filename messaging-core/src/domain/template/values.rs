@@ -34,15 +34,16 @@ pub struct Values {
     is_too_large: bool,
 }
 
-/// Most memory, in bytes, that the values of a request may take inside the template engine, as [`weight`] estimates it.
+/// Most memory, in bytes, that the values of a request may take inside the template engine, as [`estimated_bytes`]
+/// estimates it.
 const MAX_GIVEN: usize = 32 << 20;
 
 /// Estimate of the memory, in bytes, that a value takes inside the template engine.
-fn weight(json: &Json) -> usize {
+fn estimated_bytes(json: &Json) -> usize {
     match json {
-        Json::Array(items) => 64 + items.iter().map(|item| 24 + weight(item)).sum::<usize>(),
+        Json::Array(items) => 64 + items.iter().map(|item| 24 + estimated_bytes(item)).sum::<usize>(),
         Json::Object(members) => {
-            160 + members.iter().map(|(name, member)| 200 + name.len() + weight(member)).sum::<usize>()
+            160 + members.iter().map(|(name, member)| 200 + name.len() + estimated_bytes(member)).sum::<usize>()
         }
         Json::String(text) => text.len(),
         _ => 0,
@@ -89,7 +90,7 @@ impl Values {
     pub fn new(given: &Map<String, Json>) -> Self {
         // The request itself is in memory already; a converted copy of it could be many times as large, so none is
         // made.
-        if given.values().map(weight).sum::<usize>() > MAX_GIVEN {
+        if given.values().map(estimated_bytes).sum::<usize>() > MAX_GIVEN {
             return Self { is_too_large: true, ..Self::default() };
         }
         Self { given: Arc::new(values(given)), ..Self::default() }
@@ -155,7 +156,7 @@ impl Values {
     }
 
     /// True if a path like `order.id` has a value other than null.
-    pub fn has(&self, path: &str) -> bool {
+    pub fn has_value_at(&self, path: &str) -> bool {
         let mut names = path.split('.');
         let Some(mut current) = names.next().and_then(|root| self.find(root)) else { return false };
         for name in names {

@@ -43,7 +43,7 @@ pub struct Preview {
 
 /// Result of one slice of a calculation of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Calculated {
+pub struct CalculationSlice {
     /// Cursor at which the next slice begins; `None` when all contacts were looked at.
     pub next: Option<StoreCursor>,
     /// The number of contacts that became members.
@@ -56,7 +56,7 @@ pub struct Calculated {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveNotes {
     /// It makes notes: contacts joined or left because time has passed.
-    Kept,
+    Written,
     /// It makes no notes: contacts joined or left because the segment is new or its filter has changed, which is
     /// nothing that happened to a contact.
     Silent,
@@ -119,7 +119,7 @@ pub trait Segments {
         from: Option<StoreCursor>,
         moves: MoveNotes,
         job: &JobHandle,
-    ) -> Result<Calculated, CommitError>;
+    ) -> Result<CalculationSlice, CommitError>;
 
     /// Updates the memberships of up to `limit` contacts that were noted as changed, and removes their notes: each
     /// becomes a member of those of `segments` that it matches now, and of no others. A segment is evaluated only for

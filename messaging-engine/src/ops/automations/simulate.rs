@@ -136,7 +136,7 @@ impl Operation for SimulateAutomation {
     type Body = SimulationInput;
     type Output = SimulationReport;
 
-    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         // It changes nothing.
         Vec::new()
     }
@@ -232,7 +232,7 @@ async fn participant(
         }
         return Ok(found.map(|stored| Participant {
             contact: stored.record,
-            is_known: true,
+            is_stored: true,
             enters_at: at,
             past: Vec::new(),
         }));
@@ -240,8 +240,8 @@ async fn participant(
     let Some(sent) = &input.contact else { return Ok(None) };
     // What happens before is history of the contact, which is there from the beginning.
     let born = input.events.iter().filter_map(|event| event.occurred_at).fold(at, Timestamp::min);
-    match cx.app.thought_of(workspace, sent.clone(), born).await? {
-        Ok(contact) => Ok(Some(Participant { contact, is_known: false, enters_at: at, past: Vec::new() })),
+    match cx.app.hypothetical_contact(workspace, sent.clone(), born).await? {
+        Ok(contact) => Ok(Some(Participant { contact, is_stored: false, enters_at: at, past: Vec::new() })),
         Err(faults) => {
             cx.violations.merge(faults.below("/contact"));
             Ok(None)
@@ -252,7 +252,7 @@ async fn participant(
 impl App {
     /// A contact as it would be if it were created: by the rules of a request that does, and with an id that follows from
     /// what names it.
-    pub(crate) async fn thought_of(
+    pub(crate) async fn hypothetical_contact(
         &self,
         workspace: WorkspaceId,
         sent: ContactInput,

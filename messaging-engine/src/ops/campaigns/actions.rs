@@ -87,7 +87,7 @@ impl Operation for ScheduleCampaign {
         call.body.check_at(cx.now, &mut found);
         refuse(cx, found)?;
         let ready = cx.app.campaign_readiness(campaign.workspace_id, &campaign.plan).await?;
-        let mut campaign = campaign.schedule(&call.body, &ready.as_facts(), cx.now)?;
+        let mut campaign = campaign.schedule(&call.body, &ready.as_readiness(), cx.now)?;
         // One that has begun keeps its senders.
         if campaign.started_at.is_none() {
             campaign.sending_domains = ready.into_domains();

@@ -178,13 +178,13 @@ async fn write_part(
             Ok((changes, Vec::new(), BulkReport::of(start, &outcomes)))
         }
     };
-    let contended = || {
+    let serialized_resources = || {
         let items = again();
         let readable = items.iter().filter_map(|item| item.as_ref().ok());
         let identifiers = readable.flat_map(|(sent, _)| sent.identifiers());
         identifiers.map(|identifier| ResourceKey::of_identifier(workspace, &identifier)).collect()
     };
-    cx.do_part(contended, decide).await
+    cx.do_part(serialized_resources, decide).await
 }
 
 /// Reads the items from `start` on, as many as make a part.

@@ -394,7 +394,7 @@ async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -
     } else {
         reasons.extend(fenced(cx));
         let ready = cx.app.campaign_readiness(campaign.workspace_id, &campaign.plan).await?;
-        let ready = ready.as_facts();
+        let ready = ready.as_readiness();
         if !ready.channel_is_configured {
             reasons.push(not_configured());
         }

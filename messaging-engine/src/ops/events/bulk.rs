@@ -120,7 +120,7 @@ impl Operation for SendEvents {
             let turn = cx.app.part().await;
             let done = if cx.progress.is_whole(part.len() == items.len()) {
                 // Others wait until the caller has committed.
-                cx.turn = Some(turn);
+                cx.commit_permit = Some(turn);
                 let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
                 cx.changes.extend(writes);
                 BulkEventsReport::of(start, outcomes)

@@ -144,7 +144,7 @@ impl Operation for SendMessages {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BatchReport, Error> {
         let workspace = cx.workspace()?;
         let items = call.body.messages.reading(cx.unknown_members::<AcceptedMessage>());
-        cx.spend(items.len())?;
+        cx.take_tokens_in_all(items.len())?;
         let reader = (workspace, cx.redactor());
         let mut report = BatchReport::default();
         let mut start = 0;
@@ -153,7 +153,7 @@ impl Operation for SendMessages {
             let turn = cx.app.part().await;
             let done = if cx.progress.is_whole(end - start == items.len()) {
                 // Others wait until the caller has committed.
-                cx.turn = Some(turn);
+                cx.commit_permit = Some(turn);
                 let part = accept(cx.app, reader, &items, start..end, cx.now).await?;
                 cx.changes.extend(part.writes);
                 cx.files.extend(part.files);
@@ -279,9 +279,9 @@ impl Operation for SendAllMessages {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AcceptedMessages, Error> {
         let workspace = cx.workspace()?;
         let items = call.body.messages;
-        cx.spend(items.len())?;
+        cx.take_tokens_in_all(items.len())?;
         if items.len() > 1 {
-            cx.turn = Some(cx.app.part().await);
+            cx.commit_permit = Some(cx.app.part().await);
         }
         let decided = accept(cx.app, (workspace, cx.redactor()), &items, 0..items.len(), cx.now).await?;
         let mut messages = Vec::with_capacity(items.len());

@@ -36,7 +36,7 @@ impl Operation for VerifySendingDomain {
     type Output = SendingDomainReport;
 
     // Looking takes seconds, in which nobody else shall wait.
-    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
 

@@ -166,7 +166,7 @@ impl Operation for LeaveWorkspace {
     type Output = NoContent;
 
     // The last owner is found by counting those of the workspace.
-    fn contended(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, call: &Call<Self>) -> Vec<ResourceKey> {
         vec![ResourceKey::of_workspace(call.path.workspace_id)]
     }
 

@@ -200,7 +200,7 @@ impl Operation for SetPassword {
             let (attempt, _) = check_password(cx, &user.email, current).await?;
             cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         }
-        let turn = cx.app.password_turn(cx.client).await?;
+        let turn = cx.app.password_turn(cx.client_ip).await?;
         let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
         // The session of this call goes on: it is the same one, under the new password.
         renew(cx, session, User { password_hash, ..user }, stored.revision);

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{InvitationView, LoginReport, UserView, open_session};
 use crate::error::Error;
 use crate::ops::context::Context;
-use crate::ops::members::{MemberPath, may_give};
+use crate::ops::members::{MemberPath, highest_grantable_role};
 use crate::ops::operation::{Call, Operation};
 use crate::services::tickets::MEMBERS_LIFETIME;
 
@@ -105,7 +105,7 @@ impl Operation for Redeem {
         }
         cx.change(Write::Account(AccountWrite::TakeTicket(digest)));
         if let Some(password) = password {
-            let turn = cx.app.password_turn(cx.client).await?;
+            let turn = cx.app.password_turn(cx.client_ip).await?;
             let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
             user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
         }
@@ -192,7 +192,7 @@ impl Operation for CreateTicket {
         let MemberPath { workspace_id, user_id } = call.path;
         let member = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?.record;
         let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
-        let up_to = may_give(cx, workspace_id);
+        let up_to = highest_grantable_role(cx, workspace_id);
         if member.role > up_to {
             return Err(Error::RoleForbidden);
         }

@@ -123,7 +123,7 @@ impl Operation for PreviewTemplate {
     type Output = TemplatePreview;
 
     // Nothing is changed.
-    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
 
@@ -163,7 +163,7 @@ impl Operation for PreviewTemplate {
             Some(change) => unsaved(cx, workspace_id, id, change).await?,
             None => (cx.app.compiled_template(workspace_id, id, head.version).await.map_err(refused)?, head.variables),
         };
-        let missing_variables = variables.into_iter().filter(|name| !values.has(name)).collect();
+        let missing_variables = variables.into_iter().filter(|name| !values.has_value_at(name)).collect();
         let rendering = cx.app.render(&compiled, values).await.map_err(refused)?;
         let text = rendering.text.as_ref().filter(|_| head.channel == Channel::Sms);
         let segments = text.and_then(|text| u32::try_from(sms::size(text).segments).ok());

@@ -137,7 +137,7 @@ impl Operation for TestWebhook {
     type Output = DeliveryView;
 
     // The webhook stays as it is.
-    fn contended(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
+    fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
 

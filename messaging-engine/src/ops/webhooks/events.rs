@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use messaging_core::changes::Write;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
-use messaging_core::domain::webhook::KEPT;
+use messaging_core::domain::webhook::RETENTION;
 use messaging_core::domain::webhook::payload::EventPayload;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input};
@@ -131,8 +131,8 @@ impl Operation for ListWebhookEvents {
 /// they were already.
 async fn follow(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<bool, Error> {
     let until = cx.app.listeners(workspace).await?.followed_until;
-    if until.is_none_or(|until| until < cx.now + KEPT / 2) {
-        cx.change(Write::FollowEvents(workspace, cx.now + KEPT));
+    if until.is_none_or(|until| until < cx.now + RETENTION / 2) {
+        cx.change(Write::FollowEvents(workspace, cx.now + RETENTION));
     }
     Ok(until.is_some_and(|until| cx.now < until))
 }

@@ -62,13 +62,13 @@ impl Person {
     pub(super) fn update(&mut self, sent: ContactInput, types: &FieldTypes, depth: u8) -> Result<(), String> {
         let (sent, mut violations) = match input::made_body(sent) {
             Ok(made) => made,
-            Err(DomainError::Invalid(violations)) => return Err(told(&violations)),
+            Err(DomainError::Invalid(violations)) => return Err(summary_of(&violations)),
             Err(_) => return Err("the contact cannot be changed so".to_owned()),
         };
         let mut changed = self.contact.clone();
         sent.apply(&mut changed, types, &mut violations);
         if !violations.is_empty() {
-            return Err(told(&violations));
+            return Err(summary_of(&violations));
         }
         self.contact = changed;
         self.depth = self.depth.max(depth);
@@ -143,7 +143,7 @@ pub(super) async fn input_of(
 }
 
 /// What was wrong, without the values.
-pub(super) fn told(violations: &Violations) -> String {
+pub(super) fn summary_of(violations: &Violations) -> String {
     let all = violations.as_slice().iter().map(|one| {
         let one = serde_json::to_value(one).unwrap_or_default();
         let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

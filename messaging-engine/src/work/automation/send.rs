@@ -9,7 +9,7 @@ use messaging_core::changes::Write;
 use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::automation::graph::Send;
 use messaging_core::domain::automation::run::{Held, Run};
-use messaging_core::domain::automation::step::{Acted, SkipReason};
+use messaging_core::domain::automation::step::{NodeOutcome, SkipReason};
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::normalize;
@@ -23,7 +23,7 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
-use super::people::{Person, told};
+use super::people::{Person, summary_of};
 use crate::app::App;
 use crate::error::Error;
 use crate::jobs::deliver_message::MarketingTerms;
@@ -32,12 +32,12 @@ use crate::services::templates::Unrendered;
 use crate::services::texts::{TextFault, values_of_run};
 
 /// Time after which a hold without a known end is looked at again.
-const HELD_FOR: std::time::Duration = std::time::Duration::from_mins(1);
+const RECHECK_HOLD_AFTER: std::time::Duration = std::time::Duration::from_mins(1);
 /// Largest number of characters of a sender's display name; what a template renders beyond it is cut off.
 const LONGEST_NAME: usize = 128;
 
 /// A run of an automation that stands at a send node, with all that the decision about its message needs.
-pub(super) struct Sending<'a> {
+pub(super) struct SendDecision<'a> {
     pub(super) app: &'a App,
     pub(super) run: &'a Run,
     pub(super) send: &'a Send,
@@ -58,46 +58,46 @@ pub(super) async fn addresses(
     Ok(Some((channel, app.addresses_of(&person.contact, channel).await?)))
 }
 
-impl Sending<'_> {
-    /// Decides whether a message is sent now, and if so adds the writes that accept it. `listed` answers why an
+impl SendDecision<'_> {
+    /// Decides whether a message is sent now, and if so adds the writes that accept it. `suppression_of` answers why an
     /// address, normalized for its channel, is suppressed; `None` if it is not.
     pub(super) async fn decide(
         &self,
-        listed: impl Fn(Channel, &str) -> Option<SuppressionReason>,
+        suppression_of: impl Fn(Channel, &str) -> Option<SuppressionReason>,
         writes: &mut Vec<Write>,
-    ) -> Result<Acted, StoreError> {
+    ) -> Result<NodeOutcome, StoreError> {
         let Some((channel, addresses)) = addresses(self.app, self.run, self.send, self.person).await? else {
-            return Ok(Acted::Failed("the template is gone".to_owned()));
+            return Ok(NodeOutcome::Failed("the template is gone".to_owned()));
         };
         if addresses.is_empty() {
-            return Ok(Acted::Skipped(SkipReason::NoAddress));
+            return Ok(NodeOutcome::Skipped(SkipReason::NoAddress));
         }
         let is_marketing = self.send.is_marketing;
-        let why = |address: &String| {
-            let reason = listed(channel, &normalize(channel, address));
+        let reason_of = |address: &String| {
+            let reason = suppression_of(channel, &normalize(channel, address));
             reason.filter(|reason| is_marketing || reason.stops_transactional())
         };
         // If the contact has several addresses, the message goes to the first that is not suppressed.
-        let to = addresses.iter().find(|address| why(address).is_none());
-        let suppression = if to.is_some() { None } else { addresses.first().and_then(why) };
-        if let Some(acted) = self.look(channel, suppression).await? {
+        let to = addresses.iter().find(|address| reason_of(address).is_none());
+        let suppression = if to.is_some() { None } else { addresses.first().and_then(reason_of) };
+        if let Some(acted) = self.obstacle(channel, suppression).await? {
             return Ok(acted);
         }
         match to {
-            Some(to) => self.message(channel, to, writes).await,
-            None => Ok(Acted::Skipped(SkipReason::Suppressed)),
+            Some(to) => self.accept(channel, to, writes).await,
+            None => Ok(NodeOutcome::Skipped(SkipReason::Suppressed)),
         }
     }
 
     /// The hold or skip that keeps the message from being sent now; `None` if nothing does. If all addresses of the
     /// contact are suppressed, `suppression` is the reason for the first.
-    async fn look(
+    async fn obstacle(
         &self,
         channel: Channel,
         suppression: Option<SuppressionReason>,
-    ) -> Result<Option<Acted>, StoreError> {
+    ) -> Result<Option<NodeOutcome>, StoreError> {
         if !self.send.is_marketing {
-            return Ok(suppression.map(|_| Acted::Skipped(SkipReason::Suppressed)));
+            return Ok(suppression.map(|_| NodeOutcome::Skipped(SkipReason::Suppressed)));
         }
         let (run, contact) = (self.run, &self.person.contact);
         let sends = match self.send.frequency_cap {
@@ -119,9 +119,9 @@ impl Sending<'_> {
         Ok(match recipient_time::look(&terms, &recipient, self.now) {
             Verdict::Go => None,
             Verdict::Hold { reason, until } => {
-                Some(Acted::Held { reason, until: until.unwrap_or(self.now + HELD_FOR) })
+                Some(NodeOutcome::Held { reason, until: until.unwrap_or(self.now + RECHECK_HOLD_AFTER) })
             }
-            Verdict::Suppress(cause) => Some(Acted::Skipped(match cause {
+            Verdict::Suppress(cause) => Some(NodeOutcome::Skipped(match cause {
                 SuppressCause::Listed(_) => SkipReason::Suppressed,
                 SuppressCause::NoConsent => SkipReason::NoConsent,
                 SuppressCause::FrequencyCap => SkipReason::FrequencyCap,
@@ -132,16 +132,16 @@ impl Sending<'_> {
     /// Accepts the message and adds its writes to `writes`. The message is rendered once, without being kept, so that a
     /// template that cannot be rendered fails the run here instead of the message later. A failure that may pass, such
     /// as too little room to render, is [`StoreError::Unavailable`].
-    async fn message(&self, channel: Channel, to: &str, writes: &mut Vec<Write>) -> Result<Acted, StoreError> {
+    async fn accept(&self, channel: Channel, to: &str, writes: &mut Vec<Write>) -> Result<NodeOutcome, StoreError> {
         let (subject, input) = match self.input(channel, to).await {
             Ok(made) => made,
             Err(TextFault::Busy) => return Err(StoreError::Unavailable),
-            Err(TextFault::Broken(why)) => return Ok(Acted::Failed(why)),
+            Err(TextFault::Broken(why)) => return Ok(NodeOutcome::Failed(why)),
         };
         let (input, mut violations) = match input::made_body(input) {
             Ok(made) => made,
-            Err(DomainError::Invalid(violations)) => return Ok(Acted::Failed(violations.summary())),
-            Err(error) => return Ok(Acted::Failed(error.to_string())),
+            Err(DomainError::Invalid(violations)) => return Ok(NodeOutcome::Failed(violations.summary())),
+            Err(error) => return Ok(NodeOutcome::Failed(error.to_string())),
         };
         let marketing = self
             .send
@@ -153,30 +153,30 @@ impl Sending<'_> {
         };
         let accepted = match self.app.accept_message(sent, self.app.now(), &mut violations).await {
             Ok(accepted) => accepted,
-            Err(Error::Validation(violations)) => return Ok(Acted::Failed(told(&violations))),
+            Err(Error::Validation(violations)) => return Ok(NodeOutcome::Failed(summary_of(&violations))),
             Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => return Err(StoreError::Unavailable),
             Err(Error::Internal(source)) => match source.downcast::<StoreError>() {
                 Ok(failed) => return Err(*failed),
-                Err(other) => return Ok(Acted::Failed(other.to_string())),
+                Err(other) => return Ok(NodeOutcome::Failed(other.to_string())),
             },
             // Any other refusal is permanent.
-            Err(error) => return Ok(Acted::Failed(error.to_string())),
+            Err(error) => return Ok(NodeOutcome::Failed(error.to_string())),
         };
         for write in &accepted.writes {
             let Write::InsertMessage(message, content) = write else { continue };
             let request = match content::decode(content) {
                 Ok(request) => request,
-                Err(error) => return Ok(Acted::Failed(error.to_string())),
+                Err(error) => return Ok(NodeOutcome::Failed(error.to_string())),
             };
             match self.app.message_parts(message, &request).await {
                 Ok(_) => {}
                 Err(Unrendered::Store(error)) => return Err(error),
                 Err(Unrendered::Busy) => return Err(StoreError::Unavailable),
-                Err(fault) => return Ok(Acted::Failed(fault.to_string())),
+                Err(fault) => return Ok(NodeOutcome::Failed(fault.to_string())),
             }
         }
         writes.extend(accepted.writes);
-        Ok(Acted::Sent(accepted.message_id))
+        Ok(NodeOutcome::Sent(accepted.message_id))
     }
 
     /// The request for the message, and the rendered subject that replaces the template's, if the node has one.

@@ -13,7 +13,7 @@ use messaging_core::domain::automation::graph::{ContactUpdate, NodeIndex, NodeKi
 use messaging_core::domain::automation::history::RunStep;
 use messaging_core::domain::automation::note::{Happened, Note};
 use messaging_core::domain::automation::run::{Run, RunStatus};
-use messaging_core::domain::automation::step::{Acted, Input, Need, Question, Surroundings, Walk, Walked};
+use messaging_core::domain::automation::step::{Input, Need, NodeOutcome, Question, Surroundings, Walk, Walked};
 use messaging_core::domain::automation::time::Zones;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::normalize;
@@ -24,7 +24,7 @@ use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
 use super::people::{self, Person};
-use super::send::{self, Sending};
+use super::send::{self, SendDecision};
 use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::call_node::CallNode;
@@ -239,7 +239,7 @@ impl Shell<'_> {
     }
 
     /// Does the work of a node.
-    async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex, redactor: Redactor) -> Result<Acted, StoreError> {
+    async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex, redactor: Redactor) -> Result<NodeOutcome, StoreError> {
         let (run, node) = (walk.run(), walk.node(index));
         let done = match &node.kind {
             NodeKind::Send(send) => return self.send(walk, send).await,
@@ -257,22 +257,22 @@ impl Shell<'_> {
             NodeKind::Webhook(_) => {
                 let job = CallNode::of(run, &node.id);
                 self.writes.push(Write::Job(JobWrite::Enqueue(job.enqueue(self.app.new_id(self.now), self.now))));
-                return Ok(Acted::Calling);
+                return Ok(NodeOutcome::Calling);
             }
             NodeKind::Wait(_)
             | NodeKind::WaitEvent { .. }
             | NodeKind::Condition(_)
             | NodeKind::Split(_)
-            | NodeKind::Exit(_) => return Ok(Acted::Failed("the node has no work".to_owned())),
+            | NodeKind::Exit(_) => return Ok(NodeOutcome::Failed("the node has no work".to_owned())),
         };
         match done {
-            Ok(()) => Ok(Acted::Changed),
-            Err(Undone::Node(why)) => Ok(Acted::Failed(why)),
+            Ok(()) => Ok(NodeOutcome::Changed),
+            Err(Undone::Node(why)) => Ok(NodeOutcome::Failed(why)),
             Err(Undone::Store(error)) => Err(error),
         }
     }
 
-    async fn send(&mut self, walk: &Walk<'_>, send: &Send) -> Result<Acted, StoreError> {
+    async fn send(&mut self, walk: &Walk<'_>, send: &Send) -> Result<NodeOutcome, StoreError> {
         let run = walk.run();
         let Some(person) = self.people.get(&run.contact_id) else { return Ok(gone()) };
         if let Some((channel, addresses)) = send::addresses(self.app, run, send, person).await? {
@@ -280,11 +280,11 @@ impl Shell<'_> {
             self.look_up(spelled).await?;
         }
         let Some(person) = self.people.get(&run.contact_id) else { return Ok(gone()) };
-        let sending = Sending { app: self.app, run, send, person, now: self.now.max(walk.moment()) };
+        let decision = SendDecision { app: self.app, run, send, person, now: self.now.max(walk.moment()) };
         let listed = &self.listed;
         let why = |channel: Channel, address: &str| listed.get(&(channel, address.to_owned())).copied().flatten();
         let mut writes = Vec::new();
-        let acted = sending.decide(why, &mut writes).await?;
+        let acted = decision.decide(why, &mut writes).await?;
         self.writes.append(&mut writes);
         Ok(acted)
     }
@@ -319,8 +319,8 @@ pub(super) fn fail(run: &mut Run, why: &str, at: Timestamp) -> Vec<RunStep> {
     run.end_outside(RunStatus::Failed, "node_error", detail, at)
 }
 
-fn gone() -> Acted {
-    Acted::Failed("the contact is gone".to_owned())
+fn gone() -> NodeOutcome {
+    NodeOutcome::Failed("the contact is gone".to_owned())
 }
 
 /// Why the work of a node was not done.

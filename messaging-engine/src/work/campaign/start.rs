@@ -38,7 +38,7 @@ impl RunCampaign {
             cx.app.campaign_pace().start(campaign.id, limit);
         }
         let senders: Vec<_> = variants.iter().filter_map(|(_, sender)| sender.clone()).collect();
-        let sending_domains = cx.app.domains_of(campaign.workspace_id, &senders).await?;
+        let sending_domains = cx.app.sending_domains_of_senders(campaign.workspace_id, &senders).await?;
         let begun = Campaign { sending_domains, ..begun };
         let progress = CampaignProgress::new(&begun, now, variants);
         let writes = [

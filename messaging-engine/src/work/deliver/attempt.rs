@@ -7,12 +7,12 @@ use messaging_core::domain::message::recipients::Recipient;
 use messaging_core::ports::transport::{Admission as _, Admitted};
 
 use crate::work::deliver::expiry::{expire, expire_untried};
-use crate::work::deliver::perform::{Performed, perform};
+use crate::work::deliver::perform::{PerformedAttempt, perform};
 use crate::work::deliver::prepare::prepare;
 use crate::work::deliver::run::Run;
 use crate::work::deliver::unprepared::Impossible;
 use crate::work::deliver::without_attempt::{conclude, cut_off, fail};
-use crate::work::deliver::{Held, Turn};
+use crate::work::deliver::{AdmittedTurn, AttemptGuards};
 use crate::work::job::{JobContext, JobError};
 
 /// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
@@ -24,27 +24,27 @@ impl Run {
     pub(super) async fn settled_without_attempt(
         &mut self,
         cx: &JobContext,
-        turn: &Turn,
-    ) -> Result<Option<Performed>, JobError> {
-        let (app, trial) = (&cx.app, self.trial());
-        if let Some(performed) = conclude(app, &self.message, trial, &self.addressees) {
+        turn: &AdmittedTurn,
+    ) -> Result<Option<PerformedAttempt>, JobError> {
+        let (app, clock) = (&cx.app, self.clock());
+        if let Some(performed) = conclude(app, &self.message, clock, &self.addressees) {
             return Ok(Some(performed));
         }
         if self.may_be_settled_by_receipt(app).await? {
             // They are counted as lost answers.
             self.found_ambiguous = 0;
-            return Ok(Some(cut_off(app, &self.message, trial, &self.addressees)));
+            return Ok(Some(cut_off(app, &self.message, clock, &self.addressees)));
         }
         if let Some(error) = &turn.expired_with {
-            return Ok(Some(expire(app, &self.message, trial, &self.addressees, error)));
+            return Ok(Some(expire(app, &self.message, clock, &self.addressees, error)));
         }
         if turn.is_expired && self.has_no_attempt_left() {
-            return Ok(Some(expire_untried(app, &self.message, trial, &self.addressees).await?));
+            return Ok(Some(expire_untried(app, &self.message, clock, &self.addressees).await?));
         }
         if cx.failures > 0 && turn.is_expired {
             let why = "every attempt ended in a fault of the server until the message expired";
             let impossible = Impossible::new("provider_error", why);
-            return Ok(Some(fail(app, &self.message, trial, &self.addressees, &impossible)));
+            return Ok(Some(fail(app, &self.message, clock, &self.addressees, &impossible)));
         }
         Ok(None)
     }
@@ -55,25 +55,25 @@ impl Run {
         cx: &JobContext,
         request: RequestContent,
         everyone: &[Recipient],
-        turn: Turn,
-        held: &mut Held,
-    ) -> Result<Option<Performed>, JobError> {
-        let (app, trial) = (&cx.app, self.trial());
-        let Turn { reservation, slot, probe, is_expired, .. } = turn;
-        held.probe = probe;
+        turn: AdmittedTurn,
+        guards: &mut AttemptGuards,
+    ) -> Result<Option<PerformedAttempt>, JobError> {
+        let (app, clock) = (&cx.app, self.clock());
+        let AdmittedTurn { reservation, slot, probe, is_expired, .. } = turn;
+        guards.probe = probe;
         let files: u64 = request.files.iter().map(|file| file.size).sum();
         if files > 0 {
             let weight = files / 2 * FILE_COPIES_HALVES;
-            held.memory = Some(app.file_memory().take(self.job.peer(), weight).await);
+            guards.memory = Some(app.file_memory().take(self.job.peer(), weight).await);
         }
         let addressees = self.addressees.clone();
-        let mut prepared = prepare(app, &self.message, &request, addressees, everyone, reservation, trial).await?;
+        let mut prepared = prepare(app, &self.message, &request, addressees, everyone, reservation, clock).await?;
         // What is sent is made of it, and is as large.
         drop(request);
         match prepared.enter_accounts(app, self.message.channel) {
-            Ok(probes) => held.probes = probes,
+            Ok(probes) => guards.probes = probes,
             Err((_, error)) if is_expired => {
-                return Ok(Some(expire(app, &self.message, trial, &self.addressees, &error)));
+                return Ok(Some(expire(app, &self.message, clock, &self.addressees, &error)));
             }
             Err((wait, _)) => {
                 let wait = self.job.pause(app, &self.message, wait);
@@ -91,7 +91,7 @@ impl Run {
             }
             log => log,
         };
-        let mut performed = perform(app, &self.message, trial, prepared).await;
+        let mut performed = perform(app, &self.message, clock, prepared).await;
         if let Some(log) = log {
             if log.state().await.refused.is_some() {
                 return self.not_begun(cx, &log).await.map(|()| None);

@@ -2,7 +2,7 @@
 //!
 //! Contract section 4.2. Off email a message ends at that moment: nothing that a run of its job meets puts it off for
 //! longer, and what ends within a day has a lane that is claimed whatever becomes of its account
-//! ([`DeliverMessage::living`]).
+//! ([`DeliverMessage::with_ttl`]).
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::app::account_pauses::Account;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::deliver::addressee::Addressee;
 use crate::work::deliver::admit::pause_of_all;
-use crate::work::deliver::perform::Performed;
-use crate::work::deliver::schedule::{Trial, circumstances};
+use crate::work::deliver::perform::PerformedAttempt;
+use crate::work::deliver::schedule::{AttemptClock, circumstances};
 use crate::work::deliver::transaction_log::TOO_FAST;
 use crate::work::deliver::unprepared::Impossible;
 use crate::work::deliver::without_attempt::fail;
@@ -88,11 +88,17 @@ pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<St
 }
 
 /// What it means for those whom a job serves that the message expired while its account was left alone.
-pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[Addressee], error: &str) -> Performed {
+pub(super) fn expire(
+    app: &App,
+    message: &Message,
+    clock: AttemptClock,
+    addressees: &[Addressee],
+    error: &str,
+) -> PerformedAttempt {
     let refused = AttemptResult::Tried(Outcome::of(OutcomeClass::Auth, Response::of_text(error)));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(refused.clone())).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Performed::without_peer(judgment, results)
+    let judgment = judge(circumstances(app, message, clock), &results);
+    PerformedAttempt::without_peer(judgment, results)
 }
 
 /// What it means for those whom a job serves that the message has expired between two attempts, or before the first.
@@ -101,21 +107,21 @@ pub(super) fn expire(app: &App, message: &Message, trial: Trial, addressees: &[A
 pub(super) async fn expire_untried(
     app: &App,
     message: &Message,
-    trial: Trial,
+    clock: AttemptClock,
     addressees: &[Addressee],
-) -> Result<Performed, StoreError> {
+) -> Result<PerformedAttempt, StoreError> {
     let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
     let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
     let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
     if last.is_none() && !addressees.iter().any(|one| one.progress.ambiguous) {
         let unsent = Impossible::new("provider_error", "the message expired before it was sent");
-        return Ok(fail(app, message, trial, addressees, &unsent));
+        return Ok(fail(app, message, clock, addressees, &unsent));
     }
     // An answer that is about nobody: what is known of a recipient counts.
     let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
     let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
     let results: Vec<_> =
         addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(outcome.clone()))).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Ok(Performed::without_peer(judgment, results))
+    let judgment = judge(circumstances(app, message, clock), &results);
+    Ok(PerformedAttempt::without_peer(judgment, results))
 }

@@ -20,10 +20,10 @@ use crate::spans::TARGET;
 use crate::work::deliver::devices::{self};
 use crate::work::deliver::prepared::Prepared;
 use crate::work::deliver::prepared::RoutedMessage;
-use crate::work::deliver::schedule::{Trial, circumstances, held_until};
+use crate::work::deliver::schedule::{AttemptClock, circumstances, held_until};
 
 /// Outcome of an attempt, with what is to be stored of it.
-pub(super) struct Performed {
+pub(super) struct PerformedAttempt {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,
     /// The subject that was sent, for what was captured.
@@ -43,7 +43,7 @@ pub(super) struct Performed {
     pub(super) took: Option<Duration>,
 }
 
-impl Performed {
+impl PerformedAttempt {
     /// What came of it without a peer.
     pub(super) fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
@@ -69,7 +69,7 @@ pub(super) fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
 }
 
 /// Makes the attempt and judges it.
-pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared: Prepared) -> Performed {
+pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, prepared: Prepared) -> PerformedAttempt {
     let Prepared { known, tried, routed, urls, held_for } = prepared;
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             message_id = %message.id,
             workspace_id = %message.workspace_id,
             channel = message.channel.as_str(),
-            attempt = trial.number,
+            attempt = clock.number,
             provider = provider.as_str()
         );
         let sending = transport.send(&outgoing).instrument(span).await;
@@ -116,13 +116,24 @@ pub(super) async fn perform(app: &App, message: &Message, trial: Trial, prepared
             }
         }
     }
-    let held_until = held_until(app, message.channel, trial, held_for);
-    let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, trial) }, &results);
+    let held_until = held_until(app, message.channel, clock, held_for);
+    let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, clock) }, &results);
     let mut lost_replies = lost_replies(results);
     if !devices.is_empty() {
         devices::rename(&mut judgment, &mut lost_replies, &devices, &message.to);
     }
-    Performed { judgment, captured, subject, dialogs, provider: carrier, urls, lost_replies, names, moved_to, took }
+    PerformedAttempt {
+        judgment,
+        captured,
+        subject,
+        dialogs,
+        provider: carrier,
+        urls,
+        lost_replies,
+        names,
+        moved_to,
+        took,
+    }
 }
 
 /// The provider's names for the message, with the provider: by them its receipts find the message.

@@ -20,7 +20,7 @@ use crate::work::deliver::addressee::Addressee;
 use crate::work::deliver::compose::{Composed, compose};
 use crate::work::deliver::devices::devices;
 use crate::work::deliver::prepared::{Prepared, RoutedMessage};
-use crate::work::deliver::schedule::{HELD_FOR, Trial};
+use crate::work::deliver::schedule::{AttemptClock, HELD_FOR};
 use crate::work::deliver::unprepared::{Impossible, Unprepared};
 
 /// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
@@ -37,7 +37,7 @@ pub(super) async fn prepare(
     addressees: Vec<Addressee>,
     everyone: &[Recipient],
     reservation: Reservation,
-    trial: Trial,
+    clock: AttemptClock,
 ) -> Result<Prepared, StoreError> {
     let devices = devices(app, message, request).await?;
     let addresses = everyone.iter().map(|recipient| &recipient.address);
@@ -138,7 +138,7 @@ pub(super) async fn prepare(
         content,
         last_look: LastLook::default(),
         reservation,
-        options: delivery_options(app, request, trial),
+        options: delivery_options(app, request, clock),
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
     let transport = Arc::clone(transport);
@@ -179,10 +179,10 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
 
 /// How a message is to be delivered off email. A time to live that the request gives counts from when the message was
 /// accepted, for the provider too; without one it is the provider's own.
-fn delivery_options(app: &App, request: &RequestContent, trial: Trial) -> DeliveryOptions {
+fn delivery_options(app: &App, request: &RequestContent, clock: AttemptClock) -> DeliveryOptions {
     let given = request.input.options.as_ref();
     let ttl = given.and_then(|given| given.ttl).map(|seconds| {
-        let end = trial.accepted_at + Duration::from_secs(seconds.into());
+        let end = clock.accepted_at + Duration::from_secs(seconds.into());
         end.since(app.now())
     });
     DeliveryOptions {

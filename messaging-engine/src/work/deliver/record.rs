@@ -15,7 +15,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
-use crate::work::deliver::perform::Performed;
+use crate::work::deliver::perform::PerformedAttempt;
 use crate::work::deliver::run::Run;
 use crate::work::job::{JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
 
@@ -25,8 +25,8 @@ const MAX_COMMITS: u32 = 64;
 impl Run {
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
     /// outcome is written over its new state.
-    pub(super) async fn record(mut self, cx: &JobContext, performed: Performed) -> Result<(), JobError> {
-        let Performed {
+    pub(super) async fn record(mut self, cx: &JobContext, performed: PerformedAttempt) -> Result<(), JobError> {
+        let PerformedAttempt {
             mut judgment,
             mut captured,
             subject,

@@ -13,8 +13,8 @@ use crate::app::account_rates::SendSlot;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::work::deliver::addressee::Addressee;
 use crate::work::deliver::marketing_look::{Permit, turn_away};
-use crate::work::deliver::perform::Performed;
-use crate::work::deliver::schedule::Trial;
+use crate::work::deliver::perform::PerformedAttempt;
+use crate::work::deliver::schedule::AttemptClock;
 use crate::work::deliver::transaction_log::{Carrier, LogState, TransactionLog};
 use crate::work::deliver::unprepared::Impossible;
 use crate::work::deliver::without_attempt::{conclude, fail};
@@ -52,8 +52,8 @@ impl Run {
         everyone
     }
 
-    pub(super) fn trial(&self) -> Trial {
-        Trial { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message), expiry: self.expiry }
+    pub(super) fn clock(&self) -> AttemptClock {
+        AttemptClock { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message), expiry: self.expiry }
     }
 
     /// Whether a message that has expired is not attempted once more.
@@ -146,7 +146,7 @@ impl Run {
     }
 
     /// Takes over what the log committed.
-    pub(super) async fn follow(&mut self, performed: &mut Performed, log: &TransactionLog) {
+    pub(super) async fn follow(&mut self, performed: &mut PerformedAttempt, log: &TransactionLog) {
         let mut state = log.state().await;
         self.message = state.message.clone();
         self.found_ambiguous = state.found_ambiguous;
@@ -167,13 +167,13 @@ impl Run {
         if self.message.is_redacted() {
             self.addressees = vec![self.erased_addressee()];
         }
-        if let Some(performed) = conclude(&cx.app, &self.message, self.trial(), &self.addressees) {
+        if let Some(performed) = conclude(&cx.app, &self.message, self.clock(), &self.addressees) {
             return self.record(cx, performed).await;
         }
         if self.addressees.is_empty() {
             tracing::error!(message_id = %self.message.id, "copies cannot be sent: the content is not there or cannot be read");
         }
-        let performed = fail(&cx.app, &self.message, self.trial(), &self.addressees, &impossible);
+        let performed = fail(&cx.app, &self.message, self.clock(), &self.addressees, &impossible);
         self.record(cx, performed).await
     }
 

@@ -13,9 +13,9 @@ use crate::app::App;
 /// store is healthy.
 pub(super) const HELD_FOR: Duration = Duration::from_secs(5);
 
-/// Which attempt at a message this is.
+/// Which attempt at a message this is, and how long the message may still be tried.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trial {
+pub(super) struct AttemptClock {
     /// Counts from 1.
     pub(super) number: u32,
     /// Since when the time of the message to expire runs.
@@ -24,30 +24,30 @@ pub(super) struct Trial {
     pub(super) expiry: Duration,
 }
 
-pub(super) fn circumstances(app: &App, message: &Message, trial: Trial) -> Attempt {
+pub(super) fn circumstances(app: &App, message: &Message, clock: AttemptClock) -> Attempt {
     let now = app.now();
     Attempt {
-        number: trial.number,
+        number: clock.number,
         channel: message.channel,
         now,
-        next_attempt_at: next_attempt(app, message.channel, trial),
-        expires_at: trial.accepted_at + trial.expiry,
-        held_until: held_until(app, message.channel, trial, HELD_FOR),
+        next_attempt_at: next_attempt(app, message.channel, clock),
+        expires_at: clock.accepted_at + clock.expiry,
+        held_until: held_until(app, message.channel, clock, HELD_FOR),
     }
 }
 
 /// When those are tried who were not tried now. Off email that is never after the message has expired.
-pub(super) fn held_until(app: &App, channel: Channel, trial: Trial, wait: Duration) -> Timestamp {
-    let (now, end) = (app.now(), trial.accepted_at + trial.expiry);
+pub(super) fn held_until(app: &App, channel: Channel, clock: AttemptClock, wait: Duration) -> Timestamp {
+    let (now, end) = (app.now(), clock.accepted_at + clock.expiry);
     if channel != Channel::Email && now < end { (now + wait).min(end) } else { now + wait }
 }
 
-fn next_attempt(app: &App, channel: Channel, trial: Trial) -> Option<Timestamp> {
+fn next_attempt(app: &App, channel: Channel, clock: AttemptClock) -> Option<Timestamp> {
     let settings = app.settings();
     let jitter = app.random_below(settings.message_retry_jitter + 1);
     let schedule = match channel {
         Channel::Email => &settings.message_retry[..],
         _ => &retry::OFF_EMAIL,
     };
-    retry::next_attempt(schedule, trial.number, jitter, app.now(), trial.accepted_at, trial.expiry)
+    retry::next_attempt(schedule, clock.number, jitter, app.now(), clock.accepted_at, clock.expiry)
 }

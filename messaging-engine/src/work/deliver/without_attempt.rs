@@ -7,34 +7,39 @@ use messaging_core::ports::transport::{Outcome, Response};
 use crate::app::App;
 use crate::jobs::deliver_message::Transaction;
 use crate::work::deliver::addressee::Addressee;
-use crate::work::deliver::perform::Performed;
-use crate::work::deliver::schedule::{Trial, circumstances};
+use crate::work::deliver::perform::PerformedAttempt;
+use crate::work::deliver::schedule::{AttemptClock, circumstances};
 use crate::work::deliver::unprepared::Impossible;
 
 /// What it means for those whose attempt the end of the process cut off, where the provider may still tell what became of
 /// it: its answer is lost.
-pub(super) fn cut_off(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Performed {
+pub(super) fn cut_off(app: &App, message: &Message, clock: AttemptClock, addressees: &[Addressee]) -> PerformedAttempt {
     let lost = Outcome::ambiguous(Response::of_text("the server stopped before the provider had answered"));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(lost.clone()))).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Performed::without_peer(judgment, results)
+    let judgment = judge(circumstances(app, message, clock), &results);
+    PerformedAttempt::without_peer(judgment, results)
 }
 
 /// What it means for those whom a job serves that nothing can be sent.
 pub(super) fn fail(
     app: &App,
     message: &Message,
-    trial: Trial,
+    clock: AttemptClock,
     addressees: &[Addressee],
     impossible: &Impossible,
-) -> Performed {
+) -> PerformedAttempt {
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(impossible.result())).collect();
-    let judgment = judge(circumstances(app, message, trial), &results);
-    Performed::without_peer(judgment, results)
+    let judgment = judge(circumstances(app, message, clock), &results);
+    PerformedAttempt::without_peer(judgment, results)
 }
 
 /// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
-pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &[Addressee]) -> Option<Performed> {
+pub(super) fn conclude(
+    app: &App,
+    message: &Message,
+    clock: AttemptClock,
+    addressees: &[Addressee],
+) -> Option<PerformedAttempt> {
     let (mut results, mut open) = (Vec::new(), Vec::new());
     for addressee in addressees {
         match &addressee.progress.transaction {
@@ -47,11 +52,11 @@ pub(super) fn conclude(app: &App, message: &Message, trial: Trial, addressees: &
     if results.is_empty() {
         return None;
     }
-    let mut judgment = judge(circumstances(app, message, trial), &results);
+    let mut judgment = judge(circumstances(app, message, clock), &results);
     if !open.is_empty() {
         judgment.is_withheld |= judgment.open.is_empty();
         judgment.open.append(&mut open);
         judgment.next_attempt_at = Some(app.now());
     }
-    Some(Performed::without_peer(judgment, results))
+    Some(PerformedAttempt::without_peer(judgment, results))
 }

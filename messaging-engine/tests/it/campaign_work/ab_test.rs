@@ -34,7 +34,7 @@ impl Mailing {
     async fn open<'a>(&self, messages: impl Iterator<Item = &'a Message>) {
         for message in messages {
             let now = self.app.now();
-            let seen = message.milestones.showing(EventKind::Open, false);
+            let seen = message.milestones.with_event(EventKind::Open, false);
             let after = Message { milestones: seen, revision: message.revision + 1, ..message.clone() };
             let writes = moves(message, &after, Some((EventKind::Open, false)), now);
             self.commit(writes.into_iter().collect::<Changes>()).await;

@@ -125,7 +125,7 @@ impl Frozen {
             created_at: START,
             updated_at: at,
             hold: None,
-            milestones: seen.iter().fold(Milestones::default(), |all, (_, kind)| all.showing(*kind, false)),
+            milestones: seen.iter().fold(Milestones::default(), |all, (_, kind)| all.with_event(*kind, false)),
         };
         change(&mut message);
         let mut changes = Changes::default();

@@ -18,7 +18,7 @@ use super::super::reads::{Reads, Snapshot};
 use super::super::row::{get, uuid};
 use super::super::transaction::Transaction;
 use super::evaluate::{Evaluation, present};
-use super::members::{change, is_there, lock_alone};
+use super::members::{change, lock_alone, segment_exists};
 use crate::tables::segments::follow::{self, FollowedNote, Matching};
 use crate::tables::segments::trace::{self, Change, Traced};
 
@@ -82,7 +82,7 @@ pub(super) async fn write(
     }
     let mut changed: HashSet<(i64, i64)> = HashSet::new();
     for (segment, moves) in by_segment {
-        if is_there(transaction, segment).await? {
+        if segment_exists(transaction, segment).await? {
             for member in [true, false] {
                 let contacts = change(transaction, segment, &moves, member).await?;
                 changed.extend(contacts.into_iter().map(|contact| (segment, contact)));

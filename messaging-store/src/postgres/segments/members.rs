@@ -25,7 +25,7 @@ use crate::segment_moves::compare;
 use crate::tables::segments::Difference;
 
 /// How long one snapshot may be looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const SLICE_TIME: Duration = Duration::from_millis(100);
 /// More moves than this end a look, so that memory stays bounded.
 const MAX_MOVES: usize = 50_000;
 /// The first number of the locks of members; the second is made of the workspace's id.
@@ -71,7 +71,7 @@ async fn compared(
         compare(&evaluated.matching(), &held, &mut difference.moves);
         let Some(rest) = evaluated.rest else { break };
         start = rest;
-        if began.elapsed() >= LOOK || difference.moves.len() >= MAX_MOVES {
+        if began.elapsed() >= SLICE_TIME || difference.moves.len() >= MAX_MOVES {
             difference.next = Some(numbered_place(start - first));
             break;
         }
@@ -88,7 +88,7 @@ pub(super) async fn write(
 ) -> Result<(u64, u64), Fault> {
     let Difference { workspace, id, now, segment, .. } = *difference;
     lock_alone(transaction, workspace);
-    if !is_there(transaction, segment).await? {
+    if !segment_exists(transaction, segment).await? {
         return Ok((0, 0));
     }
     let joined = change(transaction, segment, moves, true).await?;
@@ -106,7 +106,7 @@ pub(super) async fn write(
 }
 
 /// Whether a segment was not removed meanwhile; it is not until the transaction ends.
-pub(super) async fn is_there(transaction: &mut Transaction, segment: i64) -> Result<bool, Fault> {
+pub(super) async fn segment_exists(transaction: &mut Transaction, segment: i64) -> Result<bool, Fault> {
     const SQL: &str = "SELECT n FROM segments WHERE n = $1 AND NOT removed FOR SHARE";
     Ok(one(transaction, SQL, params![segment], |_| Ok(())).await?.is_some())
 }

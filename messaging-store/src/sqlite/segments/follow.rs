@@ -17,7 +17,7 @@ use super::super::numbers::{BY_EMAIL, BY_PHONE, workspace_number};
 use super::super::query::one;
 use super::compile::compile;
 use super::evaluate::Evaluation;
-use super::members::{MembershipWriter, count, is_there};
+use super::members::{MembershipWriter, add_to_member_count, segment_exists};
 use super::outbox::note;
 use crate::database::{Statements as _, at_once};
 use crate::tables::segments::follow::{self, FollowedNote, Matching};
@@ -71,10 +71,10 @@ pub(super) fn write(
         }
         subscribers.caused_at(one.depth);
         for by in &one.moves {
-            if is_there(connection, by.segment)? && writing.write(by.segment, one.contact, by.member)? {
+            if segment_exists(connection, by.segment)? && writing.write(by.segment, one.contact, by.member)? {
                 let happened = Happened::Segment { id: by.id, member: by.member, is_silent: false };
                 subscribers.listeners.hear(connection, workspace, one.contact, by.at, happened)?;
-                count(connection, by.segment, if by.member { 1 } else { -1 })?;
+                add_to_member_count(connection, by.segment, if by.member { 1 } else { -1 })?;
                 moved.push(one.moved(by));
             }
         }

@@ -22,7 +22,7 @@ use crate::segment_moves::compare;
 use crate::tables::segments::Difference;
 
 /// Longest time for which one call of [`difference`] compares contacts; other scans wait for the thread meanwhile.
-const LOOK: Duration = Duration::from_millis(25);
+const SLICE_TIME: Duration = Duration::from_millis(25);
 /// Number of contacts that are compared between two looks at the clock.
 const PIECE: i64 = 1024;
 /// Number of moves from which [`difference`] begins no further piece, so that its memory is bounded.
@@ -35,8 +35,8 @@ fn population(connection: &Connection, workspace: WorkspaceId) -> Result<(i64, i
     Ok(found.unwrap_or((0, 0)))
 }
 
-/// Compares the members of a segment with the contacts that match its filter, beginning at `from`, until [`LOOK`] is
-/// over or [`MAX_MOVES`] are found. The answer says where the next call goes on; `None` if there is no such segment.
+/// Compares the members of a segment with the contacts that match its filter, beginning at `from`, until [`SLICE_TIME`]
+/// is over or [`MAX_MOVES`] are found. The answer says where the next call goes on; `None` if there is no such segment.
 pub(super) fn difference(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -58,10 +58,10 @@ pub(super) fn difference(
     let mut start = first.saturating_add(from.map_or(0, place_number).max(0));
     // The time for preparing the evaluation does not count, so that every call compares at least one piece.
     let began = Instant::now();
-    while start <= last && began.elapsed() < LOOK && moves.len() < MAX_MOVES {
+    while start <= last && began.elapsed() < SLICE_TIME && moves.len() < MAX_MOVES {
         let range = start..=last.min(start + PIECE - 1);
         let wanted = evaluation.in_range(&range)?;
-        compare(&wanted, &held(&mut members, segment, *range.start(), *range.end())?, &mut moves);
+        compare(&wanted, &members_in_range(&mut members, segment, *range.start(), *range.end())?, &mut moves);
         start = range.end() + 1;
     }
     let next = (start <= last).then(|| numbered_place(start - first));
@@ -69,7 +69,7 @@ pub(super) fn difference(
 }
 
 /// The numbers of the members among contacts `first` to `last`, in order.
-fn held(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
+fn members_in_range(members: &mut CachedStatement<'_>, segment: i64, first: i64, last: i64) -> Result<Vec<i64>, Fault> {
     let mut rows = members.query([segment, first, last])?;
     let mut held = Vec::new();
     while let Some(row) = rows.next()? {
@@ -87,7 +87,7 @@ pub(super) fn write(
     moves: &[(i64, bool)],
     notes: MoveNotes,
 ) -> Result<(u64, u64), Fault> {
-    if !is_there(connection, difference.segment)? {
+    if !segment_exists(connection, difference.segment)? {
         return Ok((0, 0));
     }
     // Checking that each contact still exists costs more than adding it, so it is done only if one was erased since the
@@ -103,17 +103,17 @@ pub(super) fn write(
             *(if *member { &mut joined } else { &mut left }) += 1;
         }
     }
-    count(connection, difference.segment, joined - left)?;
+    add_to_member_count(connection, difference.segment, joined - left)?;
     Ok((joined.unsigned_abs(), left.unsigned_abs()))
 }
 
 /// True if the segment with this number exists and was not removed.
-pub(super) fn is_there(connection: &Connection, segment: i64) -> Result<bool, Fault> {
+pub(super) fn segment_exists(connection: &Connection, segment: i64) -> Result<bool, Fault> {
     Ok(connection.prepare_cached("SELECT 1 FROM segments WHERE n = ?1 AND NOT removed")?.exists([segment])?)
 }
 
 /// Adds to the count of members of a segment; `more` is negative if more left than joined.
-pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<(), Fault> {
+pub(super) fn add_to_member_count(connection: &Connection, segment: i64, more: i64) -> Result<(), Fault> {
     if more != 0 {
         connection
             .prepare_cached("UPDATE segments SET members = members + ?2 WHERE n = ?1")?
@@ -122,16 +122,16 @@ pub(super) fn count(connection: &Connection, segment: i64, more: i64) -> Result<
     Ok(())
 }
 
-/// Prepared statements that add and remove single members. The caller has to [`count`] them.
+/// Prepared statements that add and remove single members. The caller has to count them ([`add_to_member_count`]).
 pub(super) struct MembershipWriter<'c> {
     join: CachedStatement<'c>,
     leave: CachedStatement<'c>,
 }
 
 impl<'c> MembershipWriter<'c> {
-    /// Prepares the statements. With `carefully`, a contact is added only if it still exists.
-    pub(super) fn new(connection: &'c Connection, carefully: bool) -> Result<Self, Fault> {
-        let join = if carefully {
+    /// Prepares the statements. With `check_contact_exists`, a contact is added only if it still exists.
+    pub(super) fn new(connection: &'c Connection, check_contact_exists: bool) -> Result<Self, Fault> {
+        let join = if check_contact_exists {
             "INSERT OR IGNORE INTO segment_members (segment, contact) SELECT ?1, n FROM contacts WHERE n = ?2"
         } else {
             "INSERT OR IGNORE INTO segment_members (segment, contact) VALUES (?1, ?2)"
@@ -162,7 +162,7 @@ pub(in super::super) fn remove_contact(
         let mut leave = connection.prepare_cached(sql)?;
         for segment in segments {
             if leave.execute([segment, contact])? == 1 {
-                count(connection, segment, -1)?;
+                add_to_member_count(connection, segment, -1)?;
             }
         }
     }

@@ -105,7 +105,7 @@ impl SegmentFixture {
     /// Writes what a calculation found; answers how many joined and left.
     fn write(&self, found: &Difference) -> (u64, u64) {
         let mut subscribers = ChangeSubscribers::default();
-        members::write(&self.connection, &mut subscribers.listeners, found, &found.moves, MoveNotes::Kept).unwrap()
+        members::write(&self.connection, &mut subscribers.listeners, found, &found.moves, MoveNotes::Written).unwrap()
     }
 
     fn follow(&self, followed: &[FollowedNote]) -> Vec<Moved> {

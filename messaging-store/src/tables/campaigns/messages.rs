@@ -78,7 +78,7 @@ async fn list_seen(
 ) -> Result<Slice<Message>, StoreError> {
     // SQLite would sort what comes of a limit within.
     const SQL: Sql = sql!(sqlite: seen!("", " LIMIT $3"), postgres: seen!(" ORDER BY message DESC LIMIT $3", ""));
-    let first = seen.each().next().unwrap_or_default().bits();
+    let first = seen.iter().next().unwrap_or_default().bits();
     let params = move |below: [u8; 16], piece: i64| params![key(workspace), below, piece, key(campaign), first];
     let pick: Pick<Message> = Arc::new(move |row: &dyn Row| {
         let is_there = get::<Option<i64>>(row, 1)?.is_some();

@@ -25,7 +25,12 @@ pub(super) fn number(workspace: WorkspaceId, contact: ContactId) -> Query<i64> {
 }
 
 /// Adds a contact that is being removed to `deleted_contacts`, if it has events.
-pub(crate) fn depart(on: &mut dyn Statements, workspace_number: i64, contact: ContactId, n: i64) -> Result<(), Fault> {
+pub(crate) fn remember_deleted(
+    on: &mut dyn Statements,
+    workspace_number: i64,
+    contact: ContactId,
+    n: i64,
+) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "INSERT INTO deleted_contacts (n, workspace_number, id)
          SELECT $1, $2, $3 WHERE EXISTS (SELECT 1 FROM product_events WHERE contact = $1) ON CONFLICT DO NOTHING"
@@ -48,7 +53,7 @@ macro_rules! contact {
 ///
 /// If the contact exists, its target is `to` of the change, which must exist, too, or the commit is a conflict. If it
 /// is gone, the target is the one that its row names by now; where that was erased, the slice is deleted instead.
-pub(crate) async fn relocate(on: &mut impl OpenCommit, change: &MoveProductEvents) -> Result<(), Fault> {
+pub(crate) async fn move_events(on: &mut impl OpenCommit, change: &MoveProductEvents) -> Result<(), Fault> {
     const NUMBER: Sql = sql!("SELECT number FROM workspace_numbers WHERE workspace = $1");
     const FROM: Sql = sql!(sqlite: contact!(""), postgres: contact!(" FOR UPDATE"));
     const TO: Sql = sql!(sqlite: contact!(""), postgres: contact!(" FOR KEY SHARE"));
@@ -60,7 +65,7 @@ pub(crate) async fn relocate(on: &mut impl OpenCommit, change: &MoveProductEvent
         postgres: "UPDATE product_events SET contact = $2
             WHERE n = ANY (ARRAY (SELECT n FROM product_events WHERE contact = $1 LIMIT $3))",
     );
-    const KEEP: Sql = sql!(
+    const REMEMBER: Sql = sql!(
         "INSERT INTO deleted_contacts (n, workspace_number, id, merge_target)
          SELECT $1, $2, $3, $4 WHERE EXISTS (SELECT 1 FROM product_events WHERE contact = $1)
          ON CONFLICT (n) DO UPDATE SET merge_target = excluded.merge_target"
@@ -81,8 +86,8 @@ pub(crate) async fn relocate(on: &mut impl OpenCommit, change: &MoveProductEvent
     if on.execute(MOVE, params![n, merge_target, sql_limit(limit)]).await? > 0 {
         on.note_numbered(workspace, merge_target, ReadMask::EVENTS).await?;
     }
-    on.statements().run(KEEP, params![n, workspace_number, key(from), merge_target])?;
-    forget(on.statements(), n)
+    on.statements().run(REMEMBER, params![n, workspace_number, key(from), merge_target])?;
+    forget_if_empty(on.statements(), n)
 }
 
 /// Deletes a slice of the events of a contact that is gone; nothing if it has none left.
@@ -100,7 +105,7 @@ pub(crate) async fn delete(
 
 /// Deletes up to `limit` events of the contact with number `n`, with their unique ids, and takes them from the counts.
 async fn delete_of(on: &mut impl OpenCommit, n: i64, limit: usize) -> Result<(), Fault> {
-    const UNNAME: Sql = sql!(
+    const DELETE_UNIQUE_IDS: Sql = sql!(
         sqlite: "DELETE FROM event_unique_ids
             WHERE event IN (SELECT n FROM product_events WHERE contact = $1 LIMIT $2)",
         postgres: "",
@@ -119,19 +124,19 @@ async fn delete_of(on: &mut impl OpenCommit, n: i64, limit: usize) -> Result<(),
             SELECT name, at FROM gone",
     );
     let slice = || params![n, sql_limit(limit)];
-    on.statements().run(UNNAME, slice())?;
+    on.statements().run(DELETE_UNIQUE_IDS, slice())?;
     let gone = Query::new(DELETE, slice(), |row| Ok((get::<i64>(row, 0)?, time(row, 1)?)));
     for (name, at) in on.many(gone).await? {
         on.deltas().add_events(name, at, -1);
     }
-    forget(on.statements(), n)
+    forget_if_empty(on.statements(), n)
 }
 
 /// The number of the merge target of a contact that is gone, with a lock on that contact; `None` if it has none or the
 /// target was erased.
 async fn living_merge_target(on: &mut impl OpenCommit, n: i64) -> Result<Option<i64>, Fault> {
     const TARGET: Sql = sql!("SELECT merge_target FROM deleted_contacts WHERE n = $1");
-    const HOLD: Sql = sql!(
+    const LOCK_TARGET: Sql = sql!(
         sqlite: "SELECT n FROM contacts WHERE n = $1",
         postgres: "SELECT n FROM contacts WHERE n = $1 FOR KEY SHARE",
     );
@@ -139,7 +144,7 @@ async fn living_merge_target(on: &mut impl OpenCommit, n: i64) -> Result<Option<
     loop {
         let target = Query::new(TARGET, params![n], |row| get::<Option<i64>>(row, 0));
         let Some(target) = on.one(target).await?.flatten() else { return Ok(None) };
-        let held = on.one(Query::new(HOLD, params![target], |row| get::<i64>(row, 0))).await?;
+        let held = on.one(Query::new(LOCK_TARGET, params![target], |row| get::<i64>(row, 0))).await?;
         if held.is_some() || gone == Some(target) {
             return Ok(held);
         }
@@ -149,7 +154,7 @@ async fn living_merge_target(on: &mut impl OpenCommit, n: i64) -> Result<Option<
 }
 
 /// Deletes a contact that is gone from `deleted_contacts` if it has no events left.
-fn forget(on: &mut dyn Statements, n: i64) -> Result<(), Fault> {
+fn forget_if_empty(on: &mut dyn Statements, n: i64) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "DELETE FROM deleted_contacts WHERE n = $1 AND NOT EXISTS (SELECT 1 FROM product_events WHERE contact = $1)"
     );

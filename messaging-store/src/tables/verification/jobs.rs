@@ -13,7 +13,7 @@ use crate::row::{count, get, id};
 use crate::sql::{Sql, key, params, sql};
 
 /// Number of messages that are looked for at a time.
-const LOOKED_FOR: usize = 10_000;
+const CHUNK: usize = 10_000;
 
 /// Compares jobs of a kind with messages: each message that is not settled must have a job or wait to be released, and
 /// each job must name a message that exists. `message_of` reads the message from the payload of a job. The rows are
@@ -36,7 +36,7 @@ pub(crate) async fn verify(
             Ok(())
         })
         .await?;
-        are_there(on, &jobs, &mut verified).await?;
+        verify_messages_exist(on, &jobs, &mut verified).await?;
         let mut named: HashSet<MessageId> = jobs.into_iter().map(|(_, message)| message).collect();
         on.each(WAITING, params![], |row| {
             named.extend(Some(id(row, 0)?).filter(|message| part.has(*message)));
@@ -57,7 +57,7 @@ pub(crate) async fn verify(
 }
 
 /// Looks for the messages that jobs name; each that does not exist is a difference in `verified`.
-async fn are_there(
+async fn verify_messages_exist(
     on: &mut impl Answers,
     jobs: &[(WorkspaceId, MessageId)],
     verified: &mut Verified,
@@ -67,7 +67,7 @@ async fn are_there(
         postgres: "SELECT workspace, id FROM messages
             JOIN unnest($1::uuid[], $2::uuid[]) AS named (workspace, id) USING (workspace, id)",
     );
-    for some in jobs.chunks(LOOKED_FOR) {
+    for some in jobs.chunks(CHUNK) {
         let keys = some.iter().map(|(workspace, message)| params![key(*workspace), key(*message)]).collect();
         let found = Query::new(SQL, params![], |row| Ok((id(row, 0)?, id(row, 1)?)));
         let found: HashSet<(WorkspaceId, MessageId)> = on.gathered(found, keys).await?.into_iter().collect();

@@ -14,8 +14,8 @@ const NOT_RECIPIENTS: &[&str] = &["mailer-daemon", "postmaster", "abuse", "helpd
 pub(super) fn find(line: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, _) in line.match_indices('@') {
-        let done = found.last().map_or(0, |last| last.end);
-        if let Some(range) = around(line, at, done) {
+        let not_before = found.last().map_or(0, |last| last.end);
+        if let Some(range) = address_at(line, at, not_before) {
             found.push(range);
         }
     }
@@ -34,12 +34,12 @@ pub(super) fn may_be_recipient(address: &str) -> bool {
     !local.starts_with("bounce+") && !local.starts_with("unsubscribe+") && !NOT_RECIPIENTS.contains(&local.as_str())
 }
 
-/// The address around the `@` at byte `at` of a line, if there is one. It begins no earlier than `done`, the end of the
-/// address before. The domain needs a dot, and its last label must not be a number, as in an IP address.
-fn around(line: &str, at: usize, done: usize) -> Option<Range<usize>> {
-    let before = &line[done..at];
+/// The address around the `@` at byte `at` of a line, if there is one. It begins no earlier than `not_before`, the end
+/// of the address before. The domain needs a dot, and its last label must not be a number, as in an IP address.
+fn address_at(line: &str, at: usize, not_before: usize) -> Option<Range<usize>> {
+    let before = &line[not_before..at];
     let mut start =
-        before.char_indices().rev().take_while(|(_, c)| is_local(*c)).last().map(|(offset, _)| done + offset)?;
+        before.char_indices().rev().take_while(|(_, c)| is_local(*c)).last().map(|(offset, _)| not_before + offset)?;
     // The colon in `mailto:a@b.c` cannot be in a local part, but the quote in `'a@b.c'` can: such signs are dropped at
     // the beginning.
     while start < at && line[start..at].starts_with(['\'', '`', '*', '=', '.', '-', '|']) {

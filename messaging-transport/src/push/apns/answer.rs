@@ -63,7 +63,7 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     let (json, status) = (reply.json(), reply.status.as_u16());
     let reason = reason(json.as_ref());
     let class = class(reason, status);
-    let answer = if reason.is_empty() { reply.answer_as_it_is(class) } else { reply.answer(class, reason) };
+    let answer = if reason.is_empty() { reply.answer_with_body(class) } else { reply.answer(class, reason) };
     let usual = match (class, status) {
         (OutcomeClass::Throttled(Scope::Account), _) => Some(MIN_LIFETIME),
         (OutcomeClass::Retry(_), 500..) => Some(OUTAGE),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::service::{coded, settings_fault};
 use crate::jwt::SigningKey;
-use crate::provider::{Api, Call, Reply, Settings, misconfigured};
+use crate::provider::{Call, ProviderClient, Reply, Settings, misconfigured};
 use crate::token_cache::{TokenCache, TokenKey, token_key};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
@@ -85,7 +85,7 @@ impl AccessTokens {
     }
 
     /// The token of an account, asked for if there is none. `Err` is the answer for a message that has none.
-    pub(super) async fn get(&self, api: &Api, account: &ServiceAccount) -> Result<String, Answer> {
+    pub(super) async fn get(&self, api: &ProviderClient, account: &ServiceAccount) -> Result<String, Answer> {
         self.0.get(account.key(), ask(api, account)).await
     }
 
@@ -95,7 +95,7 @@ impl AccessTokens {
     }
 }
 
-async fn ask(api: &Api, account: &ServiceAccount) -> Result<(String, Duration), Answer> {
+async fn ask(api: &ProviderClient, account: &ServiceAccount) -> Result<(String, Duration), Answer> {
     let assertion = account.assertion(api.now()).map_err(|error| settings_fault(&error))?;
     let fields = [("grant_type", GRANT_TYPE), ("assertion", assertion.as_str())];
     let call = Call::form(&account.token_uri, &fields).hide(&assertion);

@@ -96,14 +96,14 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     let json = reply.json();
     if reply.is_success() {
         let name = json.as_ref().and_then(|json| json["name"].as_str()).filter(|name| !name.is_empty());
-        let Some(name) = name else { return reply.unreadable() };
+        let Some(name) = name else { return reply.ambiguous_answer() };
         let provider = ProviderAnswer { message_id: Some(name.to_owned()), ..ProviderAnswer::default() };
         return reply.answer(OutcomeClass::Accepted(Acceptance::Delivered), "accepted").provider(provider);
     }
     let error = Error::read(&json.unwrap_or_default());
     let class = error.class(reply.status.as_u16());
     let answer =
-        if error.message.is_empty() { reply.answer_as_it_is(class) } else { reply.answer(class, &error.message) };
+        if error.message.is_empty() { reply.answer_with_body(class) } else { reply.answer(class, &error.message) };
     let wait = match class {
         OutcomeClass::Throttled(_) => reply.retry_after.or(Some(REST)),
         OutcomeClass::Retry(_) => reply.retry_after,

@@ -33,7 +33,7 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     }
     let wait = matches!(class, OutcomeClass::Throttled(_) | OutcomeClass::Retry(_)).then_some(reply.retry_after);
     let provider = ProviderAnswer { code: Some(status.to_string()), ..ProviderAnswer::default() };
-    reply.answer_as_it_is(class).provider(provider).wait(wait.flatten())
+    reply.answer_with_body(class).provider(provider).wait(wait.flatten())
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) fn is_ok(reply: &Reply) -> bool {
 /// Judges the answer to a message.
 pub(super) fn judge(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
-    let Some(status) = body["status"].as_u64() else { return reply.unexplained() };
+    let Some(status) = body["status"].as_u64() else { return reply.answer_by_status() };
     let class = class_of(status);
     let text = body["status_message"].as_str().unwrap_or_default();
     let is_accepted = matches!(class, OutcomeClass::Accepted(_));

@@ -43,7 +43,7 @@ fn what_was_seen_counts_once() {
         (EventKind::Delivered, false),
     ];
     let shown = events.iter().map(|(kind, machine)| EngagementFlags::of_event(*kind, *machine));
-    let seen = shown.fold(EngagementFlags::default(), EngagementFlags::with);
+    let seen = shown.fold(EngagementFlags::default(), EngagementFlags::union);
     let opened = Row { seen, ..row(MessageStatus::Delivered) };
     assert_eq!(
         text(&change(&row(MessageStatus::Delivered), &opened)),
@@ -104,7 +104,7 @@ proptest! {
             let at = Timestamp::from_millis(minutes * 60_000);
             let before = rows[place];
             let next = MessageStatus::ALL[status];
-            let mut after = Row { seen: before.seen.with(EngagementFlags::from_bits(seen)), ..before };
+            let mut after = Row { seen: before.seen.union(EngagementFlags::from_bits(seen)), ..before };
             if before.status.may_become(next) {
                 after.status = next;
                 after.skip = (next == MessageStatus::Suppressed)

@@ -21,9 +21,9 @@ use crate::violation::{FieldCode, Violations};
 #[derive(Debug, Default)]
 pub struct IdentityResolver<'a> {
     /// The contacts of this batch: as they were read, then as its decisions left them.
-    known: Known,
+    known: DecidedContacts,
     /// The contacts that the batch before this one changed, as it left them: the store may not have them yet.
-    earlier: Option<Arc<Known>>,
+    earlier: Option<Arc<DecidedContacts>>,
     /// Lists that a request may name, because they exist in the workspace.
     lists: HashSet<ListId>,
     /// Types that the workspace declared for custom fields; `None` means no field has one.
@@ -32,13 +32,13 @@ pub struct IdentityResolver<'a> {
 
 /// Contacts as the requests decided so far left them, and the owner of each identifier.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct DecidedContacts {
     /// Each contact with its revision.
     contacts: HashMap<ContactId, (Arc<Contact>, u32)>,
     owners: HashMap<Identifier, ContactId>,
 }
 
-impl Known {
+impl DecidedContacts {
     /// Keeps a contact with its revision and makes it the owner of the identifiers.
     fn learn(&mut self, contact: Arc<Contact>, revision: u32, identifiers: Vec<Identifier>) {
         self.owners.extend(identifiers.into_iter().map(|identifier| (identifier, contact.id)));
@@ -55,7 +55,7 @@ pub struct Decision {
     pub created: bool,
     /// Precondition under which the contact is stored; `None` if its row need not be written, because at most its
     /// lists change.
-    pub put: Option<Expect>,
+    pub put_expectation: Option<Expect>,
     /// Lists that the contact joins.
     pub joins: Vec<ListId>,
     /// Lists that the contact leaves.
@@ -64,7 +64,7 @@ pub struct Decision {
 
 /// Effect of `list_ids` in a request on the lists that the contact is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lists {
+enum ListMode {
     /// The contact joins the named lists and stays on those it is on.
     Add,
     /// The contact is on the named lists alone afterwards.
@@ -86,18 +86,18 @@ impl<'a> IdentityResolver<'a> {
     /// Builds the resolver from what was read: the contacts that have any of the identifiers, those of the
     /// named lists that exist, the declared types.
     pub fn new(contacts: Vec<Stored<Contact>>, lists: Vec<ListId>, types: &'a FieldTypes) -> Self {
-        Self::after(None, contacts, lists, types)
+        Self::new_after_batch(None, contacts, lists, types)
     }
 
     /// Like [`new`](Self::new), but `earlier` holds the contacts of a batch decided just before, which may or may
     /// not be stored by now. Of a contact in both, the earlier decision counts, not what was read.
-    pub fn after(
-        earlier: Option<Arc<Known>>,
+    pub fn new_after_batch(
+        earlier: Option<Arc<DecidedContacts>>,
         contacts: Vec<Stored<Contact>>,
         lists: Vec<ListId>,
         types: &'a FieldTypes,
     ) -> Self {
-        let mut known = Known::default();
+        let mut known = DecidedContacts::default();
         for stored in contacts {
             // An earlier decision about a contact is at least as new as its row.
             if earlier.as_ref().is_none_or(|earlier| !earlier.contacts.contains_key(&stored.record.id)) {
@@ -108,9 +108,9 @@ impl<'a> IdentityResolver<'a> {
         Self { known, earlier, lists: lists.into_iter().collect(), types: Some(types) }
     }
 
-    /// The contacts of this batch as it left them, for [`after`](Self::after) of the next batch. Those of the
-    /// batch before it are not included, because they are stored by then.
-    pub fn into_known(self) -> Known {
+    /// The contacts of this batch as it left them, for [`new_after_batch`](Self::new_after_batch) of the next batch.
+    /// Those of the batch before it are not included, because they are stored by then.
+    pub fn into_decided(self) -> DecidedContacts {
         self.known
     }
 
@@ -151,24 +151,25 @@ impl<'a> IdentityResolver<'a> {
             .find_map(|identifier| self.owner(identifier));
         let Some((before, revision)) = target.and_then(|id| self.contact(id)).cloned() else {
             let mut contact = Contact::new(on.new_id, on.workspace_id, on.now);
-            self.change(sent, Lists::Add, &mut contact, &mut violations);
+            self.apply_input(sent, ListMode::Add, &mut contact, &mut violations);
             violations.into_result()?;
-            self.refuse_others(&named, contact.id)?;
+            self.require_unowned(&named, contact.id)?;
             let joins = contact.list_ids.clone();
             let contact = Arc::new(contact);
             self.known.learn(Arc::clone(&contact), 1, named);
-            return Ok(Decision { contact, created: true, put: Some(Expect::Absent), joins, leaves: Vec::new() });
+            let put_expectation = Some(Expect::Absent);
+            return Ok(Decision { contact, created: true, put_expectation, joins, leaves: Vec::new() });
         };
         // A target that was found by another identifier may have an external id of its own.
         let own = before.external_id.as_ref();
         let is_other = sent.external_id.as_value().is_some_and(|given| own.is_some_and(|own| own != given));
         let mut contact = Contact::clone(&before);
-        self.change(sent, Lists::Add, &mut contact, &mut violations);
+        self.apply_input(sent, ListMode::Add, &mut contact, &mut violations);
         violations.into_result()?;
         if is_other {
             return Err(DomainError::IdentifierConflict { pointer: "/external_id", contact_id: before.id });
         }
-        self.settle(&before, revision, contact, &named, on.now)
+        self.decide_change(&before, revision, contact, &named, on.now)
     }
 
     /// Changes a contact that is named by its id. Errors as in [`upsert`](Self::upsert).
@@ -182,22 +183,22 @@ impl<'a> IdentityResolver<'a> {
         let mut violations = faults;
         let mut contact = stored.record.clone();
         let named: Vec<_> = sent.identifiers().collect();
-        self.change(sent, Lists::Replace, &mut contact, &mut violations);
+        self.apply_input(sent, ListMode::Replace, &mut contact, &mut violations);
         violations.into_result()?;
-        self.settle(&stored.record, stored.revision, contact, &named, now)
+        self.decide_change(&stored.record, stored.revision, contact, &named, now)
     }
 
     /// Writes the members that were sent into `contact`, and adds a violation for each list that does not exist and
     /// each member that breaks a rule.
-    fn change(&self, mut sent: ContactInput, lists: Lists, contact: &mut Contact, violations: &mut Violations) {
+    fn apply_input(&self, mut sent: ContactInput, lists: ListMode, contact: &mut Contact, violations: &mut Violations) {
         let mut found = Violations::new();
         let named = match std::mem::take(&mut sent.list_ids) {
             Patch::Set(ids) => Some(ids),
-            Patch::Null if lists == Lists::Replace => Some(Vec::new()),
+            Patch::Null if lists == ListMode::Replace => Some(Vec::new()),
             Patch::Null | Patch::Absent => None,
         };
         if let Some(named) = named {
-            let mut ids = if lists == Lists::Add { contact.list_ids.clone() } else { Vec::new() };
+            let mut ids = if lists == ListMode::Add { contact.list_ids.clone() } else { Vec::new() };
             for (index, text) in named.iter().enumerate() {
                 match text.parse::<ListId>() {
                     Ok(id) if self.lists.contains(&id) => ids.push(id),
@@ -218,7 +219,7 @@ impl<'a> IdentityResolver<'a> {
 
     /// Decides on the change of `before` to `contact`: refuses it if one of the `named` identifiers belongs to another
     /// contact, otherwise learns the new state and answers the difference.
-    fn settle(
+    fn decide_change(
         &mut self,
         before: &Contact,
         revision: u32,
@@ -226,14 +227,14 @@ impl<'a> IdentityResolver<'a> {
         named: &[Identifier],
         now: Timestamp,
     ) -> Result<Decision, DomainError> {
-        self.refuse_others(named, contact.id)?;
+        self.require_unowned(named, contact.id)?;
         let missing_in = |all: &[ListId], some: &[ListId]| -> Vec<ListId> {
             all.iter().filter(|id| !some.contains(id)).copied().collect()
         };
         let joins = missing_in(&contact.list_ids, &before.list_ids);
         let leaves = missing_in(&before.list_ids, &contact.list_ids);
-        let put = (!contact.equals_but_for_lists(before)).then_some(Expect::Revision(revision));
-        if put.is_some() {
+        let put_expectation = (!contact.equals_but_for_lists(before)).then_some(Expect::Revision(revision));
+        if put_expectation.is_some() {
             contact.updated_at = now;
         }
         for identifier in before.identifiers() {
@@ -241,12 +242,12 @@ impl<'a> IdentityResolver<'a> {
         }
         let contact = Arc::new(contact);
         let identifiers = contact.identifiers().collect();
-        self.known.learn(Arc::clone(&contact), revision + u32::from(put.is_some()), identifiers);
-        Ok(Decision { contact, created: false, put, joins, leaves })
+        self.known.learn(Arc::clone(&contact), revision + u32::from(put_expectation.is_some()), identifiers);
+        Ok(Decision { contact, created: false, put_expectation, joins, leaves })
     }
 
     /// Fails with [`DomainError::IdentifierConflict`] if one of the identifiers belongs to a contact other than `id`.
-    fn refuse_others(&self, named: &[Identifier], id: ContactId) -> Result<(), DomainError> {
+    fn require_unowned(&self, named: &[Identifier], id: ContactId) -> Result<(), DomainError> {
         for identifier in named {
             if let Some(contact_id) = self.owner(identifier).filter(|owner| *owner != id) {
                 return Err(DomainError::IdentifierConflict { pointer: identifier.pointer(), contact_id });

@@ -17,12 +17,12 @@ use crate::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
 use crate::violation::escape;
 
 /// The member `mapping` of an import: the meaning of columns, by their headers; `None` for a column that is skipped.
-pub type Mapping = BTreeMap<String, Option<Target>>;
+pub type Mapping = BTreeMap<String, Option<ColumnTarget>>;
 
 /// Meaning of the cells of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Target {
+pub enum ColumnTarget {
     /// A field of the contact, such as its email address.
     Field(ContactField),
     /// Tags, separated by `;` or `|`.
@@ -38,16 +38,16 @@ pub enum Target {
 }
 
 /// The targets that are neither fields nor attributes, with their names.
-const OTHERS: [(&str, Target); 4] = [
-    ("tags", Target::Tags),
-    ("list_ids", Target::ListIds),
-    ("consent.marketing_email", Target::MarketingEmail),
-    ("consent.sms", Target::Sms),
+const NON_FIELD_TARGETS: [(&str, ColumnTarget); 4] = [
+    ("tags", ColumnTarget::Tags),
+    ("list_ids", ColumnTarget::ListIds),
+    ("consent.marketing_email", ColumnTarget::MarketingEmail),
+    ("consent.sms", ColumnTarget::Sms),
 ];
 
 /// The targets with a fixed name, which are all but attributes, with their names.
-fn names() -> impl Iterator<Item = (&'static str, Target)> {
-    CONTACT_FIELDS.into_iter().map(|field| (field.name(), Target::Field(field))).chain(OTHERS)
+fn names() -> impl Iterator<Item = (&'static str, ColumnTarget)> {
+    CONTACT_FIELDS.into_iter().map(|field| (field.name(), ColumnTarget::Field(field))).chain(NON_FIELD_TARGETS)
 }
 
 /// Prefix of the name of a target that is an attribute; its key follows.
@@ -58,7 +58,7 @@ const ATTRIBUTE: &str = "attributes.";
 #[error("must be {}, attributes.<key> or null", names().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownTarget;
 
-impl Target {
+impl ColumnTarget {
     #[cfg(feature = "imports")]
     /// The target that a header names without a mapping. The case of its letters does not matter, except in the key of
     /// an attribute.
@@ -85,7 +85,7 @@ impl Target {
     }
 }
 
-impl TryFrom<String> for Target {
+impl TryFrom<String> for ColumnTarget {
     type Error = UnknownTarget;
     fn try_from(text: String) -> Result<Self, UnknownTarget> {
         let known = names().find(|(name, _)| *name == text).map(|(_, target)| target);
@@ -94,10 +94,10 @@ impl TryFrom<String> for Target {
     }
 }
 
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
+impl From<ColumnTarget> for String {
+    fn from(target: ColumnTarget) -> Self {
         match target {
-            Target::Attribute(key) => format!("{ATTRIBUTE}{key}"),
+            ColumnTarget::Attribute(key) => format!("{ATTRIBUTE}{key}"),
             other => names().find(|(_, target)| *target == other).map(|(name, _)| name).unwrap_or_default().to_owned(),
         }
     }
@@ -111,8 +111,8 @@ pub struct Column {
     /// Its header.
     pub header: String,
     /// Meaning of its cells: a field or attribute of the contact, tags, lists or a consent.
-    pub target: Target,
-    /// The [`Target::pointer`] of that meaning.
+    pub target: ColumnTarget,
+    /// The [`ColumnTarget::pointer`] of that meaning.
     pub pointer: String,
 }
 
@@ -180,10 +180,10 @@ impl Header {
 #[cfg(feature = "imports")]
 fn columns(headers: Vec<String>, mapping: &Mapping) -> Vec<Column> {
     let mapped = |header: &str| mapping.iter().find(|(name, _)| name.trim() == header).map(|(_, target)| target);
-    let by_mapping: Vec<&Target> = headers.iter().filter_map(|header| mapped(header)?.as_ref()).collect();
+    let by_mapping: Vec<&ColumnTarget> = headers.iter().filter_map(|header| mapped(header)?.as_ref()).collect();
     let target_of = |header: &str| match mapped(header) {
         Some(target) => target.clone(),
-        None => Target::of_header(header).filter(|target| !by_mapping.contains(&target)),
+        None => ColumnTarget::of_header(header).filter(|target| !by_mapping.contains(&target)),
     };
     let targets: Vec<_> = headers.iter().map(|header| target_of(header)).collect();
     let columns = headers.into_iter().zip(targets).enumerate();
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     fn mapping(pairs: &[(&str, &str)]) -> Mapping {
-        let target = |name: &str| (!name.is_empty()).then(|| Target::try_from(name.to_owned()).unwrap());
+        let target = |name: &str| (!name.is_empty()).then(|| ColumnTarget::try_from(name.to_owned()).unwrap());
         pairs.iter().map(|(header, name)| ((*header).to_owned(), target(name))).collect()
     }
 
@@ -260,13 +260,13 @@ mod tests {
     #[test]
     fn targets_by_name() {
         for name in ["email", "consent.marketing_email", "attributes.plan", "attributes._a-1"] {
-            assert_eq!(String::from(Target::try_from(name.to_owned()).unwrap()), name);
+            assert_eq!(String::from(ColumnTarget::try_from(name.to_owned()).unwrap()), name);
         }
         for bad in ["", "Email", "consent", "attributes", "attributes.", "attributes.a b", "attributes.1", "name"] {
-            assert_eq!(Target::try_from(bad.to_owned()), Err(UnknownTarget), "{bad}");
+            assert_eq!(ColumnTarget::try_from(bad.to_owned()), Err(UnknownTarget), "{bad}");
         }
-        assert_eq!(Target::MarketingEmail.pointer(), "/consent/marketing_email");
-        assert_eq!(Target::Attribute("a".to_owned()).pointer(), "/attributes/a");
+        assert_eq!(ColumnTarget::MarketingEmail.pointer(), "/consent/marketing_email");
+        assert_eq!(ColumnTarget::Attribute("a".to_owned()).pointer(), "/attributes/a");
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub fn parse(report: &[u8], limit: usize) -> Vec<Value> {
 mod tests {
     use super::*;
     use crate::domain::audience::contact::fields::ContactField;
-    use crate::domain::audience::import::columns::Mapping;
+    use crate::domain::audience::import::columns::{ColumnTarget, Mapping};
     use crate::violation::{FieldCode, Violations};
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let header = Header::read(
             b"=email,tags",
             true,
-            &Mapping::from([("=email".to_owned(), Some(super::super::columns::Target::Field(ContactField::Email)))]),
+            &Mapping::from([("=email".to_owned(), Some(ColumnTarget::Field(ContactField::Email)))]),
         )
         .unwrap();
         let mut violations = Violations::new();

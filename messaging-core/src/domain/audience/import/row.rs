@@ -7,7 +7,7 @@ use crate::validate::Validate as _;
 use csv::ByteRecord;
 use serde_json::{Map, Number, Value};
 
-use super::columns::{Header, Target};
+use super::columns::{ColumnTarget, Header};
 use crate::domain::audience::contact::input::{ConsentInput, ContactInput};
 use crate::domain::audience::custom_field::{FieldType, FieldTypes};
 use crate::error::DomainError;
@@ -16,11 +16,11 @@ use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
 /// Result of reading a row: the contact as far as it could be read, with the violations; or the violations alone.
-pub type Read = Result<(ContactInput, Violations), Violations>;
+pub type ReadRow = Result<(ContactInput, Violations), Violations>;
 
 /// Reads a row. `types` are the declared custom fields; they decide the types of attributes. Cells beyond the header
 /// are a violation unless they are empty.
-pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
+pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> ReadRow {
     let mut input = ContactInput::default();
     let mut faults = Violations::new();
     let mut attributes = Map::new();
@@ -40,13 +40,13 @@ pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
             read
         };
         match &column.target {
-            Target::Field(field) => set(input.field_mut(*field), || text.to_owned()),
-            Target::Tags => add(&mut input.tags, text),
-            Target::ListIds => add(&mut input.list_ids, text),
-            Target::MarketingEmail => agree(&mut consent.marketing_email, yes_or_no()),
-            Target::Sms => agree(&mut consent.sms, yes_or_no()),
-            Target::Attribute(key) if attributes.contains_key(key) => {}
-            Target::Attribute(key) => match value(&whole, types.get(key)) {
+            ColumnTarget::Field(field) => set_if_absent(input.field_mut(*field), || text.to_owned()),
+            ColumnTarget::Tags => add_items(&mut input.tags, text),
+            ColumnTarget::ListIds => add_items(&mut input.list_ids, text),
+            ColumnTarget::MarketingEmail => set_consent(&mut consent.marketing_email, yes_or_no()),
+            ColumnTarget::Sms => set_consent(&mut consent.sms, yes_or_no()),
+            ColumnTarget::Attribute(key) if attributes.contains_key(key) => {}
+            ColumnTarget::Attribute(key) => match value(&whole, types.get(key)) {
                 Ok(value) => {
                     attributes.insert(key.clone(), value);
                 }
@@ -68,7 +68,7 @@ pub fn read(record: &ByteRecord, header: &Header, types: &FieldTypes) -> Read {
 }
 
 /// Violations of the last row of a file when it opens a quotation mark that is not closed.
-pub fn unclosed() -> Violations {
+pub fn unclosed_quote_violations() -> Violations {
     let mut faults = Violations::new();
     faults.add("", FieldCode::Syntax, "a quotation mark is not closed; what follows it counts as part of this row");
     faults
@@ -76,7 +76,7 @@ pub fn unclosed() -> Violations {
 
 /// Checks the input as if it had been sent as JSON. An input with faults is written as JSON and read again, so that the
 /// decoder of request bodies reports them with their pointers.
-fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
+fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> ReadRow {
     if !has_nul && input.is_valid() {
         input.check(&mut faults);
         return Ok((input, faults));
@@ -99,14 +99,14 @@ fn judge(input: ContactInput, mut faults: Violations, has_nul: bool) -> Read {
 }
 
 /// Sets a member that has no value yet: of several columns for it, the first with something in it counts.
-fn set<T>(member: &mut Patch<T>, value: impl FnOnce() -> T) {
+fn set_if_absent<T>(member: &mut Patch<T>, value: impl FnOnce() -> T) {
     if member.is_absent() {
         *member = Patch::Set(value());
     }
 }
 
 /// Adds the items in a cell to a list.
-fn add(member: &mut Patch<Vec<String>>, text: &str) {
+fn add_items(member: &mut Patch<Vec<String>>, text: &str) {
     let items = items(text).map(ToOwned::to_owned);
     match member {
         Patch::Set(held) => held.extend(items),
@@ -120,9 +120,9 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Sets a consent, unless its cell could not be read.
-fn agree(member: &mut Patch<bool>, agreed: Option<bool>) {
+fn set_consent(member: &mut Patch<bool>, agreed: Option<bool>) {
     if let Some(agreed) = agreed {
-        set(member, || agreed);
+        set_if_absent(member, || agreed);
     }
 }
 

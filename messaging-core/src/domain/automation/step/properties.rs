@@ -152,22 +152,22 @@ fn note(dice: &mut Dice, at: Timestamp) -> (Note, Option<Happened>) {
     (Note { contact_id, cause, at, depth: 0, may_enter: true }, happened)
 }
 
-fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> Acted {
+fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> NodeOutcome {
     if dice.is(40) {
-        return Acted::Failed("it cannot".to_owned());
+        return NodeOutcome::Failed("it cannot".to_owned());
     }
     match kind {
-        NodeKind::Webhook(_) => Acted::Calling,
+        NodeKind::Webhook(_) => NodeOutcome::Calling,
         NodeKind::Send(_) => match dice.below(4) {
-            0 => Acted::Skipped(SkipReason::NoConsent),
+            0 => NodeOutcome::Skipped(SkipReason::NoConsent),
             1 => {
                 let until = moment + std::time::Duration::from_secs(1 + dice.below(90_000));
                 let reason = if dice.is(2) { HoldReason::QuietHours } else { HoldReason::FrequencyCap };
-                Acted::Held { reason, until }
+                NodeOutcome::Held { reason, until }
             }
-            _ => Acted::Sent("msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap()),
+            _ => NodeOutcome::Sent("msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap()),
         },
-        _ => Acted::Changed,
+        _ => NodeOutcome::Changed,
     }
 }
 

@@ -53,7 +53,7 @@ struct Conversation {
 /// What questions and nodes are answered.
 enum Reply {
     Verdicts(Vec<bool>),
-    Acted(Acted),
+    NodeOutcome(NodeOutcome),
 }
 
 impl Conversation {
@@ -72,7 +72,7 @@ impl Conversation {
                     assert_eq!(questions.len(), verdicts.len(), "{questions:?}");
                     walk.answer(&verdicts, &nothing)
                 }
-                (Need::Act(_), Reply::Acted(acted)) => walk.acted(acted, &nothing),
+                (Need::Act(_), Reply::NodeOutcome(acted)) => walk.acted(acted, &nothing),
                 (need, _) => panic!("another reply is wanted: {need:?}"),
             };
         }
@@ -131,8 +131,8 @@ fn line(step: &RunStep) -> String {
     line
 }
 
-fn acted(acted: Acted) -> Reply {
-    Reply::Acted(acted)
+fn acted(acted: NodeOutcome) -> Reply {
+    Reply::NodeOutcome(acted)
 }
 
 fn verdicts(verdicts: &[bool]) -> Reply {
@@ -142,7 +142,7 @@ fn verdicts(verdicts: &[bool]) -> Reply {
 const SEND: &str = "tpl_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
 fn sent() -> Reply {
-    acted(Acted::Sent("msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap()))
+    acted(NodeOutcome::Sent("msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap()))
 }
 
 /// The abandoned cart of contract section 13.
@@ -237,7 +237,7 @@ fn goal_and_exits_are_tested_on_arrival_and_on_what_happens_the_goal_first() {
     let mut talk = Conversation::new(graph);
     talk.due(vec![verdicts(&[false, false])]);
     talk.told.clear();
-    talk.due(vec![verdicts(&[false, false]), acted(Acted::Changed)]);
+    talk.due(vec![verdicts(&[false, false]), acted(NodeOutcome::Changed)]);
     talk.check(&["09:15:00 w continued", "09:15:00 t changed", "09:15:00 t completed"]);
     assert_eq!((talk.run.exit_reason.as_deref(), talk.run.node_id.as_deref()), (None, Some("t")));
 }
@@ -280,14 +280,14 @@ fn a_condition_tells_its_leaves() {
 fn a_send_that_has_to_wait_is_tested_again_and_tells_why() {
     let graph = json!({"nodes": [{"id": "s", "kind": "send", "config": {"template_id": SEND}}], "edges": [],
         "goal": {"type": "event", "name": "bought"}});
-    let held = |reason, until| acted(Acted::Held { reason, until: at(until) });
+    let held = |reason, until| acted(NodeOutcome::Held { reason, until: at(until) });
     let mut talk = Conversation::new(graph.clone());
     talk.due(vec![verdicts(&[false]), held(HoldReason::QuietHours, "2026-01-31T10:00:00Z")]);
     talk.due(vec![verdicts(&[false]), held(HoldReason::FrequencyCap, "2026-01-31T11:00:00Z")]);
     talk.due(vec![verdicts(&[false]), held(HoldReason::FrequencyCap, "2026-01-31T12:00:00Z")]);
     let since = at("2026-01-31T10:00:00Z");
     assert_eq!(talk.run.held, Some(Held::Sending { reason: HoldReason::FrequencyCap, since }));
-    talk.due(vec![verdicts(&[false]), acted(Acted::Skipped(SkipReason::FrequencyCap))]);
+    talk.due(vec![verdicts(&[false]), acted(NodeOutcome::Skipped(SkipReason::FrequencyCap))]);
     talk.check(&[
         "09:15:00 - entered",
         r#"09:15:00 s waiting reason=quiet_hours {"until":"2026-01-31T10:00:00.000Z"}"#,
@@ -309,7 +309,7 @@ fn a_call_goes_on_by_its_outcome() {
         {"id": "x", "kind": "exit"}], "edges": [{"from": "h", "to": "x", "branch": "error"}]});
     let ended = |end: CallEnd| {
         let mut talk = Conversation::new(graph.clone());
-        talk.due(vec![acted(Acted::Calling)]);
+        talk.due(vec![acted(NodeOutcome::Calling)]);
         assert_eq!((talk.run.due_at, &talk.run.held), (None, &Some(Held::Calling)));
         assert!(!talk.due(vec![]).is_changed);
         talk.told.clear();
@@ -335,7 +335,7 @@ fn what_was_changed_is_committed_before_it_is_asked_about() {
         {"id": "c", "kind": "condition", "config": {"filter": {"type": "tag", "op": "has_any", "values": ["a"]}}}],
         "edges": [{"from": "t", "to": "c"}]});
     let mut talk = Conversation::new(graph);
-    talk.due(vec![acted(Acted::Changed)]);
+    talk.due(vec![acted(NodeOutcome::Changed)]);
     assert_eq!((talk.run.status, talk.run.node_id.as_deref()), (RunStatus::Active, Some("c")));
     assert_eq!((talk.run.due_at, talk.run.steps), (Some(at("2026-01-31T09:15:00Z")), 2));
     talk.due(vec![verdicts(&[true])]);
@@ -384,7 +384,7 @@ fn a_wait_for_a_date_that_is_not_there_goes_on_at_once() {
 fn a_node_that_cannot_do_its_work_fails_the_run() {
     let graph = json!({"nodes": [{"id": "t", "kind": "add_tag", "config": {"tag": "{{ event.cart }}"}}], "edges": []});
     let mut talk = Conversation::new(graph);
-    talk.due(vec![acted(Acted::Failed("it is too long".to_owned()))]);
+    talk.due(vec![acted(NodeOutcome::Failed("it is too long".to_owned()))]);
     talk.check(&["09:15:00 - entered", r#"09:15:00 t failed reason=node_error {"message":"it is too long"}"#]);
     assert_eq!((talk.run.status, talk.run.exit_reason.as_deref()), (RunStatus::Failed, Some("node_error")));
     assert!(!talk.due(vec![]).is_changed, "what has ended does not go on");

@@ -222,7 +222,7 @@ fn what_was_found_is_judged() {
         .references()
         .into_iter()
         .zip(whats)
-        .map(|((pointer, reference), what)| ResolvedReference { pointer, reference, what })
+        .map(|((pointer, reference), target)| ResolvedReference { pointer, reference, target })
         .collect();
     let mut violations = Violations::new();
     plan.judge(&found, &mut violations);

@@ -68,11 +68,11 @@ fn all_there(plan: &CampaignPlan) -> Vec<ResolvedReference> {
     plan.references()
         .into_iter()
         .map(|(pointer, reference)| {
-            let what = match reference {
+            let target = match reference {
                 super::super::Reference::Template(_) => ReferenceTarget::Template { channel: Channel::Email, parts },
                 _ => ReferenceTarget::Other,
             };
-            ResolvedReference { pointer, reference, what }
+            ResolvedReference { pointer, reference, target }
         })
         .collect()
 }
@@ -184,10 +184,10 @@ fn a_campaign_that_is_not_ready_is_refused() {
     assert_eq!(with(&found, SenderState::NotVerified, false), "sender_domain_not_verified");
     assert_eq!(with(&found, SenderState::Verified, false), "channel_not_configured");
     let mut lacking = found.clone();
-    lacking[1].what = ReferenceTarget::Nothing;
+    lacking[1].target = ReferenceTarget::Nothing;
     assert_eq!(with(&lacking, SenderState::Missing, false), "/audience/list_ids/0 not_found");
     let parts = Parts { html: true, ..Parts::default() };
-    lacking[0].what = ReferenceTarget::Template { channel: Channel::Email, parts };
+    lacking[0].target = ReferenceTarget::Template { channel: Channel::Email, parts };
     assert_eq!(with(&lacking, SenderState::Missing, false), "/audience/list_ids/0 not_found, /template_id required");
 }
 
@@ -202,8 +202,8 @@ fn each_variant_needs_its_parts() {
         let mut found = all_there(&draft.plan);
         for one in &mut found {
             match one.reference {
-                super::super::Reference::Template(id) if id.to_string() == TEMPLATE => one.what = first,
-                super::super::Reference::Template(_) => one.what = second,
+                super::super::Reference::Template(id) if id.to_string() == TEMPLATE => one.target = first,
+                super::super::Reference::Template(_) => one.target = second,
                 _ => {}
             }
         }

@@ -27,10 +27,10 @@ pub fn check(kind: &ProviderKind, config: &Map<String, Value>, at: &str, violati
     for member in kind.members.iter().filter(|member| !member.is_made_by_us) {
         let pointer = format!("{at}/{}", member.name);
         match config.get(&member.name).filter(|value| !value.is_null()) {
-            None if member.required => violations.add(pointer, FieldCode::Required, missing(member)),
+            None if member.required => violations.add(pointer, FieldCode::Required, missing_message(member)),
             None => {}
             Some(Value::String(text)) if text.is_empty() && member.required => {
-                violations.add(pointer, FieldCode::Required, missing(member));
+                violations.add(pointer, FieldCode::Required, missing_message(member));
             }
             Some(Value::String(text)) if member.is_secret() && text == MASK => {}
             Some(value) => {
@@ -43,7 +43,7 @@ pub fn check(kind: &ProviderKind, config: &Map<String, Value>, at: &str, violati
 }
 
 /// Message about a required setting that is not given.
-fn missing(member: &Member) -> String {
+fn missing_message(member: &Member) -> String {
     explained(member, "is required by this provider".to_owned())
 }
 
@@ -130,14 +130,14 @@ fn check_text(form: Form, text: &str) -> Result<(), Fault> {
     }
     let one_of = |words: &[&str]| {
         let is_known = words.contains(&text);
-        if is_known { Ok(()) } else { fault(FieldCode::UnknownValue, format!("must be {}", or(words))) }
+        if is_known { Ok(()) } else { fault(FieldCode::UnknownValue, format!("must be {}", joined_with_or(words))) }
     };
     let (fits, wanted) = match form {
         Form::Tls => return one_of(TLS),
         Form::OneOf(words) => return one_of(words),
         Form::Host => (is_host(text), "must be a host name or address"),
         Form::Url => (is_url(text), "must be an absolute http or https URL"),
-        Form::ContactUri => (is_contact(text), "must be a mailto: or https: URI"),
+        Form::ContactUri => (is_contact_uri(text), "must be a mailto: or https: URI"),
         Form::SmsSender => {
             (is_sender(text), "must be a number such as +14155550123, a short code or up to 11 letters and digits")
         }
@@ -147,7 +147,7 @@ fn check_text(form: Form, text: &str) -> Result<(), Fault> {
 }
 
 /// Words as an enumeration for people, such as `starttls, tls or none`.
-fn or(words: &[&str]) -> String {
+fn joined_with_or(words: &[&str]) -> String {
     match words {
         [head @ .., last] if !head.is_empty() => format!("{} or {last}", head.join(", ")),
         _ => words.concat(),
@@ -159,7 +159,7 @@ fn is_url(text: &str) -> bool {
 }
 
 /// True for a `mailto:` URI of an email address and for an `https:` URL (RFC 8292 section 2.1).
-fn is_contact(text: &str) -> bool {
+fn is_contact_uri(text: &str) -> bool {
     text.strip_prefix("mailto:").is_some_and(|address| address::EmailAddress::parse(address).is_ok())
         || (text.starts_with("https:") && is_url(text))
 }

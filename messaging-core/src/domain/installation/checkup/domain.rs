@@ -42,7 +42,7 @@ fn is_verified(finding: &Finding) -> bool {
 }
 
 /// A sentence that says what is wrong with a record; `None` if it is verified.
-fn complaint(finding: &Finding) -> Option<String> {
+fn problem_of(finding: &Finding) -> Option<String> {
     match finding {
         Ok(check) if check.status == RecordStatus::Verified => None,
         Ok(check) => Some(check.detail.clone().unwrap_or_else(|| "It is not published.".to_owned())),
@@ -51,7 +51,7 @@ fn complaint(finding: &Finding) -> Option<String> {
 }
 
 /// Cure that reports give for records that are absent or wrong.
-const PUBLISH: &str =
+const PUBLISH_CURE: &str =
     "publish the records as `messaging domain records` shows them, then `messaging domain verify --wait`";
 
 /// True if the key of at least one selector is published, so that signed mail of the domain verifies.
@@ -63,7 +63,7 @@ fn has_dkim(facts: &DomainFacts) -> bool {
 fn dkim(facts: &DomainFacts) -> CheckReport {
     let looked = Looked::at(CheckId::Dkim, &facts.subject, "the key of every selector published");
     let broken: Vec<_> =
-        facts.findings.dkim.iter().filter_map(|(selector, finding)| Some((selector, complaint(finding)?))).collect();
+        facts.findings.dkim.iter().filter_map(|(selector, finding)| Some((selector, problem_of(finding)?))).collect();
     let published = facts.findings.dkim.len() - broken.len();
     let looked = looked.found(format!("{published} of {} keys published", facts.findings.dkim.len()));
     let Some((selector, what)) = broken.first() else {
@@ -71,9 +71,12 @@ fn dkim(facts: &DomainFacts) -> CheckReport {
     };
     let text = format!("The key of the selector {selector} is not published. {what}");
     if published == 0 {
-        return looked.fault(format!("No key is published, so mail of the domain cannot be verified. {what}"), PUBLISH);
+        return looked.fault(
+            format!("No key is published, so mail of the domain cannot be verified. {what}"),
+            PUBLISH_CURE,
+        );
     }
-    looked.warning(text, PUBLISH)
+    looked.warning(text, PUBLISH_CURE)
 }
 
 /// Checks the SPF and MX records of the bounce domain: a fault if one of them is not verified, a warning if the MX
@@ -90,25 +93,25 @@ fn return_path(facts: &DomainFacts) -> CheckReport {
     };
     let Findings { spf, return_path, .. } = &facts.findings;
     let looked = looked.found(format!("SPF {}, MX {}", status(spf), status(return_path)));
-    if let Some(what) = complaint(spf) {
+    if let Some(what) = problem_of(spf) {
         return looked
-            .fault(format!("The SPF record of the bounce domain does not let this server send. {what}"), PUBLISH);
+            .fault(format!("The SPF record of the bounce domain does not let this server send. {what}"), PUBLISH_CURE);
     }
-    if let Some(what) = complaint(return_path) {
+    if let Some(what) = problem_of(return_path) {
         return looked.fault(
             format!("Bounces do not come back, and receivers that look for the MX record refuse the mail. {what}"),
-            PUBLISH,
+            PUBLISH_CURE,
         );
     }
     match return_path.as_ref().ok().and_then(|check| check.detail.clone()) {
-        Some(detail) => looked.warning(detail, PUBLISH),
+        Some(detail) => looked.warning(detail, PUBLISH_CURE),
         None => looked.ok("Bounces come back, and the envelope passes SPF."),
     }
 }
 
 /// True if mail of the domain passes DMARC today: by an aligned signature, or by an aligned envelope that passes SPF.
 /// The envelope has the bounce domain, so a policy with `aspf=s` rules it out.
-fn passes(facts: &DomainFacts, policy: Option<&DmarcPolicy>) -> bool {
+fn passes_dmarc(facts: &DomainFacts, policy: Option<&DmarcPolicy>) -> bool {
     has_dkim(facts) || (is_verified(&facts.findings.spf) && !policy.is_some_and(|policy| policy.strict_spf))
 }
 
@@ -121,7 +124,7 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
         (Ok(check), Ok(policy)) => {
             if check.status == RecordStatus::Failed {
                 let what = check.detail.clone().unwrap_or_default();
-                return looked.found("damaged").fault(what, PUBLISH);
+                return looked.found("damaged").fault(what, PUBLISH_CURE);
             }
             *policy
         }
@@ -134,11 +137,13 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
     };
     let action = policy.action;
     let looked = looked.found(format!("p={}", action.as_str()));
-    if !passes(facts, Some(&policy)) {
+    if !passes_dmarc(facts, Some(&policy)) {
         let text = "Mail of the domain fails DMARC";
         return match action {
-            DmarcAction::None => looked.warning(format!("{text}; with p=none nothing follows from that yet."), PUBLISH),
-            _ => looked.fault(format!("{text}, and receivers {}.", what_receivers_do(action)), PUBLISH),
+            DmarcAction::None => {
+                looked.warning(format!("{text}; with p=none nothing follows from that yet."), PUBLISH_CURE)
+            }
+            _ => looked.fault(format!("{text}, and receivers {}.", what_receivers_do(action)), PUBLISH_CURE),
         };
     }
     match action {
@@ -185,7 +190,7 @@ fn alignment(facts: &DomainFacts) -> CheckReport {
     let aligned: Vec<_> = [("DKIM", dkim), ("SPF", spf)].iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
     let looked = looked.found(if aligned.is_empty() { "nothing aligned".to_owned() } else { listed(&aligned) });
     if !dkim && !spf {
-        return looked.fault("Neither DKIM nor SPF passes in the name of the domain.", PUBLISH);
+        return looked.fault("Neither DKIM nor SPF passes in the name of the domain.", PUBLISH_CURE);
     }
     if strict_dkim {
         return looked.warning(
@@ -194,7 +199,7 @@ fn alignment(facts: &DomainFacts) -> CheckReport {
         );
     }
     if !dkim {
-        return looked.warning("Only SPF passes, which is lost when mail is forwarded.", PUBLISH);
+        return looked.warning("Only SPF passes, which is lost when mail is forwarded.", PUBLISH_CURE);
     }
     if strict_spf {
         return looked.warning(
@@ -203,7 +208,7 @@ fn alignment(facts: &DomainFacts) -> CheckReport {
         );
     }
     if !spf {
-        return looked.warning("Only DKIM passes.", PUBLISH);
+        return looked.warning("Only DKIM passes.", PUBLISH_CURE);
     }
     looked.ok("Mail passes by DKIM and by SPF.")
 }
@@ -221,7 +226,7 @@ fn one_click(facts: &DomainFacts) -> CheckReport {
         );
     }
     if !has_dkim(facts) {
-        return looked.fault("The link to unsubscribe counts only in mail whose signature verifies.", PUBLISH);
+        return looked.fault("The link to unsubscribe counts only in mail whose signature verifies.", PUBLISH_CURE);
     }
     looked.ok("Recipients can unsubscribe with one click.")
 }

@@ -31,7 +31,7 @@ pub fn judge_spf(host: &str, include: &str, answers: &Answers) -> Result<Check, 
 
 /// What is thought of the record's own text.
 fn judge_text(include: &str, found: &[String]) -> Check {
-    let records: Vec<_> = found.iter().filter_map(|text| record::terms(text)).collect();
+    let records: Vec<_> = found.iter().filter_map(|text| record::strip_version(text)).collect();
     let terms = match records.as_slice() {
         [] => return Check::pending("There is no SPF record (v=spf1) here yet. Publish the record as shown."),
         [only] => only,

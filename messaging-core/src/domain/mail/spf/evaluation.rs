@@ -220,10 +220,10 @@ impl<'a> Walk<'a> {
         {
             self.void(by, term);
         }
-        let mut records = texts.iter().filter_map(|text| record::terms(text));
+        let mut records = texts.iter().filter_map(|text| record::strip_version(text));
         let (Some(terms), None) = (records.next(), records.next()) else {
             let host = host.to_owned();
-            let is_none = !texts.iter().any(|text| record::terms(text).is_some());
+            let is_none = !texts.iter().any(|text| record::strip_version(text).is_some());
             self.fail(if is_none { Problem::NoRecord { host } } else { Problem::SeveralRecords { host } });
             return Vec::new();
         };

@@ -78,7 +78,7 @@ pub struct Record {
 }
 
 /// The text after the version; `None` if the text is no SPF record (section 4.5).
-pub fn terms(text: &str) -> Option<&str> {
+pub fn strip_version(text: &str) -> Option<&str> {
     let (version, rest) = text.split_at_checked(VERSION.len())?;
     (version.eq_ignore_ascii_case(VERSION) && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
 }
@@ -94,7 +94,7 @@ pub fn parse(terms: &str) -> Result<Record, String> {
                 if record.redirect.is_some() || value.is_empty() {
                     return Err(fault());
                 }
-                record.redirect = Some(plain(value));
+                record.redirect = Some(without_trailing_dot(value));
             }
             continue;
         }
@@ -131,7 +131,7 @@ fn directive(text: &str) -> Option<Directive> {
     };
     let at = rest.find([':', '/']).unwrap_or(rest.len());
     let (name, argument) = rest.split_at(at);
-    let domain = || argument.strip_prefix(':').filter(|domain| is_domain(domain)).map(plain);
+    let domain = || argument.strip_prefix(':').filter(|domain| is_domain(domain)).map(without_trailing_dot);
     let mechanism = match name {
         "all" if argument.is_empty() => Mechanism::All,
         "include" => Mechanism::Include(domain()?),
@@ -157,7 +157,7 @@ fn directive(text: &str) -> Option<Directive> {
 fn addresses_of(argument: &str) -> Option<(Option<String>, Prefixes)> {
     let (domain, prefixes) = argument.split_at(argument.find('/').unwrap_or(argument.len()));
     let domain = match domain.strip_prefix(':') {
-        Some(domain) => Some(plain(Some(domain).filter(|domain| is_domain(domain))?)),
+        Some(domain) => Some(without_trailing_dot(Some(domain).filter(|domain| is_domain(domain))?)),
         None if domain.is_empty() => None,
         None => return None,
     };
@@ -189,7 +189,7 @@ pub(super) fn has_macros(domain: &str) -> bool {
 }
 
 /// A domain name without a dot at its end.
-fn plain(domain: &str) -> String {
+fn without_trailing_dot(domain: &str) -> String {
     domain.strip_suffix('.').unwrap_or(domain).to_owned()
 }
 
@@ -265,7 +265,7 @@ mod tests {
             (" v=spf1", false),
             ("\u{e4}\u{e4}\u{e4}", false),
         ] {
-            assert_eq!(terms(text).is_some(), is_record, "{text}");
+            assert_eq!(strip_version(text).is_some(), is_record, "{text}");
         }
     }
 }

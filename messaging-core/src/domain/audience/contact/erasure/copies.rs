@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::domain::channel::address::{fold_letter, normalize_email, unicode_spelling};
 use crate::domain::delivery::Judgment;
 use crate::domain::delivery::attempt::Dialog;
-use crate::domain::message::content::{self, Unreadable};
+use crate::domain::message::content::{self, ContentError};
 use crate::domain::message::{Capture, MessageContent};
 use crate::domain::security::redaction::cross_out;
 
@@ -119,8 +119,8 @@ impl ErasedAddresses {
 
     /// The stored request without them: they are copied no more, and nothing of its chain goes to them. `None` when it
     /// stays as it is.
-    pub fn out_of_content(&self, content: &MessageContent) -> Result<Option<MessageContent>, Unreadable> {
-        content::edit(content, |request| {
+    pub fn out_of_content(&self, content: &MessageContent) -> Result<Option<MessageContent>, ContentError> {
+        content::edit_request(content, |request| {
             let mut changed = false;
             for list in ["cc", "bcc"] {
                 if let Some(Value::Array(copies)) = request.get_mut(list) {

@@ -32,12 +32,12 @@ impl World {
     /// The same where `read` is what was read, and `earlier` was decided meanwhile.
     fn upsert_after(
         &mut self,
-        earlier: Option<Arc<Known>>,
+        earlier: Option<Arc<DecidedContacts>>,
         read: Vec<Stored<Contact>>,
         bodies: &[Value],
-    ) -> (Vec<String>, Arc<Known>) {
+    ) -> (Vec<String>, Arc<DecidedContacts>) {
         let types = FieldTypes::new();
-        let mut identities = IdentityResolver::after(earlier, read, self.lists.clone(), &types);
+        let mut identities = IdentityResolver::new_after_batch(earlier, read, self.lists.clone(), &types);
         let now = Timestamp::from_millis(2);
         let mut told = Vec::new();
         for body in bodies {
@@ -52,7 +52,7 @@ impl World {
                 Err(error) => error.to_string(),
             });
         }
-        (told, Arc::new(identities.into_known()))
+        (told, Arc::new(identities.into_decided()))
     }
 
     /// Upserts so many at a time, each time without having read what the time before decided.
@@ -69,10 +69,10 @@ impl World {
 
     /// What a store does with a decision, conflicts included.
     fn store(&mut self, decision: Decision) -> String {
-        let Decision { contact, created, put, .. } = decision;
+        let Decision { contact, created, put_expectation, .. } = decision;
         let contact = Arc::unwrap_or_clone(contact);
         let id = contact.id;
-        match put {
+        match put_expectation {
             Some(Expect::Absent) => self.contacts.push(Stored { record: contact, revision: 1 }),
             Some(Expect::Revision(revision)) => {
                 let stored = self.contacts.iter_mut().find(|stored| stored.record.id == id).unwrap();
@@ -180,7 +180,7 @@ fn lists_are_added_or_replaced() {
     let created = decide(&mut identities, json!({"external_id": "u-1", "list_ids": [one, one]})).unwrap();
     assert_eq!((created.joins, created.leaves), (vec![one], vec![]));
     let updated = decide(&mut identities, json!({"external_id": "u-1", "list_ids": [other]})).unwrap();
-    assert_eq!((updated.joins, updated.leaves, updated.put), (vec![other], vec![], None));
+    assert_eq!((updated.joins, updated.leaves, updated.put_expectation), (vec![other], vec![], None));
     assert_eq!(updated.contact.list_ids, [one, other]);
     let unchanged = decide(&mut identities, json!({"external_id": "u-1", "list_ids": null})).unwrap();
     assert_eq!((unchanged.joins, unchanged.leaves), (vec![], vec![]));
@@ -195,7 +195,7 @@ fn lists_are_added_or_replaced() {
         identities.update(stored.clone(), sent, Violations::new(), Timestamp::from_millis(6)).unwrap()
     };
     let replaced = replace(&mut identities, json!({"list_ids": [other]}));
-    assert_eq!((replaced.joins, replaced.leaves, replaced.put), (vec![], vec![one], None));
+    assert_eq!((replaced.joins, replaced.leaves, replaced.put_expectation), (vec![], vec![one], None));
     assert_eq!(replace(&mut identities, json!({"list_ids": null})).leaves, [one, other]);
     assert_eq!(replace(&mut identities, json!({})).leaves, []);
     world.contacts.clear();

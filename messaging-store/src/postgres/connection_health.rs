@@ -26,10 +26,10 @@ const LATELY: Duration = Duration::from_secs(10);
 
 /// What is known of the way to the database.
 #[derive(Debug, Default)]
-pub(super) struct Line(Mutex<LineState>);
+pub(super) struct ConnectionHealth(Mutex<HealthState>);
 
 #[derive(Debug, Default)]
-struct LineState {
+struct HealthState {
     /// When the last answer came.
     heard: Option<Instant>,
     /// When an answer was given up.
@@ -38,7 +38,7 @@ struct LineState {
     lost: Option<Instant>,
 }
 
-impl Line {
+impl ConnectionHealth {
     /// Waits for an answer to what is asked since a moment, at most for so long.
     pub(super) fn answer<T>(
         &self,
@@ -125,7 +125,7 @@ impl Line {
     }
 
     /// Whether a connection may be used that was taken last at a moment.
-    pub(super) fn may_use(&self, taken_at: std::time::Instant) -> bool {
+    pub(super) fn is_usable(&self, taken_at: std::time::Instant) -> bool {
         self.known().silent.is_none_or(|silent_at| Instant::from_std(taken_at) > silent_at)
     }
 
@@ -134,7 +134,7 @@ impl Line {
         self.known().heard.filter(|heard_at| *heard_at > moment)
     }
 
-    fn known(&self) -> MutexGuard<'_, LineState> {
+    fn known(&self) -> MutexGuard<'_, HealthState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -147,9 +147,9 @@ mod tests {
 
     const LONGEST: Duration = Duration::from_secs(15);
 
-    async fn ask(line: &Line) -> Duration {
+    async fn ask(health: &ConnectionHealth) -> Duration {
         let since = Instant::now();
-        let outcome = line.answer(since, LONGEST, pending::<Result<(), Fault>>()).await;
+        let outcome = health.answer(since, LONGEST, pending::<Result<(), Fault>>()).await;
         assert!(matches!(outcome, Err(Fault::NoAnswer)));
         since.elapsed()
     }
@@ -160,70 +160,70 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_waited_for_while_others_come() {
-        let line = Line::default();
-        assert!(is_about(ask(&line).await, SILENCE), "nobody has answered yet");
+        let health = ConnectionHealth::default();
+        assert!(is_about(ask(&health).await, SILENCE), "nobody has answered yet");
         let others = async {
             for _ in 0..3 {
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                line.answer(Instant::now(), LONGEST, ready(Ok(()))).await.unwrap();
+                health.answer(Instant::now(), LONGEST, ready(Ok(()))).await.unwrap();
             }
             pending::<()>().await;
         };
         tokio::select! {
-            waited = ask(&line) => assert!(is_about(waited, Duration::from_secs(6) + SILENCE), "{waited:?}"),
+            waited = ask(&health) => assert!(is_about(waited, Duration::from_secs(6) + SILENCE), "{waited:?}"),
             () = others => {}
         }
         let others = async {
             loop {
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                line.heard();
+                health.heard();
             }
         };
         tokio::select! {
-            waited = ask(&line) => assert!(is_about(waited, LONGEST), "{waited:?}"),
+            waited = ask(&health) => assert!(is_about(waited, LONGEST), "{waited:?}"),
             () = others => {}
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_commit_that_got_no_connection_is_known_not_to_be_kept() {
-        let line = Line::default();
+        let health = ConnectionHealth::default();
         let without = async {
             let taken = Instant::now();
-            line.wait(taken, LONGEST, pending::<Result<(), Fault>>()).await
+            health.wait(taken, LONGEST, pending::<Result<(), Fault>>()).await
         };
-        assert!(matches!(line.commit(without).await, Err(Fault::NoAnswer)));
-        assert!(matches!(line.commit(pending()).await, Err(Fault::OutcomeUnknown)));
+        assert!(matches!(health.commit(without).await, Err(Fault::NoAnswer)));
+        assert!(matches!(health.commit(pending()).await, Err(Fault::OutcomeUnknown)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lost_connection_is_known_for_a_while() {
-        let line = Line::default();
-        let ask = |outcome: Result<(), Fault>| line.answer(Instant::now(), LONGEST, ready(outcome));
+        let health = ConnectionHealth::default();
+        let ask = |outcome: Result<(), Fault>| health.answer(Instant::now(), LONGEST, ready(outcome));
         ask(Ok(())).await.unwrap();
         ask(Err(Fault::Malformed("a row"))).await.unwrap_err();
-        assert!(!line.was_lost_lately());
+        assert!(!health.was_lost_lately());
         ask(Err(Fault::NoConnection("refused".into()))).await.unwrap_err();
-        assert!(line.was_lost_lately());
+        assert!(health.was_lost_lately());
         tokio::time::advance(LATELY).await;
-        assert!(!line.was_lost_lately());
-        self::ask(&line).await;
-        assert!(line.was_lost_lately(), "no answer came");
+        assert!(!health.was_lost_lately());
+        self::ask(&health).await;
+        assert!(health.was_lost_lately(), "no answer came");
     }
 
     #[tokio::test(start_paused = true)]
     async fn connections_of_before_a_silence_are_not_used() {
-        let line = Line::default();
+        let health = ConnectionHealth::default();
         let before = Instant::now().into_std();
-        assert!(line.may_use(before));
+        assert!(health.is_usable(before));
         let asked = Instant::now();
         tokio::time::advance(Duration::from_secs(1)).await;
-        line.heard();
-        line.unanswered(asked);
-        assert!(line.may_use(before), "another was answered since");
-        ask(&line).await;
-        assert!(!line.may_use(before));
+        health.heard();
+        health.unanswered(asked);
+        assert!(health.is_usable(before), "another was answered since");
+        ask(&health).await;
+        assert!(!health.is_usable(before));
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert!(line.may_use(Instant::now().into_std()));
+        assert!(health.is_usable(Instant::now().into_std()));
     }
 }
