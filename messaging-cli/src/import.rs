@@ -22,7 +22,7 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use http::StatusCode;
 use messaging_core::domain::audience::custom_field::{FieldType, FieldTypes};
-use messaging_core::domain::audience::import::columns::{Mapping, Target as Field};
+use messaging_core::domain::audience::import::columns::{ColumnTarget as Field, Mapping};
 use messaging_core::domain::audience::import::report;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::custom_fields::{CreateCustomField, ListCustomFields};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use messaging_core::domain::audience::contact::attributes::{MAX_KEY_LENGTH, is_key};
 use messaging_core::domain::audience::custom_field::{FieldType, FieldTypes};
-use messaging_core::domain::audience::import::columns::{Header, Mapping, Target};
+use messaging_core::domain::audience::import::columns::{ColumnTarget, Header, Mapping};
 use serde::Serialize;
 
 use super::guess::Guess;
@@ -110,7 +110,7 @@ impl Columns {
                 continue;
             }
             // It says what another column was said to be, or what only an export has.
-            let is_spoken_for = Target::try_from(name.to_lowercase()).is_ok()
+            let is_spoken_for = ColumnTarget::try_from(name.to_lowercase()).is_ok()
                 || self.mapping.contains_key(name)
                 || (is_export && ONLY_EXPORTED.contains(&name.as_str()));
             let is_wanted = match selection {
@@ -125,7 +125,7 @@ impl Columns {
             }
             let attribute = free_key(name, index, &keys);
             keys.push(attribute.clone());
-            self.mapping.insert(name.clone(), Some(Target::Attribute(attribute.clone())));
+            self.mapping.insert(name.clone(), Some(ColumnTarget::Attribute(attribute.clone())));
             let (column, kind) = (name.clone(), FieldType::String);
             self.attributes.push(Guessed { column, attribute, kind, guess: kind, is_declared: false, index });
         }
@@ -191,9 +191,9 @@ fn place_of(header: &str, names: &[String], mapping: &Mapping) -> Option<usize> 
     names.iter().position(|name| name == header).filter(|_| !mapping.contains_key(header))
 }
 
-fn key_of(target: &Target) -> Option<String> {
+fn key_of(target: &ColumnTarget) -> Option<String> {
     match target {
-        Target::Attribute(key) => Some(key.clone()),
+        ColumnTarget::Attribute(key) => Some(key.clone()),
         _ => None,
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     fn sorted(text: &str, mapping: &[(&str, Option<&str>)], wanted: &[&str], declared: &FieldTypes) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        let target = |field: &str| Target::try_from(field.to_owned()).unwrap();
+        let target = |field: &str| ColumnTarget::try_from(field.to_owned()).unwrap();
         let mapping = mapping.iter().map(|(column, field)| ((*column).to_owned(), field.map(target))).collect();
         let selection = AttributeSelection::of(wanted.iter().map(|word| (*word).to_owned()).collect());
         let columns = match Columns::of(file.path(), mapping, &selection, Some(declared), true) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use messaging_core::domain::audience::custom_field::FieldTypes;
-use messaging_core::domain::audience::import::columns::{Header, Target};
+use messaging_core::domain::audience::import::columns::{ColumnTarget, Header};
 use messaging_core::domain::audience::import::row;
 use messaging_core::violation::Violations;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) fn show(file: &Path, columns: &Columns, declared: FieldTypes, output:
     output.resource(&json!({
         "columns": header.columns.iter().map(|column| {
             let kind = match &column.target {
-                Target::Attribute(key) => types.get(key).map_or_else(|| "string".to_owned(), |kind| name_of(*kind)),
+                ColumnTarget::Attribute(key) => types.get(key).map_or_else(|| "string".to_owned(), |kind| name_of(*kind)),
                 _ => String::new(),
             };
             let guess = columns.declarable().find(|one| one.column == column.header).map(|one| name_of(one.guess));

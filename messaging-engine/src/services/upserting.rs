@@ -78,7 +78,7 @@ impl App {
             };
             done.push(outcome.map(|decision| {
                 memberships.extend(membership_writes(&decision, now));
-                let Decision { contact, created, put, .. } = decision;
+                let Decision { contact, created, put_expectation: put, .. } = decision;
                 let told = (contact.id, created);
                 puts.extend(put.map(|expect| PutContact { contact, expect }));
                 told

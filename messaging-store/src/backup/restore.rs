@@ -148,7 +148,9 @@ fn read_archive(
             return Err(damaged("it holds what no backup holds"));
         }
         match root.map(|root| root.join(&entry.name)) {
-            None => archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| to_restore_error(file, damage))?,
+            None => {
+                archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| to_restore_error(file, damage))?
+            }
             Some(target) => {
                 let mut unpacked = make_directory(directory_above(&target))
                     .and_then(|()| create_new(&target))

@@ -71,10 +71,8 @@ fn dkim(facts: &DomainFacts) -> CheckReport {
     };
     let text = format!("The key of the selector {selector} is not published. {what}");
     if published == 0 {
-        return looked.fault(
-            format!("No key is published, so mail of the domain cannot be verified. {what}"),
-            PUBLISH_CURE,
-        );
+        return looked
+            .fault(format!("No key is published, so mail of the domain cannot be verified. {what}"), PUBLISH_CURE);
     }
     looked.warning(text, PUBLISH_CURE)
 }
