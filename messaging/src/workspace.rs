@@ -56,7 +56,7 @@ impl Messaging {
     ///
     /// An email without `from_email` and template is from the [sender](crate::Builder::sender).
     pub async fn send(&self, message: Message) -> Result<AcceptedMessage, Error> {
-        self.app().send(self.from_sender(message), &self.caller).await
+        self.app().send(self.with_sender(message), &self.caller).await
     }
 
     /// Accepts a message once: a second call with the same key within 24 hours answers what the first one did and sends
@@ -66,10 +66,10 @@ impl Messaging {
         idempotency_key: impl Into<String>,
         message: Message,
     ) -> Result<AcceptedMessage, Error> {
-        self.app().send_once(self.from_sender(message), Some(idempotency_key.into()), &self.caller).await
+        self.app().send_once(self.with_sender(message), Some(idempotency_key.into()), &self.caller).await
     }
 
-    fn from_sender(&self, mut message: Message) -> Message {
+    fn with_sender(&self, mut message: Message) -> Message {
         let names_none = message.from_email.is_none() && message.sending_domain_id.is_none();
         if message.channel == Channel::Email && names_none && message.template_id.is_none() {
             message.from_email.clone_from(&self.sender);

@@ -22,21 +22,18 @@ pub async fn embedded_workspace(app: &App, name: &str) -> Result<WorkspaceId, Er
     violations.into_result()?;
     app.until_committed(|| async {
         let mut changes = Changes::default();
-        let owner = match app.store().user_by_email(OWNER).await? {
-            Some(user) => {
-                if let Some(known) = owned(app, user.record.id, name).await? {
-                    return Ok((changes, known));
-                }
-                // Of two processes that make the same workspace at the same moment one runs again and finds it.
-                changes.push(Write::put(user.record.clone(), Expect::Revision(user.revision)));
-                user.record.id
+        let owner = if let Some(user) = app.store().user_by_email(OWNER).await? {
+            if let Some(known) = owned(app, user.record.id, name).await? {
+                return Ok((changes, known));
             }
-            None => {
-                let user = new_user(app, OWNER);
-                let id = user.id;
-                changes.push(Write::put(user, Expect::Absent));
-                id
-            }
+            // Of two processes that make the same workspace at the same moment one runs again and finds it.
+            changes.push(Write::put(user.record.clone(), Expect::Revision(user.revision)));
+            user.record.id
+        } else {
+            let user = new_user(app, OWNER);
+            let id = user.id;
+            changes.push(Write::put(user, Expect::Absent));
+            id
         };
         let (workspace, member) = new_workspace(app, name, owner);
         let id = workspace.id;

@@ -149,7 +149,7 @@ fn read_archive(
         }
         match root.map(|root| root.join(&entry.name)) {
             None => {
-                archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| to_restore_error(file, damage))?
+                archive.copy(&entry, &mut io::sink(), &mut note).map_err(|damage| to_restore_error(file, damage))?;
             }
             Some(target) => {
                 let mut unpacked = make_directory(directory_above(&target))
