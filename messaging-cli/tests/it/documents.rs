@@ -46,8 +46,10 @@ fn code(page: &str) -> Vec<String> {
 /// Words of a command as a shell reads them, up to the first operator or comment.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in command.chars() {
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
         match (quote, letter) {
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
             (Some(open), _) if letter == open => quote = None,
             (None, '\'' | '"') => {
                 quote = Some(letter);
@@ -80,6 +82,7 @@ fn commands_of_a_line_are_found() {
     assert_eq!(list("$ messaging message list --all | head"), ["message_list_--all"]);
     assert_eq!(list("id=$(messaging message send --text 'a b' -q)"), ["message_send_--text_a b_-q"]);
     assert_eq!(list("messaging serve … --log info 2>&1 # a comment"), ["serve_--log_info"]);
+    assert_eq!(list(r#"messaging message send --text "a \"b\"""#), [r#"message_send_--text_a "b""#]);
     assert_eq!(list("apt install ./messaging_1.deb"), [""; 0]);
 }
 
@@ -92,8 +95,10 @@ fn every_command_of_a_document_exists() {
                 seen += 1;
                 // Asking for help ends a command once its words and flags are understood.
                 let asked = program().args(&words).arg("--help").output().unwrap();
-                if asked.status.code() != Some(0) {
-                    let said = String::from_utf8_lossy(&asked.stderr).lines().next().unwrap_or_default().to_owned();
+                let said = String::from_utf8_lossy(&asked.stderr).lines().next().unwrap_or_default().to_owned();
+                // A variable of the shell has no value here, and a file of the reader is not there.
+                let is_of_reader = said.contains("invalid value '$") || said.contains("cannot read ");
+                if asked.status.code() != Some(0) && !is_of_reader {
                     wrong.push(format!("{}: {}: {said}", page.display(), words.join(" ")));
                 }
             }
