@@ -148,7 +148,7 @@ impl Messaging {
         self.workspace
     }
 
-    /// The application, for every operation in [`ops`].
+    /// The application, for every operation in [`ops`](crate::ops).
     pub fn app(&self) -> &App {
         &self.shared.app
     }
