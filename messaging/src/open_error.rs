@@ -4,7 +4,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_engine::KeyRefused;
 use messaging_store::key_file::KeyFileError;
 
-/// Why an installation cannot be opened.
+/// Reason why an installation cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -59,11 +59,11 @@ pub struct DryRunFiles {
     pub segments: Vec<(String, Value)>,
     /// When the automation becomes active.
     pub at: Timestamp,
-    /// When the dry run ends.
+    /// Time of the manual clock at which the dry run ends.
     pub until: Timestamp,
 }
 
-/// What has come of a contact.
+/// Course of one contact through a dry run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContactReport {
     /// Its own name, if it has one.
@@ -72,7 +72,7 @@ pub struct ContactReport {
     pub report: SimulationReport,
 }
 
-/// What cannot be tried out, and why.
+/// Reason why the files of a dry run are refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesFault {

@@ -32,7 +32,7 @@ pub(crate) trait Runnable: Send {
     /// Makes the input. Answers what is wrong with it where the operation runs all the same.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
-    /// What the call changes, see [`Operation::serialized_resources`].
+    /// Resources that the call writes, whose calls take turns; see [`Operation::serialized_resources`].
     fn serialized_resources(&self, path: &str) -> Vec<ResourceKey>;
 
     /// Runs the operation on the input and keeps what it answers.

@@ -61,7 +61,7 @@ pub(crate) enum Happening {
     Message(MessageMove, String),
 }
 
-/// What has come of a dry run.
+/// Runs of a dry run with their steps, and how often each node was reached.
 #[derive(Debug)]
 pub(crate) struct DryRunOutcome {
     /// The runs in the order of entry, with what they did.

@@ -85,7 +85,7 @@ struct AdmittedTurn {
     /// Result of the last look at a message of a campaign; `None` for others.
     permit: Option<Permit>,
     looked_at: Monotonic,
-    /// How long the message is tried.
+    /// Time after acceptance at which the message is given up.
     expiry: Duration,
     is_expired: bool,
     /// Why an expired message is not attempted once more.

@@ -16,7 +16,7 @@ use crate::app::{App, Provider};
 use crate::work::deliver::devices::{self};
 use crate::work::job::JobContext;
 
-/// Whether a message may be attempted now.
+/// Answer to a message that asks to be attempted now.
 pub(super) enum AttemptAdmission {
     /// With this place at the transport, perhaps as the probe of an account, and in this slot of its rate.
     Go(Reservation, Option<Probe>, Option<SendSlot>),

@@ -27,7 +27,7 @@ pub(super) struct Prepared {
     pub(super) held_for: Duration,
 }
 
-/// What is carried, and by whom.
+/// The message as the transport gets it, with the transport that carries it.
 pub(super) struct RoutedMessage {
     pub(super) transport: Arc<dyn Transport>,
     /// The name of the provider; its settings are those of the message.

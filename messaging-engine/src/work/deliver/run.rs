@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub(super) found_ambiguous: u64,
     /// What the last look at a message of a campaign left to be done when its attempt begins.
     pub(super) permit: Option<Permit>,
-    /// How long the message is tried.
+    /// Time after acceptance at which the message is given up.
     pub(super) expiry: Duration,
 }
 
