@@ -405,22 +405,32 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
     (workspace, member)
 }
 
-/// The workspace of an earlier start.
+/// The workspace of `messaging dev`, or the user's oldest where that was renamed.
 async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, Error> {
-    let mut oldest = None;
-    let mut dev = None;
+    let (named, oldest) = oldest_workspaces(app, user, DEV_WORKSPACE).await?;
+    Ok(named.or(oldest))
+}
+
+/// The oldest workspace of this name that a user belongs to, and the oldest of any name.
+async fn oldest_workspaces(
+    app: &App,
+    user: UserId,
+    name: &str,
+) -> Result<(Option<WorkspaceId>, Option<WorkspaceId>), Error> {
+    let (mut named, mut oldest) = (None, None);
     let mut page = PageRequest { after: None, limit: 200 };
     loop {
         let slice = app.store().workspaces_of(user, MemberStatus::Active, page).await?;
+        // The newest come first.
         for (workspace, _) in slice.items {
             oldest = Some(workspace.id);
-            if workspace.name == DEV_WORKSPACE {
-                dev = Some(workspace.id);
+            if workspace.name == name {
+                named = oldest;
             }
         }
         match slice.next {
             Some(next) => page.after = Some(next),
-            None => return Ok(dev.or(oldest)),
+            None => return Ok((named, oldest)),
         }
     }
 }

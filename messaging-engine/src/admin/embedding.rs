@@ -2,12 +2,10 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::limits::MAX_NAME;
-use messaging_core::domain::security::account::MemberStatus;
-use messaging_core::ids::{UserId, WorkspaceId};
-use messaging_core::ports::store::PageRequest;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::violation::Violations;
 
-use super::{check_length, new_user, new_workspace};
+use super::{check_length, new_user, new_workspace, oldest_workspaces};
 use crate::app::App;
 use crate::error::Error;
 
@@ -23,7 +21,7 @@ pub async fn embedded_workspace(app: &App, name: &str) -> Result<WorkspaceId, Er
     app.until_committed(|| async {
         let mut changes = Changes::default();
         let owner = if let Some(user) = app.store().user_by_email(OWNER).await? {
-            if let Some(known) = owned(app, user.record.id, name).await? {
+            if let (Some(known), _) = oldest_workspaces(app, user.record.id, name).await? {
                 return Ok((changes, known));
             }
             // Of two processes that make the same workspace at the same moment one runs again and finds it.
@@ -42,24 +40,4 @@ pub async fn embedded_workspace(app: &App, name: &str) -> Result<WorkspaceId, Er
         Ok((changes.of_setup(), id))
     })
     .await
-}
-
-/// The oldest workspace of this name that a user owns.
-async fn owned(app: &App, user: UserId, name: &str) -> Result<Option<WorkspaceId>, Error> {
-    let mut oldest = None;
-    let mut page = PageRequest { after: None, limit: 200 };
-    loop {
-        let slice = app.store().workspaces_of(user, MemberStatus::Active, page).await?;
-        oldest = slice
-            .items
-            .iter()
-            .rev()
-            .find(|(workspace, _)| workspace.name == name)
-            .map(|(found, _)| found.id)
-            .or(oldest);
-        match slice.next {
-            Some(next) => page.after = Some(next),
-            None => return Ok(oldest),
-        }
-    }
 }
