@@ -3,6 +3,8 @@
 //! The order is that of contract section 1.3, and it is all here: 1 route, 2 credentials, 3 address,
 //! 4 rate limit, 5 to 7 workspace, role and scope, 8 size and media type. 9 to 13 are the operation's.
 
+mod headers;
+
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -11,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT, HOST, SET_COOKIE, USER_AGENT};
+use http::header::{CACHE_CONTROL, CONNECTION, EXPECT, HOST, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -29,6 +31,7 @@ use messaging_engine::{Admitted, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
+use self::headers::{bearer, is_host, is_json, prefers_leniency};
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -48,7 +51,6 @@ use crate::uploads;
 use crate::visits::{self, Visit};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const PREFER: HeaderName = HeaderName::from_static("prefer");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 
 /// Bytes of a request's target.
@@ -541,11 +543,6 @@ fn check_form(head: &Parts) -> Result<(), Refusal> {
     if is_fine { Ok(()) } else { Err(Refusal::Malformed(StatusCode::BAD_REQUEST)) }
 }
 
-/// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
-fn is_host(value: &[u8]) -> bool {
-    value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte))
-}
-
 /// The owner to whose share of memory and places a request is counted.
 pub(crate) fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
     let user = match caller {
@@ -553,41 +550,6 @@ pub(crate) fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Optio
         Caller::Anonymous | Caller::Key(_) | Caller::Operator(_) => None,
     };
     workspace.map(Owner::Workspace).or(user)
-}
-
-/// The token of `Authorization: Bearer …`. Of two, neither counts: others on the way may have read the other one.
-fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next().ok_or(Error::MissingCredentials)?;
-    if values.next().is_some() {
-        return Err(Error::InvalidCredentials);
-    }
-    let text = value.to_str().map_err(|_| Error::InvalidCredentials)?;
-    let (scheme, token) = text.trim().split_once(' ').ok_or(Error::MissingCredentials)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(Error::MissingCredentials);
-    }
-    Ok(token.trim_start())
-}
-
-/// Whether unknown members shall be ignored: `Prefer: handling=lenient` (RFC 7240 section 4.4), where the first
-/// `handling` counts.
-fn prefers_leniency(headers: &HeaderMap) -> bool {
-    let preferences = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
-    let named = preferences.flat_map(|text| text.split(',')).map(|preference| {
-        let preference = preference.split_once(';').map_or(preference, |(preference, _)| preference);
-        preference.split_once('=').unwrap_or((preference, ""))
-    });
-    let mut handling = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("handling"));
-    handling.next().is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case("lenient"))
-}
-
-/// Whether the body is declared as `application/json`, parameters aside.
-fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
-        let essence = text.split_once(';').map_or(text, |(essence, _)| essence);
-        essence.trim().eq_ignore_ascii_case("application/json")
-    })
 }
 
 /// One line per request: no body, no address, no key, and the template instead of the path.
@@ -604,44 +566,4 @@ fn log(method: &Method, status: StatusCode, reply: &Reply, took: Duration, reque
         bytes_out = reply.body().size_hint().exact(),
         "answered"
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_bearer(header: Option<&str>, expected: &str) {
-        let headers: HeaderMap = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
-        let found = bearer(&headers).map_or_else(|error| error.code().to_owned(), ToOwned::to_owned);
-        assert_eq!(found, expected, "{header:?}");
-    }
-
-    #[test]
-    fn the_scheme_is_bearer_in_any_case() {
-        check_bearer(Some("Bearer abc"), "abc");
-        check_bearer(Some("bEARER   abc"), "abc");
-        check_bearer(Some("Bearer a b"), "a b");
-        check_bearer(Some("Basic abc"), "missing_credentials");
-        check_bearer(Some("Bearer"), "missing_credentials");
-        check_bearer(Some(""), "missing_credentials");
-        check_bearer(None, "missing_credentials");
-    }
-
-    #[test]
-    fn json_may_have_parameters() {
-        for (value, expected) in [
-            ("application/json", true),
-            ("Application/JSON; charset=utf-8", true),
-            ("application/json;charset=utf-8", true),
-            ("application/jsonp", false),
-            ("application/problem+json", false),
-            ("text/json", false),
-            ("", false),
-        ] {
-            let headers: HeaderMap = [(CONTENT_TYPE, value.parse().unwrap())].into_iter().collect();
-            assert_eq!(is_json(&headers), expected, "{value}");
-        }
-        assert!(!is_json(&HeaderMap::new()));
-    }
 }

@@ -1,0 +1,87 @@
+//! Reading the headers that the checks need.
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName};
+use messaging_engine::Error;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
+pub(super) fn is_host(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte))
+}
+
+/// The token of `Authorization: Bearer …`. Of two, neither counts: others on the way may have read the other one.
+pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(Error::MissingCredentials)?;
+    if values.next().is_some() {
+        return Err(Error::InvalidCredentials);
+    }
+    let text = value.to_str().map_err(|_| Error::InvalidCredentials)?;
+    let (scheme, token) = text.trim().split_once(' ').ok_or(Error::MissingCredentials)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Error::MissingCredentials);
+    }
+    Ok(token.trim_start())
+}
+
+/// Whether unknown members shall be ignored: `Prefer: handling=lenient` (RFC 7240 section 4.4), where the first
+/// `handling` counts.
+pub(super) fn prefers_leniency(headers: &HeaderMap) -> bool {
+    let preferences = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let named = preferences.flat_map(|text| text.split(',')).map(|preference| {
+        let preference = preference.split_once(';').map_or(preference, |(preference, _)| preference);
+        preference.split_once('=').unwrap_or((preference, ""))
+    });
+    let mut handling = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("handling"));
+    handling.next().is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case("lenient"))
+}
+
+/// Whether the body is declared as `application/json`, parameters aside.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
+        let essence = text.split_once(';').map_or(text, |(essence, _)| essence);
+        essence.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_bearer(header: Option<&str>, expected: &str) {
+        let headers: HeaderMap = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
+        let found = bearer(&headers).map_or_else(|error| error.code().to_owned(), ToOwned::to_owned);
+        assert_eq!(found, expected, "{header:?}");
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case() {
+        check_bearer(Some("Bearer abc"), "abc");
+        check_bearer(Some("bEARER   abc"), "abc");
+        check_bearer(Some("Bearer a b"), "a b");
+        check_bearer(Some("Basic abc"), "missing_credentials");
+        check_bearer(Some("Bearer"), "missing_credentials");
+        check_bearer(Some(""), "missing_credentials");
+        check_bearer(None, "missing_credentials");
+    }
+
+    #[test]
+    fn json_may_have_parameters() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/json;charset=utf-8", true),
+            ("application/jsonp", false),
+            ("application/problem+json", false),
+            ("text/json", false),
+            ("", false),
+        ] {
+            let headers: HeaderMap = [(CONTENT_TYPE, value.parse().unwrap())].into_iter().collect();
+            assert_eq!(is_json(&headers), expected, "{value}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}
