@@ -8,11 +8,15 @@ pub mod consequence;
 pub mod fair_turns;
 pub mod lane;
 pub mod outcome;
+pub mod path;
 pub mod queue;
 pub mod recipient_time;
 pub mod response;
 pub mod retry;
 pub mod retry_after;
+pub mod site;
+pub mod source_choice;
+pub mod warm_up;
 
 use serde_json::{Map, Value, json};
 
