@@ -1,8 +1,10 @@
 //! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
 
 mod deletion;
+mod ip_pools;
 #[cfg(feature = "postgres")]
 mod moving;
+mod parts;
 mod quarantine;
 mod rotate_secret_key;
 
@@ -11,19 +13,17 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
-use messaging_core::ids::{ApiKeyId, WorkspaceId};
-use messaging_core::input::{self, PageQuery};
+use messaging_core::ids::ApiKeyId;
+use messaging_core::input;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{DifferenceReport, Queued, VerifyReport};
-use messaging_engine::ops::Page;
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error, admin};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::parts::{ListPage, list, workspace};
 use crate::arguments;
 use crate::failure::Failure;
-use crate::output::rows::Rows;
 use crate::output::{self, Output};
 use crate::target;
 
@@ -39,6 +39,8 @@ const EXAMPLES: &str = "Examples:
   messaging admin delete-user --email ann@example.com
   messaging admin verify --data ./messaging-data
   messaging admin quarantine release --all
+  messaging admin grant-ip --workspace wsp_… --ip 203.0.113.7
+  messaging admin create-pool --shared --name transactional --ip 203.0.113.8,203.0.113.9
   messaging admin rotate-secret-key
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
@@ -72,6 +74,22 @@ enum Admin {
     LoginLink(LoginLink),
     /// Let a restored or copied installation send again, once what waits was cancelled or not
     Resume(Resume),
+    /// Let a workspace name an address of a node in its IP pools
+    #[command(after_help = ip_pools::GRANTS)]
+    GrantIp(ip_pools::GrantIp),
+    /// Take an address back from a workspace; refused while one of its IP pools names it
+    RevokeIp(ip_pools::GrantIp),
+    /// List the addresses that a workspace may name in its IP pools
+    ListGrants(ip_pools::ListGrants),
+    /// Make an IP pool that every workspace may use and none may change
+    #[command(after_help = ip_pools::SHARED)]
+    CreatePool(ip_pools::CreatePool),
+    /// List the IP pools that all workspaces share
+    ListPools,
+    /// Rename a shared IP pool, or name other addresses
+    UpdatePool(ip_pools::UpdatePool),
+    /// Delete a shared IP pool; refused while a sending domain names it
+    DeletePool(ip_pools::DeletePool),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
     /// Move everything from SQLite to an empty PostgreSQL database, compare both, and fence the source
@@ -167,26 +185,6 @@ struct ListKeys {
 }
 
 #[derive(Debug, Args)]
-struct ListPage {
-    /// At most this many items [default: 50]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: Option<u32>,
-    /// `next_cursor` of the previous page
-    #[arg(long, value_name = "TEXT")]
-    cursor: Option<String>,
-    /// All items, page after page
-    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
-    all: bool,
-}
-
-impl ListPage {
-    /// The page that is asked for, or the first of all.
-    fn query(&self) -> PageQuery {
-        PageQuery::of(if self.all { Some(MAX_PAGE) } else { self.limit }, self.cursor.clone())
-    }
-}
-
-#[derive(Debug, Args)]
 struct LoginLink {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
@@ -211,9 +209,6 @@ struct Resume {
     #[arg(long, value_name = "WHAT", value_parser = ["send", "cancel"])]
     queued: String,
 }
-
-/// Items of one page, where all are asked for.
-const MAX_PAGE: u32 = 200;
 
 /// How often it is looked whether a server has cancelled everything.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -356,6 +351,13 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::Quarantine(quarantine) => quarantine::carry_out(app, quarantine, output).await,
+        Admin::GrantIp(grant) => ip_pools::grant(app, &grant, output).await,
+        Admin::RevokeIp(grant) => ip_pools::revoke(app, &grant, output).await,
+        Admin::ListGrants(grants) => ip_pools::list_grants(app, &grants, output).await,
+        Admin::CreatePool(pool) => ip_pools::create(app, pool, output).await,
+        Admin::ListPools => output.resource(&admin::list_shared_pools(app).await.map_err(refused)?),
+        Admin::UpdatePool(pool) => ip_pools::update(app, pool, output).await,
+        Admin::DeletePool(pool) => ip_pools::delete(app, &pool, output).await,
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {
             let workspace = workspace(&keys.workspace)?;
@@ -377,26 +379,6 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
     }
 }
 
-/// Prints a page of a listing, or all of them.
-async fn list<T: Serialize>(
-    app: &App,
-    page: &ListPage,
-    output: Output,
-    mut look: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
-) -> Result<(), Failure> {
-    let mut found = look(page.query()).await.map_err(|error| target::refused(app, error))?;
-    if !page.all {
-        return output.resource(&found);
-    }
-    let mut rows = Rows::new(output);
-    loop {
-        rows.add(&found.data)?;
-        let Some(cursor) = found.next_cursor else { return rows.end() };
-        let query = PageQuery::of(Some(MAX_PAGE), Some(cursor));
-        found = look(query).await.map_err(|error| target::refused(app, error))?;
-    }
-}
-
 /// Prints what was compared; a failure when something differs.
 fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
     if output.is_json() {
@@ -414,10 +396,6 @@ fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
         output::raw(format!("{checked} numbers, rows and files are as they should be\n").as_bytes())?;
     }
     Ok(())
-}
-
-fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
-    text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
 }
 
 fn password(app: &App, user: &CreateUser) -> Result<Option<String>, Failure> {

@@ -29,6 +29,7 @@ pub mod custom_fields;
 pub mod events;
 pub mod health;
 pub mod imports;
+pub mod ip_pools;
 pub mod keys;
 pub mod lists;
 pub mod members;
@@ -40,6 +41,7 @@ pub mod segments;
 pub mod sending_domains;
 mod session_cookie;
 pub mod sessions;
+pub mod sources;
 pub mod suppressions;
 pub mod system;
 pub mod templates;
@@ -190,6 +192,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sending_domains::UpdateSendingDomain>(),
         Endpoint::of::<sending_domains::DeleteSendingDomain>(),
         Endpoint::of::<sending_domains::verification::RotateDkim>(),
+        Endpoint::of::<ip_pools::ListIpPools>(),
+        Endpoint::of::<ip_pools::CreateIpPool>(),
+        Endpoint::of::<ip_pools::GetIpPool>(),
+        Endpoint::of::<ip_pools::UpdateIpPool>(),
+        Endpoint::of::<ip_pools::DeleteIpPool>(),
         // Section 15.
         Endpoint::of::<webhooks::ListWebhooks>(),
         Endpoint::of::<webhooks::CreateWebhook>(),
@@ -212,6 +219,9 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::try_out::TestChannel>(),
         // Section 22.
         Endpoint::of::<system::GetSystem>(),
+        Endpoint::of::<sources::ListSources>(),
+        Endpoint::of::<sources::UpdateSource>(),
+        Endpoint::of::<sources::UpdatePath>(),
         // Section 26.
         Endpoint::of::<queue::ListQueue>(),
         Endpoint::of::<queue::RetryQueue>(),

@@ -1,0 +1,105 @@
+//! Sources of mail as they are shown: what nodes have, and what is kept of it.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use messaging_core::domain::delivery::ip_pool::source::{NodeSource, PathRow, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::{PathReport, PathState, PathStatus};
+use messaging_core::domain::delivery::site::{SiteLimits, SiteName, SiteRules};
+use messaging_core::ports::store::{Store, StoreError};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+
+/// Rows of sources that are read at a time.
+const READ_AT_ONCE: usize = 500;
+
+/// Rows of sources that are read in all. An installation with more nodes than that has none that is asked for here.
+const MAX_ROWS: usize = 20_000;
+
+/// The sources of the nodes that live, with what is kept of each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownSources {
+    live: Vec<NodeSource>,
+    rows: HashMap<SourceAddress, SourceRow>,
+}
+
+impl KnownSources {
+    /// The live sources, by node.
+    pub(crate) fn live(&self) -> &[NodeSource] {
+        &self.live
+    }
+
+    /// What is kept of a source; `None` before anything was.
+    pub(crate) fn row(&self, ip: SourceAddress) -> Option<&SourceRow> {
+        self.rows.get(&ip)
+    }
+
+    /// State of a source; one that nothing is known of warms up.
+    pub(crate) fn status(&self, ip: SourceAddress) -> SourceStatus {
+        self.row(ip).map(|row| row.status).unwrap_or_default()
+    }
+
+    /// State of an address; `None` where no live node has it.
+    pub(crate) fn status_of(&self, ip: IpAddr) -> Option<SourceStatus> {
+        let ip = SourceAddress::from(ip);
+        self.live.iter().any(|live| live.source.ip == ip).then(|| self.status(ip))
+    }
+}
+
+impl App {
+    /// The sources of the nodes that live, with what is kept of each.
+    pub(crate) async fn known_sources(&self) -> Result<KnownSources, StoreError> {
+        let live = self.store().live_sources().await?;
+        let rows = if live.is_empty() { HashMap::new() } else { all_rows(self.store()).await? };
+        Ok(KnownSources { live, rows })
+    }
+}
+
+/// The day of a time, counted from 1970-01-01 in UTC.
+pub(crate) const fn day_of(time: Timestamp) -> i64 {
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+    time.as_millis().div_euclid(DAY)
+}
+
+/// The state in a row of a path. One that cannot be read is that of a path over which nothing was sent.
+pub(crate) fn path_state(row: &PathRow) -> PathState {
+    serde_json::from_str(&row.state).unwrap_or_default()
+}
+
+/// What is shown of a path.
+pub(crate) fn path_report(row: &PathRow, now: Timestamp) -> PathReport {
+    path_state(row).report(&limits_of(&row.site), now)
+}
+
+/// The row of a path with another state; what the row says beside follows from it.
+pub(crate) fn with_state(row: PathRow, state: &PathState, now: Timestamp) -> PathRow {
+    PathRow {
+        state: serde_json::to_string(state).expect("a state has text keys and plain values"),
+        sent_today: state.report(&limits_of(&row.site), now).sent_today.into(),
+        day: day_of(now),
+        is_stopped: state.status(now) == PathStatus::Stopped,
+        updated_at: now,
+        ..row
+    }
+}
+
+/// What a site allows one source.
+fn limits_of(site: &str) -> SiteLimits {
+    SiteName::parse(site).map(|site| SiteRules::embedded().limits(&site)).unwrap_or_default()
+}
+
+async fn all_rows(store: &dyn Store) -> Result<HashMap<SourceAddress, SourceRow>, StoreError> {
+    let mut rows = HashMap::new();
+    let mut after = None;
+    while rows.len() < MAX_ROWS {
+        let page = store.source_rows(after, READ_AT_ONCE).await?;
+        let is_last = page.len() < READ_AT_ONCE;
+        after = page.last().map(|stored| stored.record.ip);
+        rows.extend(page.into_iter().map(|stored| (stored.record.ip, stored.record)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(rows)
+}
