@@ -22,7 +22,6 @@ pub const fn reserved() -> &'static [Endpoint] {
         Endpoint::of::<GetIpPool>(),
         Endpoint::of::<UpdateIpPool>(),
         Endpoint::of::<DeleteIpPool>(),
-        Endpoint::of::<ConfigureDns>(),
     ];
     RESERVED
 }
@@ -38,7 +37,6 @@ pub struct ReservedPath {
 
 const POOLS: &str = "/workspaces/{workspace_id}/ip-pools";
 const POOL: &str = "/workspaces/{workspace_id}/ip-pools/{id}";
-const AUTO_DNS: &str = "/workspaces/{workspace_id}/sending-domains/{id}/auto-dns";
 
 /// A row of section 21.
 macro_rules! reserve {
@@ -71,4 +69,3 @@ reserve!(CreateIpPool, "createIpPool", POST POOLS of InWorkspace, "ip-pool creat
 reserve!(GetIpPool, "getIpPool", GET POOL of ReservedPath, "ip-pool get");
 reserve!(UpdateIpPool, "updateIpPool", PATCH POOL of ReservedPath, "ip-pool update");
 reserve!(DeleteIpPool, "deleteIpPool", DELETE POOL of ReservedPath, "ip-pool delete");
-reserve!(ConfigureDns, "configureDns", POST AUTO_DNS of ReservedPath, "sending-domain auto-dns");

@@ -125,8 +125,6 @@ async fn reserved_operations_answer_501_to_whom_they_would_admit() {
     for method in ["GET", "PATCH", "DELETE"] {
         t.check(method, &format!("{pools}/ipp_1"), Some(&all), "{}", reserved).await;
     }
-    let dns = format!("/v1/workspaces/{}/sending-domains/dom_1/auto-dns", t.server.workspace);
-    t.check("POST", &dns, Some(&all), "{}", reserved).await;
 }
 
 #[tokio::test]
