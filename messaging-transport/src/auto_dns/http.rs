@@ -71,7 +71,7 @@ impl Api {
         body: Bytes,
     ) -> Result<Fetched, DnsProviderError> {
         let request = FetchRequest {
-            protocol: Protocol::Negotiated,
+            protocol: Protocol::Http1,
             method,
             url: format!("{}{target}", self.base),
             headers,
