@@ -5,6 +5,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::installation::quarantine::{KEPT, Quarantined};
+use messaging_core::domain::mail::auto_dns::{DnsProviderName, KeptDnsAccount};
 use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::domain::mail::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::domain::security::secret_key;
@@ -121,7 +122,9 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
         created_at: at(1),
         verified_at: None,
     };
-    let with_key = SendingDomain { dkim: vec![key], ..domain(workspace, "mail.example") };
+    let account =
+        KeptDnsAccount { provider: DnsProviderName::Hetzner, sealed: "sealed:1:EEEE".to_owned(), retired: Vec::new() };
+    let with_key = SendingDomain { dkim: vec![key], dns_account: Some(account), ..domain(workspace, "mail.example") };
     let webhook = sample::webhook(workspace);
     let config = json!({"service_account": "sealed:1:CCCC", "routes": {"apns": {"private_key": "sealed:1:DDDD"}}});
     let channel = ChannelSettings {
@@ -141,6 +144,7 @@ pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     let secret = |place: String, sealed: &str| SealedSecret { place, sealed: sealed.to_owned() };
     let mut expected = [
         secret(DkimKey::place(with_key.id, "mk01"), "sealed:1:AAAA"),
+        secret(KeptDnsAccount::place(with_key.id), "sealed:1:EEEE"),
         secret(webhook.secret_place(), &webhook.secret),
         secret(place("fcm", "service_account"), "sealed:1:CCCC"),
         secret(place("apns", "private_key"), "sealed:1:DDDD"),

@@ -2,6 +2,7 @@
 
 pub mod blobs;
 pub mod clock;
+pub mod dns_provider;
 pub mod fetch;
 pub mod host_probe;
 pub mod inbound;
@@ -14,6 +15,7 @@ pub mod uploads;
 
 pub use blobs::BlobStore;
 pub use clock::{Clock, Entropy};
+pub use dns_provider::DnsProvider;
 pub use fetch::Fetch;
 pub use host_probe::HostProbe;
 pub use resolver::Resolver;

@@ -48,11 +48,13 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, ProviderKind};
 use messaging_core::domain::delivery::queue::Suspensions;
 use messaging_core::domain::installation::fence::Fence;
+use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::mail::link_token::LinkKey;
 use messaging_core::domain::security::page_cursor::CursorKey;
 use messaging_core::error::Chain;
 use messaging_core::ids::{Id, IdSource, WebhookId, WorkspaceId};
 use messaging_core::ports::clock::{Clock, Entropy};
+use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::inbound::ProviderSink;
 use messaging_core::ports::resolver::Resolver;
@@ -106,6 +108,7 @@ pub(crate) struct Shared {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) dns_providers: HashMap<DnsProviderName, Arc<dyn DnsProvider>>,
     pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     /// Providers that the program brings.
     pub(crate) own_providers: HashMap<(Channel, String), ProviderKind>,

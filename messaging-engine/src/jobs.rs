@@ -20,6 +20,7 @@ pub(crate) mod follow_changes;
 pub mod imports;
 pub(crate) mod lanes;
 pub(crate) mod move_messages;
+pub(crate) mod publish_keys;
 pub mod recalculate_segment;
 pub(crate) mod register_callback;
 pub(crate) mod replay_webhook;

@@ -35,7 +35,6 @@ pub mod lists;
 pub mod members;
 pub mod messages;
 pub mod queue;
-pub mod reserved;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
@@ -56,7 +55,6 @@ pub use endpoint::Endpoint;
 pub use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
 pub use operation::{Answer, Call, InWorkspace, NoContent, Operation, Output, OutputKind, Upserted};
 pub use page::Page;
-pub use reserved::reserved;
 pub use session_cookie::SessionCookie;
 
 /// Every operation, in the order of the contract.
@@ -197,6 +195,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<ip_pools::GetIpPool>(),
         Endpoint::of::<ip_pools::UpdateIpPool>(),
         Endpoint::of::<ip_pools::DeleteIpPool>(),
+        Endpoint::of::<sending_domains::auto_dns::ConfigureDns>(),
+        Endpoint::of::<sending_domains::auto_dns::RemoveDns>(),
         // Section 15.
         Endpoint::of::<webhooks::ListWebhooks>(),
         Endpoint::of::<webhooks::CreateWebhook>(),

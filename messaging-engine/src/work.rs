@@ -20,6 +20,7 @@ use crate::jobs::erase_contact::EraseContact;
 use crate::jobs::follow_changes::FollowChanges;
 use crate::jobs::imports::{ExpireImport, ImportContacts};
 use crate::jobs::move_messages::MoveMessages;
+use crate::jobs::publish_keys::PublishKeys;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::jobs::register_callback::RegisterCallback;
 use crate::jobs::replay_webhook::ReplayWebhook;
@@ -46,6 +47,7 @@ mod job;
 mod lanes;
 mod move_messages;
 mod paused_lanes;
+mod publish_keys;
 mod recalculate_segment;
 mod register_callback;
 mod replay_webhook;
@@ -77,6 +79,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<ExpireImport>(),
         JobType::of::<ImportContacts>(),
         JobType::of::<MoveMessages>(),
+        JobType::of::<PublishKeys>(),
         JobType::of::<RecalculateSegment>(),
         JobType::of::<RegisterCallback>(),
         JobType::of::<ReplayWebhook>(),

@@ -94,7 +94,7 @@ impl Router {
         let mut below_base = Table::default();
         let mut at_root = Table::default();
         let mut targets = Vec::new();
-        for endpoint in ops::all().iter().chain(ops::reserved()) {
+        for endpoint in ops::all() {
             let slot = targets.len();
             targets.push(((endpoint.method)(), Target::Operation(endpoint)));
             below_base.add(endpoint.path, (endpoint.method)(), slot);

@@ -7,6 +7,7 @@
 mod apns;
 mod callbacks;
 mod case;
+mod dns;
 mod fcm;
 mod keys;
 mod server;
@@ -34,6 +35,7 @@ use tokio::time::Instant;
 
 pub use apns::FakeApns;
 pub use case::{CASES, Case, Order, Refusal, Report, Signature, Trouble, Wait};
+pub use dns::{FakeCloudflare, FakeDigitalOcean, FakeDnsRecord, FakeDnsZone, FakeHetzner, FakeRoute53};
 pub use fcm::FakeFcm;
 pub use server::FakeProvider;
 pub use smpp::{FakePart, FakeSmpp};

@@ -6,12 +6,14 @@
 //! [`MemoryFetch`] is the same for calls of web addresses.
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
 //! [`ScriptedHttpServer`] is the same for HTTP.
-//! [`TestDns`] is a real DNS server on a loopback socket.
+//! [`TestDns`] is a real DNS server on a loopback socket, and [`MemoryDnsProvider`] a zone that can be written to.
 
 #[cfg(feature = "peers")]
 mod calling;
 #[cfg(feature = "peers")]
 mod dns;
+#[cfg(feature = "peers")]
+mod dns_zone;
 pub mod fakes;
 #[cfg(feature = "peers")]
 mod fetch;
@@ -28,6 +30,8 @@ mod scripted;
 pub use calling::CallingProvider;
 #[cfg(feature = "peers")]
 pub use dns::{DnsFailure, TestDns};
+#[cfg(feature = "peers")]
+pub use dns_zone::MemoryDnsProvider;
 #[cfg(feature = "peers")]
 pub use fetch::{MemoryFetch, fetched};
 #[cfg(feature = "peers")]

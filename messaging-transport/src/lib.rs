@@ -11,6 +11,7 @@
 //! * [`Push`] sends push notifications through Firebase, Apple and the push services of browsers.
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
+//! * [`auto_dns`] writes the records of sending domains where their zones are hosted.
 //! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
 //! * [`submission`] receives messages of programs that speak only SMTP.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
@@ -54,6 +55,7 @@
 //! [`Receipt`]: messaging_core::domain::channel::receipt::Receipt
 //! [`InboundMessage`]: messaging_core::domain::channel::inbound_message::InboundMessage
 
+pub mod auto_dns;
 pub mod direct;
 mod dkim;
 pub mod dns;

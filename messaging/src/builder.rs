@@ -13,6 +13,7 @@ use messaging_engine::{App, Settings, admin, app};
 #[cfg(feature = "postgres")]
 use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl as Postgres};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases, key_file};
+use messaging_transport::auto_dns::{self, ApiBases};
 use messaging_transport::{GuardedFetch, Options};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -153,6 +154,7 @@ impl Builder {
             .resolver(Arc::new(transport.dns.clone()))
             .fetch(Arc::clone(&transport.fetch))
             .transports(messaging_transport::defaults(&transport))
+            .dns_providers(auto_dns::providers(&transport, &ApiBases::new()))
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.join("simulations"))))
             .settings(settings);
         let app = configure(app).build().await?;

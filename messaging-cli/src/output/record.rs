@@ -2,8 +2,14 @@
 
 use super::node::Node;
 
-/// A record as lines with this indent, if the node is one: it has a type, a host, and a value.
+/// A record as lines with this indent, if the node is one: it has a type, a host, and a value, or the values that a change
+/// takes away and brings.
 pub(super) fn record(node: &Node, indent: &str) -> Option<String> {
+    if let (Some(action), Some(Node::List(before)), Some(Node::List(after))) =
+        (node.member("action"), node.member("before"), node.member("after"))
+    {
+        return change(node, &action.line(), before, after, indent);
+    }
     let text = |name: &str| match node.member(name) {
         Some(Node::Text(_)) => node.member(name).map(Node::line),
         _ => None,
@@ -13,6 +19,28 @@ pub(super) fn record(node: &Node, indent: &str) -> Option<String> {
     let head: Vec<_> = [Some(kind), Some(host), text("status"), need].into_iter().flatten().collect();
     let detail = text("detail").map(|detail| format!("{indent}  ({detail})\n")).unwrap_or_default();
     Some(format!("{indent}{}\n{indent}  {value}\n{detail}", head.join("  ")))
+}
+
+/// A change of records: what stays without a mark, what goes with `-`, what comes with `+`.
+fn change(node: &Node, action: &str, before: &[Node], after: &[Node], indent: &str) -> Option<String> {
+    let text = |name: &str| node.member(name).map(Node::line);
+    let state = match (action, text("done").as_deref()) {
+        ("create" | "update", Some("yes")) => "done",
+        ("create" | "update", _) => "not written",
+        _ => "",
+    };
+    let head = [action.to_owned(), text("type")?, text("host")?, state.to_owned()];
+    let head: Vec<_> = head.into_iter().filter(|part| !part.is_empty()).collect();
+    let (before, after): (Vec<_>, Vec<_>) =
+        (before.iter().map(Node::line).collect(), after.iter().map(Node::line).collect());
+    let gone = before.iter().map(|value| (if after.contains(value) { ' ' } else { '-' }, value));
+    let new = after.iter().filter(|value| !before.contains(value)).map(|value| ('+', value));
+    let values = gone.chain(new).map(|(mark, value)| format!("{indent}  {mark} {value}\n")).collect::<String>();
+    let detail = match node.member("detail") {
+        Some(Node::Text(_)) => format!("{indent}    ({})\n", text("detail").unwrap_or_default()),
+        _ => String::new(),
+    };
+    Some(format!("{indent}{}\n{values}{detail}", head.join("  ")))
 }
 
 /// A page of records, each below what it is for; `None` when the rows are something else.

@@ -335,3 +335,19 @@ fn what_is_exported_does_not_steer_a_terminal() {
     assert_eq!(shown("1,\u{9b}31m, Ü\r\n".as_bytes()), "1,\u{FFFD}31m, Ü\n");
     assert_eq!(shown(b""), "");
 }
+
+#[test]
+fn a_change_of_records_shows_what_goes_and_what_comes() {
+    let node: Node = serde_json::from_str(
+        r#"{"action":"update","type":"TXT","host":"bounce.acme.test","before":["note","v=spf1 -all"],
+        "after":["note","v=spf1 include:mx.service.test -all"],"done":false,"detail":"It stays."}"#,
+    )
+    .unwrap();
+    insta::assert_snapshot!(record::record(&node, "").unwrap(), @r"
+    update  TXT  bounce.acme.test  not written
+        note
+      - v=spf1 -all
+      + v=spf1 include:mx.service.test -all
+        (It stays.)
+    ");
+}

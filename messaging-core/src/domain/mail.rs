@@ -3,6 +3,7 @@
 //! A rule about addresses of all channels belongs to [`channel`](super::channel); what a reply of a server means to
 //! [`delivery`](super::delivery). A new header or record is a module here, and `messaging-transport` writes it.
 
+pub mod auto_dns;
 pub mod dkim;
 pub mod dns_record;
 pub mod domain_name;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use messaging_core::changes::{Changes, Expect, SwitchSecretKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
 use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::security::account::Workspace;
 use messaging_core::domain::security::secret_key::{SecretKey, replace_channel_secrets};
@@ -201,7 +202,10 @@ impl<'a> Sealer<'a> {
         let id = domain.id;
         let replace = |key: &mut DkimKey| self.replace(&DkimKey::place(id, &key.selector), &mut key.sealed);
         // `count`, because `any` would stop at the first key that changed.
-        domain.dkim.iter_mut().map(replace).filter(|is_new| *is_new).count() > 0
+        let keys = domain.dkim.iter_mut().map(replace).filter(|is_new| *is_new).count();
+        let account = domain.dns_account.as_mut();
+        let is_new = account.is_some_and(|account| self.replace(&KeptDnsAccount::place(id), &mut account.sealed));
+        keys > 0 || is_new
     }
 
     fn seal_webhook(&self, webhook: &mut Webhook) -> bool {

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, ProviderKind};
+use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::{Fetch, NoFetch};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::ports::store::CommitObserver;
@@ -52,6 +54,7 @@ pub struct Builder {
     entropy: Arc<dyn Entropy>,
     resolver: Arc<dyn Resolver>,
     fetch: Arc<dyn Fetch>,
+    dns_providers: HashMap<DnsProviderName, Arc<dyn DnsProvider>>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
     settings: Settings,
     secret_keys: KeyRing,
@@ -95,6 +98,15 @@ impl Builder {
     /// Calls web addresses that users gave with `fetch`. Without one none is called.
     pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetch = fetch;
+        self
+    }
+
+    /// Writes the records of sending domains with these providers of DNS. Without them none are written.
+    pub fn dns_providers(
+        mut self,
+        providers: impl IntoIterator<Item = (DnsProviderName, Arc<dyn DnsProvider>)>,
+    ) -> Self {
+        self.dns_providers.extend(providers);
         self
     }
 
@@ -159,6 +171,7 @@ impl Builder {
             entropy: self.entropy,
             resolver: self.resolver,
             fetch: self.fetch,
+            dns_providers: self.dns_providers,
             own_providers: own_providers(&self.transports),
             transports: self.transports,
             settings: self.settings,
@@ -240,6 +253,7 @@ impl App {
             entropy: Arc::new(SystemEntropy::default()),
             resolver: Arc::new(NoResolver),
             fetch: Arc::new(NoFetch),
+            dns_providers: HashMap::new(),
             transports: HashMap::new(),
             settings: Settings::default(),
             secret_keys: secret_keys.into(),

@@ -10,6 +10,7 @@ pub(crate) const EMAIL: &str = "email:";
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
 pub(crate) const LEAVING: &[&str] = &[
     EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, CALLBACKS, FALLBACK,
+    DNS,
 ];
 /// Calls of a webhook, which follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
@@ -19,6 +20,8 @@ pub(crate) const BACKLOG: &str = "webhook-backlog:";
 pub(crate) const CONTACTS: &str = "contacts";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
+/// What is written where zones are hosted.
+pub(crate) const DNS: &str = "dns";
 /// What follows a message that does not arrive, which follows.
 pub(crate) const FALLBACK: &str = messaging_core::domain::message::fallback::RESOURCE;
 /// Receipts whose message nobody knows yet.

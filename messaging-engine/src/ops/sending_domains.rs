@@ -1,7 +1,9 @@
 //! Sending domains: added, listed, changed, deleted.
 //!
-//! Contract section 14. Looking at their records is in [`verification`], what is shown in [`report`].
+//! Contract section 14. Looking at their records is in [`verification`], writing them in [`auto_dns`], what is shown in
+//! [`report`].
 
+pub mod auto_dns;
 pub mod report;
 pub mod verification;
 

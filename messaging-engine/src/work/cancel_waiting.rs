@@ -20,6 +20,7 @@ use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
+use crate::jobs::publish_keys::PublishKeys;
 use crate::jobs::register_callback::RegisterCallback;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
@@ -38,11 +39,12 @@ const MAX_COMMITS: usize = 8;
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
 /// The kinds of jobs that leave, and end by themselves when they find nothing left, or go on with what is due.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
-const LEFT: [&str; 8] = [
+const LEFT: [&str; 9] = [
     CallNode::KIND,
     DrainWebhook::KIND,
     EnterExisting::KIND,
     FollowDates::KIND,
+    PublishKeys::KIND,
     RegisterCallback::KIND,
     RunAutomation::KIND,
     RunCampaign::KIND,

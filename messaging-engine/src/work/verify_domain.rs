@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
-use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::mail::verification::{apply, is_exempt, next_look};
 use messaging_core::ids::DomainId;
 use messaging_core::ports::store::{CommitError, Stored};
 
+use crate::jobs::JobData as _;
+use crate::jobs::publish_keys::PublishKeys;
 use crate::jobs::verify_domain::VerifyDomain;
 use crate::work::job::{Job, JobContext, JobError};
 
@@ -41,7 +43,12 @@ impl Job for VerifyDomain {
             let (now, status) = (app.now(), before.status);
             let after = apply(before, findings.clone(), now);
             let (next, became) = (next_look(&after, now), after.status);
-            let changes = Changes::from_iter([Write::put(after, Expect::Revision(revision))]);
+            let mut changes = Changes::default();
+            if after.awaits_publishing() {
+                let job = PublishKeys::of(&after).enqueue(app.new_id(now), now);
+                changes.push(Write::Job(JobWrite::Enqueue(job)));
+            }
+            changes.push(Write::put(after, Expect::Revision(revision)));
             match cx.again_at(next, &self, changes).await {
                 Ok(()) => {
                     note(self.domain_id, status, became);

@@ -1,5 +1,6 @@
 //! Sending domains, from the first record to the last.
 
+mod auto_dns;
 mod checks;
 mod keys;
 mod names;
@@ -13,11 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::mail::dkim::{Algorithm, generate};
+use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::domain::mail::sending_domain::{Check, DkimKey, SendingDomain};
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::resolver::{LookupError, Resolver};
 use messaging_core::ports::store::Priority;
 use messaging_engine::caller::Caller;
+use messaging_testing::MemoryDnsProvider;
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Reply};
@@ -27,6 +30,8 @@ use crate::bed::{Bed, Reply};
 struct FakeDns {
     records: Mutex<HashMap<(&'static str, String), Vec<String>>>,
     questions: Mutex<usize>,
+    /// A zone that is asked for what is not here.
+    zone: Mutex<Option<MemoryDnsProvider>>,
 }
 
 impl FakeDns {
@@ -43,9 +48,20 @@ impl FakeDns {
         *self.questions.lock().unwrap()
     }
 
+    fn published(&self, kind: &str, name: &str) -> Vec<String> {
+        let kind = match kind {
+            "TXT" => RecordType::Txt,
+            "MX" => RecordType::Mx,
+            "CNAME" => RecordType::Cname,
+            _ => return Vec::new(),
+        };
+        self.zone.lock().unwrap().as_ref().map(|zone| zone.values(name, kind)).unwrap_or_default()
+    }
+
     async fn ask(&self, kind: &'static str, name: &str) -> Result<Vec<String>, LookupError> {
         *self.questions.lock().unwrap() += 1;
-        let values = self.lock().get(&(kind, name.to_owned())).cloned().unwrap_or_default();
+        let known = self.lock().get(&(kind, name.to_owned())).cloned();
+        let values = known.unwrap_or_else(|| self.published(kind, name));
         match values.first().map(String::as_str) {
             Some("!") => Err(LookupError("the server answered SERVFAIL".to_owned())),
             Some("…") => pending().await,

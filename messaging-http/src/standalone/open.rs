@@ -20,6 +20,7 @@ use messaging_store::{Bucket, BucketError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore, TemporaryDatabases};
 #[cfg(feature = "postgres")]
 use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
+use messaging_transport::auto_dns::{self, ApiBases};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
 use super::data_directory::{self, EPOCH};
@@ -216,6 +217,7 @@ async fn build(
         .resolver(Arc::new(transport.dns.clone()))
         .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
+        .dns_providers(auto_dns::providers(&transport, &ApiBases::new()))
         .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
         .settings(settings.engine.clone().public_url(public_url))
         .checkup(checkup)

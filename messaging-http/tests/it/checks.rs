@@ -114,16 +114,6 @@ async fn health_answers_at_the_root_too_and_tells_when_the_database_is_gone() {
 }
 
 #[tokio::test]
-async fn reserved_operations_answer_501_to_whom_they_would_admit() {
-    let t = Table::new().await;
-    let all = t.server.key(&[Scope::All]).await;
-    let reserved = (501, "not_implemented");
-    let dns = format!("/v1/workspaces/{}/sending-domains/dom_1/auto-dns", t.server.workspace);
-    t.check("POST", &dns, None, "{}", (401, "missing_credentials")).await;
-    t.check("POST", &dns, Some(&all), "{}", reserved).await;
-}
-
-#[tokio::test]
 async fn an_unknown_method_learns_which_are_allowed() {
     let server = TestServer::start().await;
     let response = server.request("DELETE", "/v1/workspaces", &[], None).await;

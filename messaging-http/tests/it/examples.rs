@@ -14,9 +14,11 @@ use http_body_util::{BodyExt as _, Full};
 use messaging_core::changes::{Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, PathRow, SourceAddress, SourceRow};
 use messaging_core::domain::delivery::path::PathState;
+use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
+use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::Fetched;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
@@ -25,7 +27,7 @@ use messaging_engine::ops::{self, Endpoint};
 use messaging_engine::{App, Caller, SecretKey, Settings, admin};
 use messaging_http::{ApiService, ServiceOptions};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
-use messaging_testing::{MemoryFetch, fetched};
+use messaging_testing::{MemoryDnsProvider, MemoryFetch, fetched};
 use messaging_transport::Options;
 use serde_json::Value;
 use tower_service::Service;
@@ -109,10 +111,12 @@ impl Run {
         let entropy = Arc::new(Steps(Mutex::new(SeededEntropy::new(0))));
         let page = fetched(200, &[("content-type", "text/html")], PAGE);
         fetch.always(PAGE_URL, Ok(Fetched { url: PAGE_URL.to_owned(), ..page }));
+        let zone = MemoryDnsProvider::new("acme.example", "an-api-token");
         let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
             .clock(clock.clone())
             .entropy(entropy.clone())
             .fetch(fetch)
+            .dns_providers([(DnsProviderName::Cloudflare, Arc::new(zone) as Arc<dyn DnsProvider>)])
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
             .settings(Settings::default().hostname("mail.example.com").grants_every_source(true))
             .transports(messaging_transport::defaults(&Options::new("mail.example.com")))

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::installation::quarantine::Quarantined;
+use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
 use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::security::secret_key;
 use messaging_core::domain::webhook::Webhook;
@@ -126,11 +127,15 @@ impl<D: Database + Processes> Installation for SqlStore<D> {
     }
 
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError> {
-        const DOMAINS: Sql = sql!(r#"SELECT doc FROM sending_domains WHERE doc LIKE '%"dkim":[_"%' LIMIT $1"#);
+        const DOMAINS: Sql =
+            sql!(r#"SELECT doc FROM sending_domains WHERE doc LIKE '%"dkim":[_"%' OR doc LIKE '%:"sealed:%' LIMIT $1"#);
         const WEBHOOKS: Sql = sql!("SELECT doc FROM webhooks LIMIT $1");
         const CHANNELS: Sql = sql!(r#"SELECT doc FROM channels WHERE doc LIKE '%:"sealed:%' LIMIT $1"#);
         let mut secrets = Vec::new();
-        for SendingDomain { id, dkim, .. } in documents(&self.0, DOMAINS, limit).await? {
+        for SendingDomain { id, dkim, dns_account, .. } in documents(&self.0, DOMAINS, limit).await? {
+            let account =
+                |account: KeptDnsAccount| SealedSecret { place: KeptDnsAccount::place(id), sealed: account.sealed };
+            secrets.extend(dns_account.map(account));
             let place = |key: &DkimKey| DkimKey::place(id, &key.selector);
             secrets.extend(dkim.into_iter().map(|key| SealedSecret { place: place(&key), sealed: key.sealed }));
         }

@@ -1,5 +1,6 @@
 //! The crate from outside: messages read back by a parser, transports against a scripted peer.
 
+mod auto_dns;
 mod chats;
 mod direct;
 mod dkim;

@@ -52,7 +52,7 @@ pub enum RecordType {
 }
 
 /// A record to publish.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequiredRecord {
     /// Its type.
     pub kind: RecordType,
@@ -111,6 +111,18 @@ impl Installation {
     /// The mail exchanger of the bounce domain.
     pub fn return_path(&self, domain: &SendingDomain) -> RequiredRecord {
         RequiredRecord { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
+    }
+
+    /// All records of a domain, each with its purpose.
+    pub fn offered(&self, domain: &SendingDomain) -> Vec<(Purpose, RequiredRecord)> {
+        let keys = domain.dkim.iter().map(|key| (Purpose::Dkim, Self::dkim(domain, key)));
+        let others = [
+            (Purpose::Spf, self.spf(domain)),
+            (Purpose::Dmarc, Self::dmarc(domain)),
+            (Purpose::ReturnPath, self.return_path(domain)),
+        ];
+        let tracking = self.tracking(domain).map(|record| (Purpose::Tracking, record));
+        keys.chain(others).chain(tracking).collect()
     }
 
     /// The alias of the tracking host, if there is one.

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::mail::auto_dns::KeptDnsAccount;
 use crate::domain::mail::dkim::Algorithm;
 use crate::ids::{DomainId, PoolId, WorkspaceId};
 use crate::time::Timestamp;
@@ -133,6 +134,9 @@ pub struct SendingDomain {
     pub created_at: Timestamp,
     /// When it was first verified.
     pub verified_at: Option<Timestamp>,
+    /// The account that publishes the records of new keys, if one is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns_account: Option<KeptDnsAccount>,
 }
 
 impl SendingDomain {
@@ -157,7 +161,16 @@ impl SendingDomain {
             broken_since: None,
             created_at: now,
             verified_at: None,
+            dns_account: None,
         }
+    }
+
+    /// Whether the kept account has something to publish or to remove.
+    pub fn awaits_publishing(&self) -> bool {
+        let is_published = |key: &DkimKey| key.check.status == RecordStatus::Verified;
+        self.dns_account
+            .as_ref()
+            .is_some_and(|account| !account.retired.is_empty() || !self.dkim.iter().all(is_published))
     }
 
     /// Whether `host` (lower case, A-labels) is the domain or a sub-domain of it.

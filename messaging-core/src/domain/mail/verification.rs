@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::domain::mail::dns_record::Installation;
 use crate::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
 use crate::ids::{DomainId, Id as _};
 use crate::time::Timestamp;
@@ -136,6 +137,11 @@ fn drop_old_keys(domain: &mut SendingDomain, now: Timestamp) {
         })
     };
     let all = domain.dkim.clone();
+    let gone: Vec<_> =
+        all.iter().filter(|key| has_successor(key, &all)).map(|key| Installation::dkim(domain, key)).collect();
+    if let Some(account) = &mut domain.dns_account {
+        gone.into_iter().for_each(|record| account.retire(record.host, record.value));
+    }
     domain.dkim.retain(|key| !has_successor(key, &all));
 }
 

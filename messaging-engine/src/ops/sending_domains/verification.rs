@@ -10,6 +10,7 @@ use messaging_core::input::{Empty, PageQuery};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::{Access, Scope};
 
+use super::auto_dns::publish_soon;
 use super::report::{RecordItem, SendingDomainReport};
 use super::{DomainPath, find};
 use crate::app::write_queues::ResourceKey;
@@ -113,6 +114,7 @@ impl Operation for RotateDkim {
             verification::publish(&mut domain, cx.now);
         }
         cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
+        publish_soon(cx, &domain);
         Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
 }

@@ -1,0 +1,244 @@
+//! Automatic DNS: the zone of a sending domain is read, the change planned, written and read back.
+//!
+//! Contract section 14.5. What is changed is decided by core (`domain/mail/auto_dns`); here are the calls, each round with
+//! an end.
+
+use std::time::Duration;
+
+use messaging_core::domain::mail::auto_dns::{
+    ChangeAction, DnsCredentials, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord, Surroundings, plan,
+    plan_removal,
+};
+use messaging_core::domain::mail::dns_record::{
+    Installation, Purpose, RecordType, RequiredRecord, UNNAMED, dmarc_host,
+};
+use messaging_core::domain::mail::domain_name::organizational;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone, is_in_zone};
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// How long a provider may take for everything that one request or job asks of it.
+const PROVIDER_WITHIN: Duration = Duration::from_secs(25);
+
+/// A planned change, and whether the zone is as it says.
+#[derive(Debug, Clone)]
+pub(crate) struct AppliedChange {
+    /// The change.
+    pub(crate) change: PlannedChange,
+    /// Whether the zone has the values: written and read back, or there before.
+    pub(crate) done: bool,
+}
+
+/// An account to sign in with.
+pub(crate) struct DnsAccount<'a> {
+    /// The provider.
+    pub(crate) provider: messaging_core::domain::mail::auto_dns::DnsProviderName,
+    /// What signs in there.
+    pub(crate) credentials: &'a DnsCredentials,
+}
+
+/// A round at a provider that did not come to its end.
+#[derive(Debug)]
+pub(crate) enum DnsFailure {
+    /// The provider said so.
+    Provider(DnsProviderError),
+    /// The application has no such provider.
+    Unknown,
+}
+
+impl From<DnsProviderError> for DnsFailure {
+    fn from(error: DnsProviderError) -> Self {
+        Self::Provider(error)
+    }
+}
+
+impl App {
+    /// The installation that records name; refused while they would name nobody.
+    pub(crate) async fn named_installation(&self) -> Result<Installation, Error> {
+        let here = self.installation().await?;
+        if here.hostname == UNNAMED {
+            return Err(Error::SettingNeeded {
+                setting: "hostname",
+                cure: "the DNS records would name a host that nobody can look up; start the server with a fully qualified \
+                       --hostname, or give the installation a name with `messaging admin set-name`",
+            });
+        }
+        Ok(here)
+    }
+
+    /// Plans the records of a domain, and writes them unless it is a `dry_run`.
+    pub(crate) async fn publish_records(
+        &self,
+        account: &DnsAccount<'_>,
+        domain: &SendingDomain,
+        here: &Installation,
+        dry_run: bool,
+    ) -> Result<Vec<AppliedChange>, DnsFailure> {
+        within(async {
+            let zone = self.zone_of(account, domain).await?;
+            let above = self.policy_above(zone.as_ref(), &domain.domain).await?;
+            let around = Surroundings { here, domain, policy_above: above.as_deref() };
+            // Everything is read before anything is written.
+            let mut planned = Vec::new();
+            for (purpose, wanted) in here.offered(domain) {
+                let found = zone.at(&wanted.host).await?;
+                planned.push(plan(around, purpose, &wanted, &found));
+            }
+            apply_all(zone.as_ref(), planned, dry_run).await
+        })
+        .await
+    }
+
+    /// Publishes the records of keys that lack theirs, and removes those of keys that are gone. Answers the records that
+    /// are removed by now.
+    pub(crate) async fn publish_keys(
+        &self,
+        account: &DnsAccount<'_>,
+        domain: &SendingDomain,
+        here: &Installation,
+        retired: &[RetiredKeyRecord],
+    ) -> Result<Vec<RetiredKeyRecord>, DnsFailure> {
+        within(async {
+            let zone = self.zone_of(account, domain).await?;
+            let around = Surroundings { here, domain, policy_above: None };
+            let mut planned = Vec::new();
+            for key in &domain.dkim {
+                let wanted = Installation::dkim(domain, key);
+                let found = zone.at(&wanted.host).await?;
+                planned.push(plan(around, Purpose::Dkim, &wanted, &found));
+            }
+            apply_all(zone.as_ref(), planned, false).await?;
+            let mut gone = Vec::new();
+            for record in retired {
+                let RetiredKeyRecord { host, value } = record.clone();
+                remove(zone.as_ref(), &RequiredRecord { kind: RecordType::Txt, host, value }).await?;
+                gone.push(record.clone());
+            }
+            Ok(gone)
+        })
+        .await
+    }
+
+    /// Removes every record from the zone that is exactly the one offered for the domain.
+    pub(crate) async fn remove_records(
+        &self,
+        account: &DnsAccount<'_>,
+        domain: &SendingDomain,
+        here: &Installation,
+        retired: &[RetiredKeyRecord],
+    ) -> Result<(), DnsFailure> {
+        within(async {
+            let zone = self.zone_of(account, domain).await?;
+            let retired = retired.iter().cloned().map(|RetiredKeyRecord { host, value }| RequiredRecord {
+                kind: RecordType::Txt,
+                host,
+                value,
+            });
+            for offered in here.offered(domain).into_iter().map(|(_, offered)| offered).chain(retired) {
+                remove(zone.as_ref(), &offered).await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn zone_of(&self, account: &DnsAccount<'_>, domain: &SendingDomain) -> Result<Box<dyn DnsZone>, DnsFailure> {
+        let provider = self.0.dns_providers.get(&account.provider).ok_or(DnsFailure::Unknown)?;
+        Ok(provider.zone(account.credentials, &domain.domain).await?)
+    }
+
+    /// The texts at `_dmarc.` of the organizational domain, where that is another one: of the zone when they are in it.
+    async fn policy_above(&self, zone: &dyn DnsZone, domain: &str) -> Result<Option<Vec<String>>, DnsFailure> {
+        let above = organizational(domain);
+        if above == domain {
+            return Ok(None);
+        }
+        let host = dmarc_host(above);
+        if is_in_zone(&host, zone.name()) {
+            return Ok(Some(zone.at(&host).await?.txt));
+        }
+        self.txt(&host).await.map(Some).map_err(|reason| {
+            DnsProviderError::Away(format!("whether {host} has a policy could not be looked up: {reason}")).into()
+        })
+    }
+
+    /// Credentials as they are kept.
+    pub(crate) fn seal_dns_account(&self, account: &DnsAccount<'_>, domain: &SendingDomain) -> KeptDnsAccount {
+        let text = serde_json::to_string(account.credentials).expect("credentials are plain data");
+        let retired = domain.dns_account.as_ref().map(|kept| kept.retired.clone()).unwrap_or_default();
+        let sealed = self.vault().seal(&KeptDnsAccount::place(domain.id), &text, self.entropy());
+        KeptDnsAccount { provider: account.provider, sealed, retired }
+    }
+
+    /// The credentials that are kept; `None` when they do not open, which is logged.
+    pub(crate) fn open_dns_account(&self, domain: &SendingDomain) -> Option<DnsCredentials> {
+        let kept = domain.dns_account.as_ref()?;
+        let opened = self.vault().open(&KeptDnsAccount::place(domain.id), &kept.sealed);
+        let read = opened.map_err(|error| error.to_string());
+        let read = read.and_then(|text| serde_json::from_str(&text).map_err(|_| "they are damaged".to_owned()));
+        read.inspect_err(|error| tracing::error!(domain = %domain.id, error, "kept DNS credentials are unusable")).ok()
+    }
+}
+
+/// A round at a provider, with an end.
+async fn within<T>(round: impl Future<Output = Result<T, DnsFailure>>) -> Result<T, DnsFailure> {
+    let late = || DnsProviderError::Away("the DNS provider did not answer in time".to_owned());
+    timeout(PROVIDER_WITHIN, round).await.unwrap_or_else(|_| Err(late().into()))
+}
+
+/// Writes what was planned, one after another. What fails before anything was written fails the whole; afterwards it is
+/// told with the change.
+async fn apply_all(
+    zone: &dyn DnsZone,
+    planned: Vec<PlannedChange>,
+    dry_run: bool,
+) -> Result<Vec<AppliedChange>, DnsFailure> {
+    let (mut applied, mut has_written) = (Vec::new(), false);
+    for mut change in planned {
+        let done = match change.action {
+            ChangeAction::Keep => true,
+            ChangeAction::Conflict => false,
+            ChangeAction::Create | ChangeAction::Update if dry_run => false,
+            ChangeAction::Create | ChangeAction::Update => match write(zone, &change).await {
+                Ok(done) => {
+                    has_written = true;
+                    if !done {
+                        change.detail = Some("The provider does not show the record yet. Try again.".to_owned());
+                    }
+                    done
+                }
+                Err(error @ (DnsProviderError::Refused(_) | DnsProviderError::Changed)) => {
+                    change.detail = Some(format!("Not written: {error}"));
+                    false
+                }
+                Err(error) if has_written => {
+                    change.detail = Some(format!("Not written: {error}"));
+                    false
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        applied.push(AppliedChange { change, done });
+    }
+    Ok(applied)
+}
+
+/// Writes a change and reads it back.
+async fn write(zone: &dyn DnsZone, change: &PlannedChange) -> Result<bool, DnsProviderError> {
+    zone.replace(&change.host, change.kind, &change.before, &change.after).await?;
+    let found: HostRecords = zone.at(&change.host).await?;
+    let found = found.of(change.kind);
+    Ok(found.len() == change.after.len() && change.after.iter().all(|value| found.contains(value)))
+}
+
+/// Removes a record that is exactly this one.
+async fn remove(zone: &dyn DnsZone, offered: &RequiredRecord) -> Result<(), DnsFailure> {
+    let found = zone.at(&offered.host).await?;
+    if let Some(change) = plan_removal(offered, &found) {
+        zone.replace(&change.host, change.kind, &change.before, &change.after).await?;
+    }
+    Ok(())
+}

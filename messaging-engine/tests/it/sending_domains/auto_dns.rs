@@ -1,0 +1,192 @@
+//! Records that are written where the zone is hosted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use messaging_core::domain::mail::auto_dns::DnsProviderName;
+use messaging_core::domain::mail::dns_record::RecordType;
+use messaging_core::ports::clock::SeededEntropy;
+use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError};
+use messaging_engine::{App, Settings};
+use messaging_testing::MemoryDnsProvider;
+use serde_json::{Value, json};
+
+use super::Domains;
+use crate::bed::{KEY, PUBLIC_URL, Reply};
+
+const TOKEN: &str = "token-of-acme";
+
+/// Domains whose DNS is what a provider has in its zone.
+async fn hosted() -> (Domains, MemoryDnsProvider) {
+    let mut domains = Domains::start().await;
+    let zone = MemoryDnsProvider::new("acme.test", TOKEN);
+    *domains.dns.zone.lock().unwrap() = Some(zone.clone());
+    domains.dns.set("TXT", "mx.service.test", &["v=spf1 a -all"]);
+    domains.dns.set("A", "mx.service.test", &["192.0.2.1"]);
+    let settings = Settings::default().hostname("mx.service.test").public_url(PUBLIC_URL).message_retry_jitter(0);
+    domains.bed.app = App::builder(Arc::clone(&domains.bed.store), KEY)
+        .clock(Arc::clone(&domains.bed.clock) as _)
+        .entropy(Arc::new(SeededEntropy::new(18)))
+        .resolver(Arc::clone(&domains.dns) as _)
+        .dns_providers([(DnsProviderName::Hetzner, Arc::new(zone.clone()) as Arc<dyn DnsProvider>)])
+        .settings(settings)
+        .build()
+        .await
+        .unwrap();
+    (domains, zone)
+}
+
+fn body(more: Value) -> Value {
+    let mut body = json!({"provider": "hetzner", "credentials": {"api_token": TOKEN}});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+async fn post(domains: &Domains, id: &str, body: Value) -> Reply {
+    domains.bed.post(&domains.caller, &domains.path(&format!("/{id}/auto-dns")), body).await
+}
+
+/// `create TXT host done`, a line for each change.
+fn story(reply: &Reply) -> String {
+    let line = |change: &Value| {
+        let text = |member: &str| change[member].as_str().unwrap().to_owned();
+        let done = if change["done"] == true { "done" } else { "open" };
+        format!("{} {} {} {done}", text("action"), text("type"), text("host"))
+    };
+    reply["changes"].as_array().unwrap().iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn the_records_are_written_and_the_domain_is_verified() {
+    let (domains, zone) = hosted().await;
+    let id = domains.add("acme.test").await;
+    zone.set("bounce.acme.test", RecordType::Txt, &["note", "v=spf1 ip4:192.0.2.9 -all"]);
+    zone.set("_dmarc.acme.test", RecordType::Txt, &["v=DMARC1; p=reject"]);
+    let dry = post(&domains, &id, body(json!({"dry_run": true}))).await;
+    assert_eq!((dry.summary().as_str(), zone.writes()), ("200", 0));
+    assert_eq!(dry["domain"], domains.get(&id).await);
+    insta::assert_snapshot!(story(&dry), @r"
+    create TXT mk01234567._domainkey.acme.test open
+    update TXT bounce.acme.test open
+    keep TXT _dmarc.acme.test done
+    create MX bounce.acme.test open
+    create CNAME links.acme.test open
+    ");
+    let written = post(&domains, &id, body(json!({}))).await;
+    assert_eq!(written.summary(), "200");
+    insta::assert_snapshot!(story(&written), @r"
+    create TXT mk01234567._domainkey.acme.test done
+    update TXT bounce.acme.test done
+    keep TXT _dmarc.acme.test done
+    create MX bounce.acme.test done
+    create CNAME links.acme.test done
+    ");
+    assert_eq!(written["domain"]["status"], "verified");
+    assert_eq!(written["domain"], domains.get(&id).await);
+    assert_eq!(
+        zone.values("bounce.acme.test", RecordType::Txt),
+        ["note", "v=spf1 ip4:192.0.2.9 include:mx.service.test -all"]
+    );
+    assert_eq!(zone.values("_dmarc.acme.test", RecordType::Txt), ["v=DMARC1; p=reject"]);
+    assert_eq!(zone.values("bounce.acme.test", RecordType::Mx), ["10 mx.service.test"]);
+    assert_eq!(zone.values("links.acme.test", RecordType::Cname), ["track.service.test"]);
+    // Idempotent.
+    let writes = zone.writes();
+    let again = post(&domains, &id, body(json!({}))).await;
+    assert!(again["changes"].as_array().unwrap().iter().all(|change| change["action"] == "keep"));
+    assert_eq!(zone.writes(), writes);
+    assert_eq!(domains.stored(&id).await.dns_account, None, "nothing is kept unasked");
+}
+
+#[tokio::test]
+async fn a_conflict_stops_nothing_else() {
+    let (domains, zone) = hosted().await;
+    let id = domains.add("acme.test").await;
+    zone.set("links.acme.test", RecordType::Cname, &["elsewhere.test"]);
+    let written = post(&domains, &id, body(json!({}))).await;
+    let tracking = &written["changes"][4];
+    assert_eq!((&tracking["action"], &tracking["done"]), (&json!("conflict"), &json!(false)));
+    assert!(tracking["detail"].as_str().unwrap().contains("is an alias of elsewhere.test"));
+    assert_eq!(zone.values("links.acme.test", RecordType::Cname), ["elsewhere.test"]);
+    assert_eq!(written["domain"]["status"], "verified");
+}
+
+#[tokio::test]
+async fn what_a_provider_refuses_is_told_in_its_words() {
+    let (domains, zone) = hosted().await;
+    let id = domains.add("acme.test").await;
+    let foreign = domains.add("elsewhere.test").await;
+    let violation = |reply: &Reply| {
+        let error = &reply["error"]["details"]["errors"][0];
+        format!("{} {} {}", error["pointer"].as_str().unwrap(), error["code"].as_str().unwrap(), error["message"])
+    };
+    let wrong = post(&domains, &id, body(json!({"credentials": {"api_token": "another"}}))).await;
+    assert_eq!(violation(&wrong), "/credentials not_allowed \"Invalid API token\"");
+    let none = post(&domains, &foreign, body(json!({}))).await;
+    assert!(violation(&none).starts_with("/provider not_found "), "{}", violation(&none));
+    let unknown = post(&domains, &id, body(json!({"provider": "cloudflare"}))).await;
+    assert!(violation(&unknown).starts_with("/provider not_allowed "));
+    let mixed = body(json!({"credentials": {"access_key_id": "A"}}));
+    let mixed = post(&domains, &id, mixed).await;
+    assert_eq!(mixed["error"]["details"]["errors"].as_array().unwrap().len(), 2, "{}", mixed.body);
+    zone.fail(Some(DnsProviderError::Away("503".to_owned())));
+    let away = post(&domains, &id, body(json!({}))).await;
+    assert!(away.summary().starts_with("503"), "{}", away.summary());
+    assert_eq!(zone.writes(), 0);
+}
+
+#[tokio::test]
+async fn kept_credentials_publish_new_keys_and_take_old_ones_away() {
+    let (domains, zone) = hosted().await;
+    let created = domains.create(json!({"domain": "acme.test"})).await.body;
+    let id = created["id"].as_str().unwrap().to_owned();
+    let hosts = |domain: &Value| -> Vec<String> {
+        domain["dkim"].as_array().unwrap().iter().map(|key| key["host"].as_str().unwrap().to_owned()).collect()
+    };
+    let old = hosts(&created);
+    let kept = post(&domains, &id, body(json!({"keep": true}))).await;
+    assert_eq!(kept["domain"]["status"], "verified");
+    let sealed = domains.stored(&id).await.dns_account.unwrap().sealed;
+    assert!(sealed.starts_with("sealed:1:") && !sealed.contains(TOKEN));
+    assert!(!kept.body.to_string().contains(TOKEN));
+
+    let rotated = domains.act(&id, "rotate-dkim").await.body;
+    let new = hosts(&rotated)[2..].to_vec();
+    assert!(new.iter().all(|host| zone.values(host, RecordType::Txt).is_empty()));
+    domains.bed.app.run_until_idle().await.unwrap();
+    assert!(new.iter().all(|host| zone.values(host, RecordType::Txt).len() == 1));
+    let dkim = domains.get(&id).await["dkim"].clone();
+    assert!(dkim.as_array().unwrap().iter().all(|key| key["status"] == "verified"), "{dkim}");
+
+    domains.bed.clock.advance(Duration::from_hours(8 * 24));
+    domains.bed.app.run_until_idle().await.unwrap();
+    assert_eq!(hosts(&domains.get(&id).await), new);
+    assert!(old.iter().all(|host| zone.values(host, RecordType::Txt).is_empty()), "the old records are gone");
+    assert!(new.iter().all(|host| zone.values(host, RecordType::Txt).len() == 1));
+    assert_eq!(domains.stored(&id).await.dns_account.unwrap().retired, []);
+}
+
+#[tokio::test]
+async fn the_account_is_forgotten_and_only_our_records_are_removed() {
+    let (domains, zone) = hosted().await;
+    let id = domains.add("acme.test").await;
+    let path = domains.path(&format!("/{id}/auto-dns"));
+    let unkept = domains.bed.delete(&domains.caller, &format!("{path}?records=true")).await;
+    assert!(unkept.summary().starts_with("409"), "{}", unkept.summary());
+    assert_eq!(domains.bed.delete(&domains.caller, &path).await.summary(), "204");
+    zone.set("bounce.acme.test", RecordType::Txt, &["note"]);
+    zone.set("_dmarc.acme.test", RecordType::Txt, &["v=DMARC1; p=reject"]);
+    post(&domains, &id, body(json!({"keep": true}))).await;
+    let removed = domains.bed.delete(&domains.caller, &format!("{path}?records=true")).await;
+    assert_eq!(removed.summary(), "204");
+    assert_eq!(domains.stored(&id).await.dns_account, None);
+    assert_eq!(zone.values("bounce.acme.test", RecordType::Txt), ["note"]);
+    assert_eq!(zone.values("_dmarc.acme.test", RecordType::Txt), ["v=DMARC1; p=reject"]);
+    for (host, kind) in [
+        ("mk01234567._domainkey.acme.test", RecordType::Txt),
+        ("bounce.acme.test", RecordType::Mx),
+        ("links.acme.test", RecordType::Cname),
+    ] {
+        assert!(zone.values(host, kind).is_empty(), "{host}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Providers of DNS: where the records of sending domains are written (contract section 14.5).
+//!
+//! A file for each, with its requests as the provider documents them. All but [`rfc2136`] speak HTTP through the guarded
+//! client; what they have in common, from the limits to the words of an error, is in `http`.
+
+mod cloudflare;
+mod digitalocean;
+mod hetzner;
+mod http;
+mod presentation;
+pub mod rfc2136;
+mod route53;
+mod tsig;
+mod xml;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use messaging_core::domain::mail::auto_dns::DnsProviderName;
+use messaging_core::ports::dns_provider::DnsProvider;
+
+use crate::Options;
+use cloudflare::Cloudflare;
+use digitalocean::DigitalOcean;
+use hetzner::Hetzner;
+use http::Api;
+use rfc2136::NameServer;
+use route53::Route53;
+
+/// Bases of the providers' APIs that stand in for the published ones: for tests.
+pub type ApiBases = HashMap<DnsProviderName, String>;
+
+/// All providers of DNS. An API is called at its published base unless `bases` names another.
+pub fn providers(options: &Options, bases: &ApiBases) -> Vec<(DnsProviderName, Arc<dyn DnsProvider>)> {
+    let api = |name: DnsProviderName, published: &str| {
+        let base = bases.get(&name).map_or(published, String::as_str).trim_end_matches('/').to_owned();
+        Api::new(Arc::clone(&options.fetch), base)
+    };
+    let clock = || Arc::clone(&options.clock);
+    DnsProviderName::ALL
+        .into_iter()
+        .map(|name| {
+            let provider: Arc<dyn DnsProvider> = match name {
+                DnsProviderName::Cloudflare => Arc::new(Cloudflare(api(name, cloudflare::BASE))),
+                DnsProviderName::DigitalOcean => Arc::new(DigitalOcean(api(name, digitalocean::BASE))),
+                DnsProviderName::Hetzner => Arc::new(Hetzner(api(name, hetzner::BASE))),
+                DnsProviderName::Route53 => Arc::new(Route53::new(api(name, route53::BASE), clock())),
+                DnsProviderName::Rfc2136 => {
+                    Arc::new(NameServer::new(options.dns.clone(), options.allow_private, clock()))
+                }
+            };
+            (name, provider)
+        })
+        .collect()
+}

@@ -1,0 +1,328 @@
+//! Amazon Route 53, API version 2013-04-01, signed with Signature Version 4.
+//!
+//! `ListHostedZonesByName`, `ListResourceRecordSets`, `ChangeResourceRecordSets`. Records of a name and a type are one set. A
+//! change of a set that is there removes the set exactly as it was read and adds the new one in one batch, which Route 53
+//! carries out as a whole or refuses, so that nothing of others is lost.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use messaging_core::domain::mail::auto_dns::{DnsCredentials, HostRecords, TTL};
+use messaging_core::domain::mail::dns_record::RecordType;
+use messaging_core::ports::clock::Clock;
+use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
+use messaging_core::time::Timestamp;
+use ring::digest::{SHA256, digest};
+use ring::hmac;
+
+use super::http::{Api, MAX_PAGES, bounded, encoded, refusal, unreadable};
+use super::presentation::{absolute, are_same, exchanger, plain_name, quoted, unquoted, zone_names};
+use super::xml::{element, elements, escaped, text_of};
+
+pub(super) const BASE: &str = "https://route53.amazonaws.com";
+
+/// Where the one endpoint for all regions is.
+const REGION: &str = "us-east-1";
+
+/// Namespace of requests.
+const NAMESPACE: &str = "https://route53.amazonaws.com/doc/2013-04-01/";
+
+/// Codes of errors that the credentials are to blame for.
+const CREDENTIAL_CODES: [&str; 8] = [
+    "AccessDenied",
+    "AccessDeniedException",
+    "InvalidClientTokenId",
+    "SignatureDoesNotMatch",
+    "MissingAuthenticationToken",
+    "UnrecognizedClientException",
+    "IncompleteSignature",
+    "InvalidSignature",
+];
+
+#[derive(Debug)]
+pub(super) struct Route53 {
+    api: Api,
+    clock: Arc<dyn Clock>,
+}
+
+impl Route53 {
+    pub(super) fn new(api: Api, clock: Arc<dyn Clock>) -> Self {
+        Self { api, clock }
+    }
+}
+
+/// Calls that are signed.
+#[derive(Debug)]
+struct Signed {
+    api: Api,
+    clock: Arc<dyn Clock>,
+    credentials: DnsCredentials,
+}
+
+#[derive(Debug)]
+struct Zone {
+    calls: Signed,
+    id: String,
+    name: String,
+}
+
+/// A set as it was read.
+struct Found {
+    kind: Option<RecordType>,
+    values: Vec<String>,
+    /// The element, to remove the set by.
+    xml: String,
+}
+
+#[async_trait]
+impl DnsProvider for Route53 {
+    async fn zone(&self, credentials: &DnsCredentials, domain: &str) -> Result<Box<dyn DnsZone>, DnsProviderError> {
+        let calls = Signed { api: self.api.clone(), clock: Arc::clone(&self.clock), credentials: credentials.clone() };
+        for name in zone_names(domain) {
+            let query = [("dnsname", name), ("maxitems", "20")];
+            let found = calls.call(Method::GET, "/2013-04-01/hostedzonesbyname", &query, "").await?;
+            let zones = elements(&found, "HostedZone").into_iter();
+            let is_it = |zone: &&str| {
+                text_of(zone, "Name").is_some_and(|found| plain_name(&found) == name)
+                    && text_of(zone, "PrivateZone").as_deref() != Some("true")
+            };
+            let Some(zone) = { zones }.find(is_it) else { continue };
+            let id = text_of(zone, "Id").ok_or_else(unreadable)?;
+            let id = id.rsplit('/').next().unwrap_or_default().to_owned();
+            return Ok(Box::new(Zone { calls, id, name: name.to_owned() }));
+        }
+        Err(DnsProviderError::NoZone)
+    }
+}
+
+impl Zone {
+    async fn sets(&self, host: &str) -> Result<Vec<Found>, DnsProviderError> {
+        let path = format!("/2013-04-01/hostedzone/{}/rrset", encoded(&self.id));
+        let start = absolute(host);
+        let mut query = vec![("maxitems", "100".to_owned()), ("name", start)];
+        let mut found = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let pairs: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let answer = self.calls.call(Method::GET, &path, &pairs, "").await?;
+            let sets = elements(&answer, "ResourceRecordSet");
+            let of_host = |set: &&&str| text_of(set, "Name").is_some_and(|name| plain_name(&name) == host);
+            found.extend(sets.iter().filter(of_host).map(|set| read(set)));
+            // Sets are sorted, so that those of the host are together.
+            let next = text_of(&answer, "NextRecordName").filter(|name| plain_name(name) == host);
+            let Some(next) = next else { return Ok(found) };
+            query = vec![("maxitems", "100".to_owned()), ("name", next)];
+            query.extend(text_of(&answer, "NextRecordType").map(|kind| ("type", kind)));
+            query.extend(text_of(&answer, "NextRecordIdentifier").map(|id| ("identifier", id)));
+            query.sort_unstable();
+        }
+        Err(DnsProviderError::Refused(format!("{host} has too many records")))
+    }
+}
+
+fn read(set: &str) -> Found {
+    let kind = match text_of(set, "Type").unwrap_or_default().as_str() {
+        "TXT" => Some(RecordType::Txt),
+        "MX" => Some(RecordType::Mx),
+        "CNAME" => Some(RecordType::Cname),
+        _ => None,
+    };
+    let value = |text: String| match kind {
+        Some(RecordType::Cname) => plain_name(&text),
+        Some(RecordType::Mx) => exchanger(&text)
+            .map_or_else(|| text.clone(), |(preference, host)| format!("{preference} {}", plain_name(host))),
+        _ => unquoted(&text),
+    };
+    // An alias to something of Amazon's, or one of several sets by weight or place, is more than values.
+    let is_plain = element(set, "AliasTarget").is_none() && element(set, "SetIdentifier").is_none();
+    let values = elements(set, "ResourceRecord").iter().filter_map(|record| text_of(record, "Value")).map(value);
+    Found { kind: kind.filter(|_| is_plain), values: values.collect(), xml: set.to_owned() }
+}
+
+/// A new set.
+fn set(host: &str, kind: RecordType, values: &[String]) -> String {
+    let (name, present): (_, fn(&str) -> String) = match kind {
+        RecordType::Txt => ("TXT", quoted),
+        RecordType::Cname => ("CNAME", absolute),
+        RecordType::Mx => ("MX", |value| match exchanger(value) {
+            Some((preference, host)) => format!("{preference} {}", absolute(host)),
+            None => value.to_owned(),
+        }),
+    };
+    let mut xml = format!("<Name>{}</Name><Type>{name}</Type><TTL>{TTL}</TTL><ResourceRecords>", absolute(host));
+    for value in values {
+        let _ = write!(xml, "<ResourceRecord><Value>{}</Value></ResourceRecord>", escaped(&present(value)));
+    }
+    xml.push_str("</ResourceRecords>");
+    xml
+}
+
+#[async_trait]
+impl DnsZone for Zone {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn at(&self, host: &str) -> Result<HostRecords, DnsProviderError> {
+        let mut records = HostRecords::default();
+        for Found { kind, values, .. } in self.sets(host).await? {
+            match kind {
+                Some(kind) => *records.of_mut(kind) = values,
+                None => records.has_others = true,
+            }
+        }
+        Ok(records)
+    }
+
+    async fn replace(
+        &self,
+        host: &str,
+        kind: RecordType,
+        before: &[String],
+        after: &[String],
+    ) -> Result<(), DnsProviderError> {
+        let found = self.sets(host).await?.into_iter().find(|found| found.kind == Some(kind));
+        let values = found.as_ref().map(|found| found.values.clone()).unwrap_or_default();
+        if !are_same(&values, before) {
+            return Err(DnsProviderError::Changed);
+        }
+        let mut changes = String::new();
+        let mut change = |action: &str, set: &str| {
+            let _ = write!(
+                changes,
+                "<Change><Action>{action}</Action><ResourceRecordSet>{set}</ResourceRecordSet></Change>"
+            );
+        };
+        if let Some(found) = &found {
+            change("DELETE", &found.xml);
+        }
+        if !after.is_empty() {
+            change("CREATE", &set(host, kind, after));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let body = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ChangeResourceRecordSetsRequest xmlns=\"{NAMESPACE}\"><ChangeBatch>\
+             <Changes>{changes}</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>"
+        );
+        let path = format!("/2013-04-01/hostedzone/{}/rrset/", encoded(&self.id));
+        self.calls.call(Method::POST, &path, &[], &body).await.map(|_| ())
+    }
+}
+
+impl Signed {
+    /// One signed request; its query is sorted by name. Answers the body.
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: &str,
+    ) -> Result<String, DnsProviderError> {
+        let pairs = query.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+        let query = pairs.collect::<Vec<_>>().join("&");
+        let date = basic_date(self.clock.now());
+        let host = self.api.base().split_once("://").map_or("", |(_, host)| host);
+        let authorization = self.authorization(&method, host, path, &query, &date, body);
+        let mut headers = HeaderMap::new();
+        let malformed = |_| DnsProviderError::Credentials("the access key is none".to_owned());
+        headers.insert(AUTHORIZATION, HeaderValue::try_from(authorization).map_err(malformed)?);
+        headers.insert("x-amz-date", HeaderValue::try_from(date).map_err(malformed)?);
+        if !body.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        }
+        let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+        let answer = self.api.call(method, &target, headers, Bytes::from(body.to_owned())).await?;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        if answer.status.is_success() { Ok(text) } else { Err(failure(answer.status, &text)) }
+    }
+
+    /// The header of Signature Version 4 over host, date and content.
+    fn authorization(&self, method: &Method, host: &str, path: &str, query: &str, date: &str, body: &str) -> String {
+        let [id, secret] = [&self.credentials.access_key_id, &self.credentials.secret_access_key]
+            .map(|text| text.as_deref().unwrap_or_default());
+        let content = hex(digest(&SHA256, body.as_bytes()).as_ref());
+        let request =
+            format!("{method}\n{path}\n{query}\nhost:{host}\nx-amz-date:{date}\n\nhost;x-amz-date\n{content}");
+        let day = &date[..8];
+        let scope = format!("{day}/{REGION}/route53/aws4_request");
+        let signed =
+            format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", hex(digest(&SHA256, request.as_bytes()).as_ref()));
+        let mut key = format!("AWS4{secret}").into_bytes();
+        for part in [day, REGION, "route53", "aws4_request"] {
+            key = mac(&key, part);
+        }
+        let signature = hex(&mac(&key, &signed));
+        format!("AWS4-HMAC-SHA256 Credential={id}/{scope}, SignedHeaders=host;x-amz-date, Signature={signature}")
+    }
+}
+
+fn mac(key: &[u8], text: &str) -> Vec<u8> {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec()
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().fold(String::new(), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    })
+}
+
+/// `20260131T091500Z`.
+fn basic_date(now: Timestamp) -> String {
+    let text = now.to_string();
+    let seconds: String = text.chars().take(19).filter(|character| !matches!(character, '-' | ':')).collect();
+    format!("{seconds}Z")
+}
+
+/// What an error means: the codes of credentials are answered with 400 and 403 alike.
+fn failure(status: StatusCode, text: &str) -> DnsProviderError {
+    let code = text_of(text, "Code").unwrap_or_default();
+    let message = text_of(text, "Message").unwrap_or_default();
+    let words = bounded(&if code.is_empty() { message.clone() } else { format!("{message} ({code})") });
+    if CREDENTIAL_CODES.contains(&code.as_str()) {
+        return DnsProviderError::Credentials(words);
+    }
+    match code.as_str() {
+        "Throttling" | "PriorRequestNotComplete" | "ServiceUnavailable" | "RequestExpired" => {
+            DnsProviderError::Away(words)
+        }
+        // A set that is to be removed is not there any more, or one that is to be added is.
+        _ if message.contains("but it already exists") || message.contains("but it was not found") => {
+            DnsProviderError::Changed
+        }
+        _ => refusal(status, Some(words)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_basic() {
+        assert_eq!(basic_date(Timestamp::from_millis(1_769_850_900_000)), "20260131T091500Z");
+    }
+
+    #[test]
+    fn errors_are_told_apart_by_their_code() {
+        let error = |code: &str| {
+            format!(
+                "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>No.</Message></Error></ErrorResponse>"
+            )
+        };
+        let credentials = DnsProviderError::Credentials("No. (SignatureDoesNotMatch)".to_owned());
+        assert_eq!(failure(StatusCode::FORBIDDEN, &error("SignatureDoesNotMatch")), credentials);
+        assert_eq!(
+            failure(StatusCode::BAD_REQUEST, &error("Throttling")),
+            DnsProviderError::Away("No. (Throttling)".to_owned())
+        );
+        let batch = "<InvalidChangeBatch><Messages><Message>Tried to create resource record set [name='a.', type='TXT'] but \
+                     it already exists</Message></Messages></InvalidChangeBatch>";
+        assert_eq!(failure(StatusCode::BAD_REQUEST, batch), DnsProviderError::Changed);
+    }
+}
