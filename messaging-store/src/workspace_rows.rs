@@ -341,6 +341,7 @@ mod tests {
         ("uploads", "are removed through the port of uploads, whatever keeps them"),
         ("upload_pieces", "go with their uploads"),
         ("installation", "of the installation"),
+        ("sts_policies", "of domains of recipients, which all workspaces share"),
         ("sign_in_failures", "names addresses by digests and no workspace"),
         ("health_probe", "of the installation"),
         ("refinery_schema_history", "of the schema"),

@@ -40,6 +40,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
 pub mod soft_bounces;
+pub mod sts_policies;
 pub mod suppressions;
 pub mod templates;
 pub mod urls;
@@ -88,6 +89,7 @@ pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
+pub use sts_policies::StsPolicies;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
 pub use urls::Urls;
@@ -143,6 +145,7 @@ pub trait Store:
     + SendingDomains
     + SignIns
     + SoftBounces
+    + StsPolicies
     + Suppressions
     + Templates
     + Urls

@@ -106,6 +106,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
             Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)
         }
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
+        Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
     }
 }
 

@@ -32,6 +32,7 @@ const NOT_FILLED: &[&str] = &[
     "lanes",
     "refinery_schema_history",
     "sign_in_failures",
+    "sts_policies",
     "users",
     "workspace_numbers",
     "workspaces",

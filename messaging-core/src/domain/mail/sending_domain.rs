@@ -109,6 +109,9 @@ pub struct SendingDomain {
     pub open_tracking: bool,
     /// Whether links of HTML email are redirected.
     pub click_tracking: bool,
+    /// Whether its messages leave over TLS alone.
+    #[serde(default)]
+    pub require_tls: bool,
     /// The keys, oldest first.
     pub dkim: Vec<DkimKey>,
     /// The SPF record of the bounce domain.
@@ -140,6 +143,7 @@ impl SendingDomain {
             status: DomainStatus::Pending,
             open_tracking: true,
             click_tracking: true,
+            require_tls: false,
             dkim: Vec::new(),
             spf: Check::default(),
             dmarc: Check::default(),

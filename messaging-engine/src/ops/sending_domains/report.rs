@@ -24,6 +24,8 @@ pub struct SendingDomainReport {
     pub open_tracking: bool,
     /// Whether links of HTML email are redirected.
     pub click_tracking: bool,
+    /// Whether messages of the domain leave over TLS alone.
+    pub require_tls: bool,
     /// The records of the signing keys, oldest first: for each pair of keys RSA, which every receiver
     /// verifies, and Ed25519.
     pub dkim: Vec<DkimReport>,
@@ -111,6 +113,7 @@ impl SendingDomainReport {
             status: domain.status,
             open_tracking: domain.open_tracking,
             click_tracking: domain.click_tracking,
+            require_tls: domain.require_tls,
             dkim: domain.dkim.iter().map(|key| DkimReport::of(domain, key)).collect(),
             spf: RecordReport::of(here.spf(domain), &domain.spf),
             dmarc: RecordReport::of(Installation::dmarc(domain), &domain.dmarc),
