@@ -42,7 +42,7 @@ pub(crate) struct MtaSts {
     turns: Mutex<HashMap<String, Arc<Turn<()>>>>,
 }
 
-/// What is known of a domain.
+/// The policy of a domain, as it was read last.
 struct Remembered {
     policy: Option<Arc<StsPolicy>>,
     read_at: Instant,
@@ -87,7 +87,7 @@ impl MtaSts {
                     return Some(policy);
                 }
                 Err(reason) => {
-                    tracing::info!(domain, reason, "an MTA-STS policy cannot be fetched");
+                    tracing::info!(domain, %reason, "an MTA-STS policy cannot be fetched");
                     self.remember(domain, known.clone(), Some(id));
                 }
             }

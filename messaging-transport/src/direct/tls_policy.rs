@@ -1,4 +1,4 @@
-//! What a connection to a mail exchanger has to be like before mail goes over it (contract section 14.4).
+//! Demands on a connection to a mail exchanger, before mail goes over it (contract section 14.4).
 //!
 //! | what is published | TLS | certificate |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use rustls_platform_verifier::Verifier;
 use super::route::Routing;
 use crate::dane::{self, Tlsa};
 
-/// What the connection to one exchanger has to be like.
+/// Demands on the connection to one exchanger.
 #[derive(Debug)]
 pub(super) struct TlsPolicy {
     /// Whether mail never goes there in clear.
@@ -30,7 +30,7 @@ pub(super) struct TlsPolicy {
     proof: Proof,
 }
 
-/// What an exchanger has to prove.
+/// Proof that an exchanger owes.
 #[derive(Debug)]
 enum Proof {
     /// Nothing. A certificate that is valid all the same is noted.
@@ -41,10 +41,10 @@ enum Proof {
     Sts(Arc<StsPolicy>),
 }
 
-/// What was asked of a connection and is missing.
+/// A demand that a connection does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TlsFault {
-    /// What it is, for people.
+    /// Description for people.
     pub(super) text: String,
     /// Whether mail must not go there.
     pub(super) is_enforced: bool,
@@ -63,7 +63,7 @@ pub(super) struct Judged<'a> {
 }
 
 impl TlsPolicy {
-    /// What holds for an exchanger of a domain, with the domain's MTA-STS policy. `is_secure`: it is signed that it is one.
+    /// The demands on an exchanger of a domain that has this MTA-STS policy. `is_secure`: it is signed that it is one.
     /// `Err` where that cannot be found out at the moment.
     pub(super) async fn find(
         routing: &Routing,
@@ -104,7 +104,7 @@ impl TlsPolicy {
         matches!(self.proof, Proof::Nothing)
     }
 
-    /// What is verified of an exchanger, and what is missing.
+    /// Judges a connection: what is verified of the exchanger, and which demand it does not meet.
     pub(super) fn judge(&self, one: &Judged<'_>, pkix: &Pkix, now: UnixTime) -> (TlsVerification, Option<TlsFault>) {
         let Judged { host, domain, is_encrypted, chain } = *one;
         let fault = |text: String, is_enforced| Some(TlsFault { text, is_enforced });

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hickory_resolver::proto::op::{Edns, Message, Query, ResponseCode};
@@ -39,8 +39,11 @@ pub(crate) struct Answered<T> {
 #[derive(Debug, Clone)]
 pub(super) struct TrustedResolver {
     server: SocketAddr,
-    remembered: Arc<Mutex<HashMap<(String, RecordType), (Answered<Vec<RData>>, Instant)>>>,
+    remembered: Arc<Mutex<Remembered>>,
 }
+
+/// Answers by name and type, each with the time until which it may be used.
+type Remembered = HashMap<(String, RecordType), (Answered<Vec<RData>>, Instant)>;
 
 impl TrustedResolver {
     pub(super) fn new(server: SocketAddr) -> Self {
@@ -120,7 +123,7 @@ impl TrustedResolver {
         Err(failed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, RecordType), (Answered<Vec<RData>>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

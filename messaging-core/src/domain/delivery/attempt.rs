@@ -3,7 +3,7 @@
 //! `GET /messages/{id}/attempts`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
@@ -46,8 +46,7 @@ pub enum TlsVerification {
 }
 
 /// Protection of a dialog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "StoredTls")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AttemptTls {
     /// Version of TLS, such as `TLSv1.3`.
     pub version: String,
@@ -65,12 +64,12 @@ enum StoredTls {
     Whole { version: String, cipher: Option<String>, verified: TlsVerification },
 }
 
-impl From<StoredTls> for AttemptTls {
-    fn from(stored: StoredTls) -> Self {
-        match stored {
+impl<'de> Deserialize<'de> for AttemptTls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match StoredTls::deserialize(deserializer)? {
             StoredTls::Version(version) => Self { version, cipher: None, verified: TlsVerification::None },
             StoredTls::Whole { version, cipher, verified } => Self { version, cipher, verified },
-        }
+        })
     }
 }
 

@@ -24,7 +24,7 @@ const MAX_ID: usize = 32;
 /// The longest name of a host, in characters (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 253;
 
-/// How a policy is applied.
+/// Mode of a policy: what becomes of mail to exchangers that do not satisfy it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StsMode {
@@ -39,11 +39,11 @@ pub enum StsMode {
 /// The text of a policy, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StsText {
-    /// How it is applied.
+    /// Mode of the policy.
     pub mode: StsMode,
     /// Names of exchangers in lower case, some with `*.` for the first label; empty with [`StsMode::None`] alone.
     pub mx: Vec<String>,
-    /// How long it is kept, at most [`MAX_AGE`].
+    /// Time that it is kept for, at most [`MAX_AGE`].
     pub max_age: Duration,
 }
 
@@ -54,11 +54,11 @@ pub struct StsPolicy {
     pub domain: String,
     /// Id in the TXT record when it was fetched: another id means another policy.
     pub id: String,
-    /// How it is applied.
+    /// Mode of the policy.
     pub mode: StsMode,
     /// Names of exchangers in lower case, some with `*.` for the first label.
     pub mx: Vec<String>,
-    /// When it was fetched.
+    /// Time at which it was fetched.
     pub fetched_at: Timestamp,
     /// From when on it does not hold any more.
     pub expires_at: Timestamp,

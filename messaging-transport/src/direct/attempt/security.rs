@@ -1,4 +1,4 @@
-//! What an exchanger has to prove before an attempt goes on with it.
+//! Proof of exchangers, before an attempt goes on with them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Attempt, Miss, named};
 use crate::smtp::{Session, Transcript};
 
 impl Attempt<'_> {
-    /// What a connection to an exchanger has to be like, or why nothing goes there.
+    /// The demands on the connection to an exchanger, or the reason why nothing goes there.
     pub(super) async fn tls_policy(&self, host: &str) -> Result<TlsPolicy, String> {
         let Self { client, domain, is_secure, sts, require_tls, .. } = self;
         let policy = TlsPolicy::find(&client.routing, host, *is_secure, sts.as_ref(), *require_tls).await?;

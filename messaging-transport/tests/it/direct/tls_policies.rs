@@ -149,10 +149,7 @@ async fn the_next_exchanger_is_tried() {
     bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_sent(&sent, TlsVerification::None);
-    assert_eq!(
-        ends(&sent),
-        [("mx1.b.test", AttemptOutcome::Deferred), ("mx2.b.test", AttemptOutcome::Delivered)]
-    );
+    assert_eq!(ends(&sent), [("mx1.b.test", AttemptOutcome::Deferred), ("mx2.b.test", AttemptOutcome::Delivered)]);
     assert!(bed.first().messages().is_empty());
 }
 
