@@ -18,7 +18,7 @@ use messaging_core::time::Timestamp;
 use tokio::sync::Mutex as Turn;
 use tokio::time::Instant;
 
-use crate::dns::Dns;
+use crate::dns::{Dns, LookupFailure};
 
 /// How long the web server of a domain may take (RFC 8461 section 3.3).
 const FETCH_TIME: Duration = Duration::from_mins(1);
@@ -48,6 +48,8 @@ struct Remembered {
     read_at: Instant,
     /// The id for which it was fetched last, or tried to, and when.
     fetched: Option<(String, Instant)>,
+    /// The time at which the look-up of its record failed.
+    silent_since: Option<Instant>,
 }
 
 impl fmt::Debug for MtaSts {
@@ -67,10 +69,8 @@ impl MtaSts {
     }
 
     async fn found(&self, domain: &str, now: Timestamp) -> Option<Arc<StsPolicy>> {
-        let published = self.dns.texts(&format!("_mta-sts.{domain}")).await;
-        let id = published.ok().and_then(|records| policy_id(&records));
         let known = self.known(domain).await;
-        let Some(id) = id else { return known.filter(|policy| policy.holds(now)) };
+        let Some(id) = self.published_id(domain).await else { return known.filter(|policy| policy.holds(now)) };
         if !self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
             return known.filter(|policy| policy.holds(now));
         }
@@ -93,6 +93,19 @@ impl MtaSts {
             }
         }
         known.filter(|policy| policy.holds(now))
+    }
+
+    /// The id in the record of a domain. Whose servers do not answer is not asked again for a while: each message would wait.
+    async fn published_id(&self, domain: &str) -> Option<String> {
+        let is_silent = |known: &Remembered| known.silent_since.is_some_and(|at| at.elapsed() < FETCH_AGAIN_AFTER);
+        if self.lock().get(domain).is_some_and(is_silent) {
+            return None;
+        }
+        let records = self.dns.texts(&format!("_mta-sts.{domain}")).await;
+        if let (Err(LookupFailure::Temporary(_)), Some(known)) = (&records, self.lock().get_mut(domain)) {
+            known.silent_since = Some(Instant::now());
+        }
+        policy_id(&records.ok()?)
     }
 
     /// Whether the policy of this id is not known yet, or not fresh, and was not asked for a moment ago.
@@ -122,9 +135,10 @@ impl MtaSts {
             remembered.clear();
         }
         let now = Instant::now();
-        let before = remembered.remove(domain).and_then(|known| known.fetched);
-        let fetched = fetched.map(|id| (id, now)).or(before);
-        remembered.insert(domain.to_owned(), Remembered { policy, read_at: now, fetched });
+        let before = remembered.remove(domain);
+        let silent_since = before.as_ref().and_then(|known| known.silent_since);
+        let fetched = fetched.map(|id| (id, now)).or_else(|| before.and_then(|known| known.fetched));
+        remembered.insert(domain.to_owned(), Remembered { policy, read_at: now, fetched, silent_since });
     }
 
     /// What lets one at a time fetch the policy of a domain.

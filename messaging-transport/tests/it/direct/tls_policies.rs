@@ -14,6 +14,9 @@ use ring::digest::{SHA256, digest};
 
 use super::*;
 
+/// A digest of no certificate.
+const WRONG: &[u8] = &[7; 32];
+
 /// Where the records of the first exchanger are.
 fn tlsa_name(bed: &Bed) -> String {
     format!("_{}._tcp.mx1.b.test", bed.port)
@@ -68,14 +71,15 @@ async fn the_certificate_that_signed_records_name_is_verified() {
     let bed = signed_bed().await;
     let (certificate, root) = (bed.first().certificate().unwrap(), bed.first().root().unwrap());
     let hash = digest(&SHA256, &certificate);
+    let (hash, certificate, root): (&[u8], &[u8], &[u8]) = (hash.as_ref(), certificate.as_ref(), root.as_ref());
     for records in [
-        &[(3, 0, 1, hash.as_ref())][..],
-        &[(3, 0, 0, certificate.as_ref())],
-        &[(2, 0, 0, root.as_ref())],
-        &[(3, 0, 1, &[7; 32]), (1, 0, 1, &[7; 32]), (3, 0, 1, hash.as_ref())],
+        vec![(3, 0, 1, hash)],
+        vec![(3, 0, 0, certificate)],
+        vec![(2, 0, 0, root)],
+        vec![(3, 0, 1, WRONG), (1, 0, 1, WRONG), (3, 0, 1, hash)],
     ] {
         bed.dns.ttl(0);
-        bed.dns.tlsa(&tlsa_name(&bed), records);
+        bed.dns.tlsa(&tlsa_name(&bed), &records);
         check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::Dane);
     }
 }
@@ -83,7 +87,7 @@ async fn the_certificate_that_signed_records_name_is_verified() {
 #[tokio::test]
 async fn another_certificate_gets_nothing() {
     let bed = signed_bed().await;
-    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.5", "TLSA");
 }
@@ -92,7 +96,7 @@ async fn another_certificate_gets_nothing() {
 async fn an_exchanger_without_tls_gets_nothing_under_dane() {
     let bed = Bed::start(1).await;
     bed.dns.sign("b.test");
-    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.10", "STARTTLS");
 }
@@ -100,7 +104,7 @@ async fn an_exchanger_without_tls_gets_nothing_under_dane() {
 #[tokio::test]
 async fn a_failed_handshake_does_not_lead_to_plain_text_under_dane() {
     let bed = signed_bed().await;
-    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     bed.first().next(Stage::StartTls, Action::reply("454 4.7.0 not now"));
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.10", "454");
@@ -120,11 +124,11 @@ async fn records_that_cannot_be_looked_up_keep_mail_back() {
 #[tokio::test]
 async fn records_that_cannot_be_followed_ask_for_tls_alone() {
     let bed = signed_bed().await;
-    bed.dns.tlsa(&tlsa_name(&bed), &[(1, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(1, 0, 1, WRONG)]);
     check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::None);
     let bed = Bed::start(1).await;
     bed.dns.sign("b.test");
-    bed.dns.tlsa(&tlsa_name(&bed), &[(1, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(1, 0, 1, WRONG)]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.10", "STARTTLS");
 }
@@ -132,7 +136,7 @@ async fn records_that_cannot_be_followed_ask_for_tls_alone() {
 #[tokio::test]
 async fn what_is_not_signed_or_not_believed_does_not_count() {
     let bed = Bed::with(vec![ScriptedSmtpServer::builder().start_tls().named(&["mx1.b.test"])]).await;
-    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::None);
     // Who the exchangers are has to be signed as well, and their addresses.
     bed.dns.sign(&tlsa_name(&bed));
@@ -146,7 +150,7 @@ async fn the_next_exchanger_is_tried() {
     let servers = [1, 2].map(|n| ScriptedSmtpServer::builder().start_tls().named(&[&format!("mx{n}.b.test")]));
     let bed = Bed::with(servers.into()).await;
     bed.dns.sign("b.test");
-    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, &[7; 32])]);
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_sent(&sent, TlsVerification::None);
     assert_eq!(ends(&sent), [("mx1.b.test", AttemptOutcome::Deferred), ("mx2.b.test", AttemptOutcome::Delivered)]);
