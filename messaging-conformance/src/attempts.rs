@@ -1,7 +1,9 @@
 //! What was said on the wire.
 
 use messaging_core::changes::Write;
-use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog, KEPT_ATTEMPTS, MessageAttempt};
+use messaging_core::domain::delivery::attempt::{
+    AttemptOutcome, AttemptTls, Dialog, KEPT_ATTEMPTS, MessageAttempt, TlsVerification,
+};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::Store;
 
@@ -12,7 +14,12 @@ pub(super) fn attempt(workspace_id: WorkspaceId, message_id: MessageId, attempt:
     let dialog = Dialog {
         mx: Some("mx.example.org".to_owned()),
         remote_addr: Some("192.0.2.1:25".to_owned()),
-        tls: Some("TLSv1.3".to_owned()),
+        tls: Some(AttemptTls {
+            version: "TLSv1.3".to_owned(),
+            cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),
+            verified: TlsVerification::Dane,
+        }),
+        tls_failure: Some("the certificate is not valid".to_owned()),
         outcome: AttemptOutcome::Deferred,
         transcript: vec!["> MAIL FROM:<a@b.co>".to_owned(), "< 450 4.2.0 später".to_owned()],
     };
@@ -39,6 +46,7 @@ pub async fn attempts_round_trip(store: &dyn Store) {
             mx: None,
             remote_addr: None,
             tls: None,
+            tls_failure: None,
             outcome: AttemptOutcome::Bounced,
             transcript: Vec::new(),
         },

@@ -45,6 +45,7 @@ pub mod prelude {
     pub use messaging_core::domain::installation::fence::Fence;
     pub use messaging_core::domain::installation::quarantine::Quarantined;
     pub use messaging_core::domain::mail::link_token::{CopyKey, UrlKey};
+    pub use messaging_core::domain::mail::mta_sts::StsPolicy;
     pub use messaging_core::domain::mail::sending_domain::SendingDomain;
     pub use messaging_core::domain::message::attachment::MessageBlob;
     pub use messaging_core::domain::message::channel_content::ViberService;
@@ -79,7 +80,8 @@ pub mod prelude {
         Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
         EventLog, Imports, Installation, IpPools, LinkCounts, Lists, Messages, PageRequest, ProductEvents,
         ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice,
-        SoftBounces, Sources, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
+        SoftBounces, Sources, StoreCursor, StoreError, Stored, StsPolicies, Suppressions, Templates, Urls,
+        Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -298,6 +300,10 @@ macro_rules! for_every_read {
             impl SignIns {
                 sign_in_blocks(attempt: &SignInAttempt) -> SignInBlocks;
                 forget_sign_ins(now: Timestamp, limit: usize) -> u64;
+            }
+            impl StsPolicies {
+                sts_policy(domain: &str) -> Option<StsPolicy>;
+                forget_sts_policies(before: Timestamp, limit: usize) -> u64;
             }
             impl SoftBounces {
                 soft_bounces(workspace: WorkspaceId, channel: Channel, address: &str) -> Streak;

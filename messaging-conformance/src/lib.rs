@@ -69,6 +69,7 @@ pub mod sending_domains;
 pub mod sign_ins;
 pub mod soft_bounces;
 pub mod sources;
+pub mod sts_policies;
 pub mod suppressions;
 pub mod templates;
 pub mod two_handles;
@@ -303,6 +304,7 @@ macro_rules! conformance_tests {
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,
                 address_is_unique_per_channel, suppressions_are_found_by_id_and_deleted, every_filter_narrows,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            sts_policies: policies_are_kept_by_domain, expired_policies_go;
             urls: urls_round_trip_and_are_stored_once, targets_that_name_somebody_are_removed,
                 other_workspaces_are_not_there;
             templates: versions_round_trip, removed_templates_go_later,

@@ -31,6 +31,7 @@ use crate::domain::delivery::queue::{QueueScope, Suspension};
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
 use crate::domain::mail::link_token::CopyKey;
+use crate::domain::mail::mta_sts::StsPolicy;
 use crate::domain::message::attachment::MessageBlob;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
 use crate::domain::segment::Segment;
@@ -149,6 +150,8 @@ pub enum Write {
     PutInstallationName(String, Option<String>),
     /// Fences the installation, or ends that. A conflict when the fence is another one than the second; `None` for none.
     PutFence(Option<Fence>, Option<Fence>),
+    /// Keeps the MTA-STS policy of a domain of recipients, in the place of the one before.
+    PutStsPolicy(Box<StsPolicy>),
     /// Ends the removal of a workspace: of it nothing stays but that its id is taken. A conflict when it is not being removed.
     EndWorkspace(WorkspaceId),
     /// Creates or replaces a suppression. The address is unique per channel.
@@ -297,6 +300,7 @@ impl Write {
             | Self::SwitchSecretKey(..)
             | Self::PutInstallationName(..)
             | Self::PutFence(..)
+            | Self::PutStsPolicy(..)
             | Self::PutSuppression(..)
             | Self::CountSoftBounce(..)
             | Self::EndSoftBounces(..)

@@ -33,6 +33,7 @@ pub(crate) mod segment_turns;
 mod settings;
 pub(crate) mod signers;
 mod store_clock;
+pub mod sts_policies;
 pub(crate) mod unknown_kinds;
 pub(crate) mod unreadable_answers;
 pub(crate) mod watched;
@@ -292,6 +293,11 @@ impl App {
     /// Counts ambiguous attempts.
     pub(crate) fn count_ambiguous(&self, attempts: u64) {
         self.0.metrics.ambiguous.inc_by(attempts);
+    }
+
+    /// Counts attempts at exchangers that an MTA-STS policy in mode `testing` would have kept from getting mail.
+    pub(crate) fn count_tls_policy_failures(&self, attempts: u64) {
+        self.0.metrics.tls_policy_failures.inc_by(attempts);
     }
 
     /// Seals and opens the cursors of listings.

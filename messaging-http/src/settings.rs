@@ -16,7 +16,7 @@ use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::security::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
-use messaging_transport::MxOverride;
+use messaging_transport::{Dns, MxOverride};
 
 pub use self::args::SettingsArgs;
 pub use self::database::Database;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub engine: messaging_engine::Settings,
     /// The DNS resolver; `None` for the system's.
     pub dns: Option<SocketAddr>,
+    /// Whether the resolver, which is on this machine, is believed which answers are signed.
+    pub dns_trust_ad: bool,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
     /// Whether `http` and addresses that are not public may be called.
@@ -154,6 +156,10 @@ impl SettingsArgs {
             Some(_) => return Err(SettingsError::Hostname),
             None => machine_name().unwrap_or(defaults.hostname),
         };
+        let dns_trust_ad = self.dns_trust_ad.unwrap_or(false);
+        if dns_trust_ad && !Dns::is_on_this_machine(self.dns) {
+            return Err(SettingsError::DnsTrustAd);
+        }
         let mx_override = self.mx_override.map(|text| text.parse().map_err(SettingsError::MxOverride)).transpose()?;
         let message_retry = match self.message_retry {
             Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
@@ -214,6 +220,7 @@ impl SettingsArgs {
             public_url,
             engine,
             dns: self.dns,
+            dns_trust_ad,
             mx_override,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
@@ -284,6 +291,7 @@ mod tests {
             public_url = "https://m.example.org/"
             hostname = "m.example.org"
             dns = "127.0.0.1:5353"
+            dns_trust_ad = true
             mx_override = "localhost:2525"
             message_retry = [1, 2]
             message_expiry = 60
@@ -311,6 +319,7 @@ mod tests {
         assert_eq!(settings.secret_key_file, Path::new("/etc/messaging/secret.key"));
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
+        assert!(settings.dns_trust_ad);
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
@@ -363,6 +372,7 @@ mod tests {
             ("message_retry = [0]", "--message-retry"),
             ("message_expiry = 0", "--message-expiry"),
             ("webhook_retry = [5, 0]", "--webhook-retry"),
+            ("dns = \"192.0.2.53:53\"\ndns_trust_ad = true", "--dns-trust-ad"),
             ("allow_private_targets = 1", "line 1"),
             ("segment_refresh = 0", "--segment-refresh"),
             ("disk_reserve = -1", "line 1"),

@@ -35,6 +35,7 @@ pub(crate) mod sending_domains;
 pub(crate) mod sign_ins;
 pub(crate) mod soft_bounces;
 pub(crate) mod sources;
+pub(crate) mod sts_policies;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod urls;

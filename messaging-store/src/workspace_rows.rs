@@ -345,6 +345,7 @@ mod tests {
         ("installation", "of the installation"),
         ("sources", "of the installation"),
         ("paths", "of the installation"),
+        ("sts_policies", "of domains of recipients, which all workspaces share"),
         ("sign_in_failures", "names addresses by digests and no workspace"),
         ("health_probe", "of the installation"),
         ("refinery_schema_history", "of the schema"),

@@ -1,12 +1,12 @@
 //! A DNS server that knows what a test tells it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hickory_proto::op::{Message, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, PTR, TXT};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, PTR, TLSA, TXT};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use messaging_core::domain::mail::domain_name::reversed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -46,6 +46,8 @@ pub struct TestDns {
 struct State {
     records: HashMap<String, HashMap<RecordType, Vec<RData>>>,
     failures: HashMap<String, DnsFailure>,
+    /// Zones whose answers are signed.
+    signed: HashSet<String>,
     /// Seconds that an answer may be kept.
     ttl: u32,
     queries: Vec<(String, String)>,
@@ -56,7 +58,13 @@ impl TestDns {
     pub async fn start() -> Self {
         let (udp, tcp) = bind().await.expect("a port that is free for UDP and TCP");
         let addr = tcp.local_addr().expect("a bound socket has an address");
-        let state = State { records: HashMap::new(), failures: HashMap::new(), ttl: 60, queries: Vec::new() };
+        let state = State {
+            records: HashMap::new(),
+            failures: HashMap::new(),
+            signed: HashSet::new(),
+            ttl: 60,
+            queries: Vec::new(),
+        };
         let state = Arc::new(Mutex::new(state));
         let tasks = [
             tokio::spawn(serve_udp(udp, Arc::clone(&state))).abort_handle(),
@@ -98,6 +106,19 @@ impl TestDns {
         let zone = if address.is_ipv4() { "in-addr.arpa" } else { "ip6.arpa" };
         let records = names.iter().map(|name| RData::PTR(PTR(parse(name)))).collect();
         self.set(&format!("{}.{zone}", reversed(address)), RecordType::PTR, records);
+    }
+
+    /// Gives a name these TLSA records in place of those it had: usage, selector, matching type and data.
+    pub fn tlsa(&self, name: &str, records: &[(u8, u8, u8, &[u8])]) {
+        let record = |(usage, selector, matching, data): &(u8, u8, u8, &[u8])| {
+            RData::TLSA(TLSA::new((*usage).into(), (*selector).into(), (*matching).into(), data.to_vec()))
+        };
+        self.set(name, RecordType::TLSA, records.iter().map(record).collect());
+    }
+
+    /// From now on this name and those below it are signed: whoever asks for the AD bit gets it.
+    pub fn sign(&self, zone: &str) {
+        self.lock().signed.insert(key(&parse(zone)));
     }
 
     /// Makes a name an alias.
@@ -143,6 +164,12 @@ impl TestDns {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_signed(&self, name: &str) -> bool {
+        self.signed.iter().any(|zone| name == zone || name.ends_with(&format!(".{zone}")))
     }
 }
 
@@ -221,7 +248,10 @@ fn answer(state: &Mutex<State>, question: &[u8]) -> Option<(Message, u16)> {
     answer.metadata.recursion_available = true;
     answer.metadata.authoritative = true;
     answer.add_query(query.clone());
+    // RFC 6840 section 5.8: the bit is for those who ask.
+    answer.metadata.authentic_data = request.metadata.authentic_data;
     for _ in 0..MAX_ALIASES {
+        answer.metadata.authentic_data &= state.is_signed(&name);
         match state.failures.get(&name) {
             Some(DnsFailure::Silence) => return None,
             Some(DnsFailure::ServFail) => answer.metadata.response_code = ResponseCode::ServFail,

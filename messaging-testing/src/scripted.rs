@@ -23,6 +23,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 pub struct ScriptedSmtpServer {
     address: SocketAddr,
     root: Option<CertificateDer<'static>>,
+    certificate: Option<CertificateDer<'static>>,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
@@ -57,6 +58,11 @@ impl ScriptedSmtpServer {
     /// The root to trust, of a peer with TLS.
     pub fn root(&self) -> Option<CertificateDer<'static>> {
         self.root.clone()
+    }
+
+    /// The certificate of a peer with TLS.
+    pub fn certificate(&self) -> Option<CertificateDer<'static>> {
+        self.certificate.clone()
     }
 
     /// At the next `stage`, does this; several calls make a queue.
@@ -187,7 +193,8 @@ impl ScriptedSmtpServerBuilder {
     pub async fn start(self) -> ScriptedSmtpServer {
         let listener = TcpListener::bind(self.address).await.expect("a loopback port");
         let address = listener.local_addr().expect("a bound socket");
-        let (acceptor, root) = self.names.map(certify).unzip();
+        let (acceptor, certificates) = self.names.map(issue).unzip();
+        let (root, certificate) = certificates.unzip();
         let shared = Arc::new(Shared {
             config: self.config,
             acceptor,
@@ -196,7 +203,7 @@ impl ScriptedSmtpServerBuilder {
             taken: watch::Sender::new(0),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared), self.is_implicit));
-        ScriptedSmtpServer { address, root, shared, task: task.abort_handle() }
+        ScriptedSmtpServer { address, root, certificate, shared, task: task.abort_handle() }
     }
 }
 
@@ -226,6 +233,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
 ///
 /// If one of the names cannot stand in a certificate.
 pub fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
+    let (acceptor, (root, _)) = issue(names);
+    (acceptor, root)
+}
+
+/// TLS with a certificate for the names, the root that signed it, and the certificate.
+fn issue(names: Vec<String>) -> (TlsAcceptor, (CertificateDer<'static>, CertificateDer<'static>)) {
     let mut root = CertificateParams::new(Vec::new()).expect("no names");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root_key = KeyPair::generate().expect("a key");
@@ -241,5 +254,5 @@ pub fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
         .with_no_client_auth()
         .with_single_cert(vec![leaf.der().clone()], key)
         .expect("a certificate and its key");
-    (TlsAcceptor::from(Arc::new(config)), root_certificate.der().clone())
+    (TlsAcceptor::from(Arc::new(config)), (root_certificate.der().clone(), leaf.der().clone()))
 }

@@ -19,9 +19,10 @@
 //! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
 //! and a domain without any address are refused, a look-up that failed is deferred.
 //!
-//! TLS is used where it is offered, with whoever answers: exchangers are named by a DNS that nobody
+//! TLS is used where it is offered, with whoever answers: most exchangers are named by a DNS that nobody
 //! signed, so there is no name to verify a certificate against. Where the handshake fails, the message
-//! goes in plain text, as it would without the offer (RFC 7435).
+//! goes in plain text, as it would without the offer (RFC 7435). Where the domain publishes more, by DANE or
+//! MTA-STS, or the sender asks for TLS, it goes over the TLS that is asked for or not at all (`tls_policy`).
 //!
 //! How much goes to a domain at a time is up to its lane; connections are kept by exchanger.
 
@@ -30,20 +31,24 @@ mod lane;
 mod lanes;
 mod plain;
 mod route;
+mod tls_policy;
 mod waiting;
 
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::delivery::attempt::Dialog;
 use messaging_core::domain::delivery::lane::{Flow, JobClass};
-use messaging_core::ports::clock::SystemEntropy;
+use messaging_core::ports::clock::{Clock, SystemClock, SystemEntropy};
+use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::sts_policy_cache::StsPolicyCache;
 use messaging_core::ports::transport::{
     Content, Email, Outcome, Outgoing, Reservation, Route, RouteState, Sent, Transport, TransportError,
 };
+use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
 
 use self::attempt::{Attempt, Client};
@@ -52,9 +57,11 @@ use self::lanes::Lanes;
 use self::plain::PlainHosts;
 use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
+use self::tls_policy::Pkix;
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
+use crate::mta_sts::MtaSts;
 use crate::smtp::{Envelope, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
 /// Domains of one message that are delivered to at the same time.
@@ -86,6 +93,9 @@ impl DirectDelivery {
             port: SMTP,
             mx_override: None,
             allow_private: false,
+            extra_roots: Vec::new(),
+            mta_sts: None,
+            clock: Arc::new(SystemClock),
             timeouts: Timeouts::DIRECT,
             pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
@@ -136,7 +146,7 @@ impl DirectDelivery {
             since: delivery.since,
             judge: |outcome, _| outcome,
         };
-        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain);
+        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, delivery.outgoing.options.require_tls);
         permit.report(attempt.run().await);
         Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
     }
@@ -270,6 +280,9 @@ pub struct DirectDeliveryBuilder {
     port: u16,
     mx_override: Option<MxOverride>,
     allow_private: bool,
+    extra_roots: Vec<CertificateDer<'static>>,
+    mta_sts: Option<(Arc<dyn Fetch>, Arc<dyn StsPolicyCache>)>,
+    clock: Arc<dyn Clock>,
     timeouts: Timeouts,
     pace: Pace,
     limits: Limits,
@@ -286,6 +299,24 @@ impl DirectDeliveryBuilder {
     /// [`Self::mx_override`].
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
+        self
+    }
+
+    /// A root certificate to trust besides the system's, where certificates are verified.
+    pub fn extra_root(mut self, root: CertificateDer<'static>) -> Self {
+        self.extra_roots.push(root);
+        self
+    }
+
+    /// Follows the MTA-STS policies of domains: fetched by the one and kept by the other. Without this, none are asked for.
+    pub fn mta_sts(mut self, fetch: Arc<dyn Fetch>, kept: Arc<dyn StsPolicyCache>) -> Self {
+        self.mta_sts = Some((fetch, kept));
+        self
+    }
+
+    /// Dates what certificates and policies are judged by; the system's clock if not said.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -329,6 +360,9 @@ impl DirectDeliveryBuilder {
 
     /// The client.
     pub fn build(self) -> DirectDelivery {
+        let dns = &self.dns;
+        let mta_sts = self.mta_sts.filter(|_| self.mx_override.is_none());
+        let mta_sts = mta_sts.map(|(fetch, kept)| MtaSts::new(dns.clone(), fetch, kept));
         let routing = match self.mx_override {
             Some(fixed) => Routing::Override(fixed),
             None => Routing::Dns(Box::new(ByDns {
@@ -346,6 +380,9 @@ impl DirectDeliveryBuilder {
                 timeouts: self.timeouts,
                 tls: Tls::new(Trust::Anyone),
                 plain_hosts: PlainHosts::default(),
+                pkix: Pkix::new(self.extra_roots),
+                mta_sts,
+                clock: self.clock,
                 pool: Pool::new(self.limits),
             },
             lanes: Lanes::new(self.pace),

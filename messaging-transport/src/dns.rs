@@ -3,7 +3,11 @@
 //! Mail routing asks through a cache that lives as long as the answers allow. Who verifies a sending
 //! domain has just changed a record and wants to see it, so the [`Resolver`] that core uses asks afresh.
 //!
+//! Of a resolver on this machine that validates signatures it is asked which answers are signed ([`Dns::trusting_ad`]).
+//!
 //! Every look-up ends: a server that does not answer is asked twice, four seconds each.
+
+mod secure;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -19,6 +23,11 @@ use hickory_resolver::system_conf::read_system_conf;
 use messaging_core::domain::mail::domain_name::reversed;
 use messaging_core::ports::resolver::{LookupError, Resolver};
 use tokio::net::UdpSocket;
+
+use self::secure::TrustedResolver;
+use crate::dane::Tlsa;
+
+pub(crate) use self::secure::Answered;
 
 /// How long one question to one server may take. A resolver that has to walk the tree needs seconds.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -54,6 +63,8 @@ pub struct Dns {
     fresh: TokioResolver,
     /// The server that was named to be asked for everything.
     server: Option<SocketAddr>,
+    /// The resolver that is believed which answers are signed.
+    trusted: Option<TrustedResolver>,
 }
 
 impl Dns {
@@ -68,6 +79,18 @@ impl Dns {
         Self { server, ..Self::asking(config, hosts, TIMEOUT) }
     }
 
+    /// The same, and the resolver is believed which answers are signed: it has verified those that it gives the AD bit.
+    /// Believes nobody where [`Self::is_on_this_machine`] says that the resolver is elsewhere.
+    pub fn trusting_ad(server: Option<SocketAddr>) -> Self {
+        let asked = Some(asked_first(server)).filter(|asked| asked.ip().to_canonical().is_loopback());
+        Self { trusted: asked.map(TrustedResolver::new), ..Self::new(server) }
+    }
+
+    /// Whether the resolver is at a loopback address: the named one, or else the system's first.
+    pub fn is_on_this_machine(server: Option<SocketAddr>) -> bool {
+        asked_first(server).ip().to_canonical().is_loopback()
+    }
+
     fn asking(config: ResolverConfig, hosts: ResolveHosts, timeout: Duration) -> Self {
         let mut options = ResolverOpts::default();
         options.timeout = timeout;
@@ -79,13 +102,35 @@ impl Dns {
         options.cache_size = 0;
         options.positive_max_ttl = Some(Duration::ZERO);
         options.negative_max_ttl = Some(Duration::ZERO);
-        Self { cached, fresh: build(config, options), server: None }
+        Self { cached, fresh: build(config, options), server: None, trusted: None }
     }
 
     /// The mail exchangers of a domain by preference, lower first, without a final dot and in lower
     /// case; from the cache where it can be. A null MX (RFC 7505) is an exchanger without a name.
     pub async fn mx(&self, domain: &str) -> Result<Vec<(u16, String)>, LookupFailure> {
         look_up(&self.cached, domain, RecordType::MX).await.map(mail_exchangers)
+    }
+
+    /// The same, and whether the answer is known to be signed.
+    pub(crate) async fn exchangers(&self, domain: &str) -> Answered<Vec<(u16, String)>> {
+        match &self.trusted {
+            Some(trusted) => trusted.mx(domain).await,
+            None => Answered { found: self.mx(domain).await, is_secure: false },
+        }
+    }
+
+    /// The signed TLSA records of a port of a host, of which there may be none. A failure means that there may be some, and
+    /// somebody may hide them.
+    pub(crate) async fn tlsa(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, LookupFailure> {
+        match &self.trusted {
+            Some(trusted) => trusted.tlsa(host, port).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The texts of a name; from the cache where it can be.
+    pub(crate) async fn texts(&self, name: &str) -> Result<Vec<String>, LookupFailure> {
+        look_up(&self.cached, name, RecordType::TXT).await.map(texts)
     }
 
     /// The addresses of a host, IPv6 before IPv4; from the cache where it can be. One kind is enough:
@@ -98,13 +143,7 @@ impl Dns {
 #[async_trait]
 impl Resolver for Dns {
     async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
-        let text = |data: RData| match data {
-            // RFC 7208 section 3.3, RFC 6376 section 3.6.2.2: put together without anything between.
-            RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
-            _ => None,
-        };
-        let found = look_up(&self.fresh, name, RecordType::TXT).await;
-        none_is_empty(found.map(|records| records.into_iter().filter_map(text).collect()))
+        none_is_empty(look_up(&self.fresh, name, RecordType::TXT).await.map(texts))
     }
 
     async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError> {
@@ -152,6 +191,16 @@ fn system() -> ResolverConfig {
             single(SocketAddr::from((Ipv4Addr::LOCALHOST, 53)))
         }
     }
+}
+
+/// The address of the named server, or else of the first one of the system.
+fn asked_first(server: Option<SocketAddr>) -> SocketAddr {
+    server.unwrap_or_else(|| {
+        let config = system();
+        let first = config.name_servers().first();
+        let port = first.and_then(|server| server.connections.first()).map_or(53, |connection| connection.port);
+        SocketAddr::new(first.map_or(Ipv4Addr::LOCALHOST.into(), |server| server.ip), port)
+    })
 }
 
 fn single(server: SocketAddr) -> ResolverConfig {
@@ -237,6 +286,16 @@ fn failure(error: &NetError) -> LookupFailure {
         NetError::Timeout => "no answer in time".to_owned(),
         other => other.to_string(),
     })
+}
+
+/// Strings of a record are put together without anything between (RFC 7208 section 3.3, RFC 6376 section 3.6.2.2, RFC 8461
+/// section 3.1).
+fn texts(records: Vec<RData>) -> Vec<String> {
+    let text = |data: RData| match data {
+        RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+        _ => None,
+    };
+    records.into_iter().filter_map(text).collect()
 }
 
 fn mail_exchangers(records: Vec<RData>) -> Vec<(u16, String)> {

@@ -56,6 +56,7 @@
 //! [`InboundMessage`]: messaging_core::domain::channel::inbound_message::InboundMessage
 
 pub mod auto_dns;
+mod dane;
 pub mod direct;
 mod dkim;
 pub mod dns;
@@ -67,6 +68,7 @@ mod jwt;
 pub mod listen;
 mod mail;
 pub mod mime;
+mod mta_sts;
 mod pace;
 pub mod probe;
 mod provider;
@@ -91,6 +93,7 @@ use std::time::Duration;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::sts_policy_cache::StsPolicyCache;
 use messaging_core::ports::transport::Transport;
 
 pub use direct::{DirectDelivery, MxOverride};
@@ -122,8 +125,10 @@ pub struct Options {
     pub allow_private: bool,
     /// How long a domain that could not be reached is not tried again.
     pub rest: Duration,
-    /// Calls providers.
+    /// Calls providers, and fetches MTA-STS policies.
     pub fetch: Arc<dyn Fetch>,
+    /// Keeps the MTA-STS policies that are fetched; without it, none are asked for.
+    pub sts_policies: Option<Arc<dyn StsPolicyCache>>,
     /// Dates what is signed for providers, and measures their rates.
     pub clock: Arc<dyn Clock>,
 }
@@ -134,7 +139,8 @@ impl Options {
         let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
         let fetch = Arc::new(GuardedFetch::builder(dns.clone()).build());
         let clock = Arc::new(SystemClock);
-        Self { hostname: hostname.to_owned(), dns, mx_override: None, allow_private: false, rest, fetch, clock }
+        let hostname = hostname.to_owned();
+        Self { hostname, dns, mx_override: None, allow_private: false, rest, fetch, sts_policies: None, clock }
     }
 }
 
@@ -146,7 +152,11 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());
     let direct =
         direct.mx_override(options.mx_override.clone()).allow_private(options.allow_private).rest(options.rest);
-    let direct: Arc<dyn Transport> = Arc::new(direct.build());
+    let direct = match &options.sts_policies {
+        Some(kept) => direct.mta_sts(Arc::clone(&options.fetch), Arc::clone(kept)),
+        None => direct,
+    };
+    let direct: Arc<dyn Transport> = Arc::new(direct.clock(Arc::clone(&options.clock)).build());
     let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
     let http: Arc<dyn Transport> = Arc::new(HttpProvider::new(fetch(), clock()));
     let twilio: Arc<dyn Transport> = Arc::new(Twilio::new(fetch(), clock()));

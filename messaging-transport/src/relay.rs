@@ -44,7 +44,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::transport::{
-    Content, Outcome, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport, TransportError,
+    Content, Outcome, OutcomeClass, Outgoing, Reservation, Response, Route, Sent, SettingsFault, Transport,
+    TransportError,
 };
 use rustls_pki_types::CertificateDer;
 use serde_json::{Map, Value};
@@ -211,6 +212,22 @@ impl SmtpRelay {
     }
 }
 
+/// The sending domain asks for TLS, and the settings of the relay say in words that there is none.
+fn in_clear(host: &str, recipients: usize) -> Sent {
+    let text = "the sending domain asks for TLS, and the relay is spoken to in plain text by its settings";
+    let response = Response {
+        enhanced: Some("4.7.10".to_owned()),
+        text: text.to_owned(),
+        host: Some(host.to_owned()),
+        ..Response::default()
+    };
+    let outcome = Outcome::of(OutcomeClass::TlsRequired, response);
+    let mut transcript = Transcript::new(host);
+    transcript.note(text);
+    let dialogs = vec![transcript.into_dialog(std::iter::once(&outcome))];
+    Sent { outcomes: vec![outcome; recipients], captured: None, dialogs }
+}
+
 /// Puts everyone off who has no outcome: there was no reply, only a failure of the relay.
 fn settle(answers: &mut Answers, failure: &TransportError) {
     answers.settle(&Outcome::of(failure.class(), Response::of_text(&failure.to_string())));
@@ -239,6 +256,9 @@ impl Transport for SmtpRelay {
         let content = mime::build(email).map_err(|error| TransportError::Content(error.to_string()))?;
         if recipients.is_empty() {
             return Ok(Sent::default());
+        }
+        if outgoing.options.require_tls && settings.is_in_clear() {
+            return Ok(in_clear(&settings.host, recipients.len()));
         }
         let envelope = Envelope {
             recipients: &recipients,

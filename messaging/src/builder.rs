@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
-use messaging_core::ports::Store;
+use messaging_core::ports::{Store, StsPolicyCache};
+use messaging_engine::app::sts_policies::StoredPolicies;
 use messaging_engine::work::Workers;
 use messaging_engine::{App, Settings, admin, app};
 #[cfg(feature = "postgres")]
@@ -149,7 +150,7 @@ impl Builder {
         };
         let key_file = directory.join("secret.key");
         let keys = key_file::open_or_create(&key_file, store.as_ref()).await?;
-        let transport = transport_options(&settings, allow_private_targets);
+        let transport = transport_options(&settings, allow_private_targets, &store);
         let app = App::builder(store, keys)
             .resolver(Arc::new(transport.dns.clone()))
             .fetch(Arc::clone(&transport.fetch))
@@ -202,8 +203,9 @@ async fn open_postgres(url: Postgres, _: &str) -> Result<Arc<dyn Store>, messagi
     match url {}
 }
 
-fn transport_options(settings: &Settings, allow_private: bool) -> Options {
+fn transport_options(settings: &Settings, allow_private: bool, store: &Arc<dyn Store>) -> Options {
     let defaults = Options::new(&settings.hostname);
     let fetch = GuardedFetch::builder(defaults.dns.clone()).allow_private(allow_private).build();
-    Options { allow_private, fetch: Arc::new(fetch), ..defaults }
+    let sts_policies: Arc<dyn StsPolicyCache> = Arc::new(StoredPolicies::new(Arc::clone(store)));
+    Options { allow_private, fetch: Arc::new(fetch), sts_policies: Some(sts_policies), ..defaults }
 }

@@ -25,7 +25,7 @@ use crate::domain::audience::suppression::SuppressionReason;
 use crate::domain::channel::Channel;
 use crate::domain::delivery::bounce::BounceClass;
 use crate::domain::delivery::consequence::{
-    AddressEffect, Circumstances, Disposition, counts_for_recipient, disposition,
+    AddressEffect, Circumstances, Disposition, TLS_REQUIRED, counts_for_recipient, disposition,
 };
 use crate::domain::delivery::outcome::{Acceptance, Answer, Outcome, OutcomeClass, Response};
 use crate::domain::message::recipients::{Recipient, RecipientKind};
@@ -329,7 +329,9 @@ fn answered(
         }
         Disposition::Failed(reason) => {
             let text = &answer.response.text;
-            let message = if answer.class.is_retried() {
+            let message = if answer.class == OutcomeClass::TlsRequired {
+                format!("the message expired before it could go over the TLS that it needs: {text}")
+            } else if answer.class.is_retried() {
                 format!("the provider failed until the message expired, at last with: {text}")
             } else {
                 text.clone()
@@ -348,7 +350,9 @@ fn answered(
             let asked = (attempt.now + wait).min(attempt.expires_at);
             let next = attempt.next_attempt_at.unwrap_or(asked).max(asked);
             let mut meta = peer_meta(attempt.channel, address, answer);
+            let code = (answer.class == OutcomeClass::TlsRequired).then_some(TLS_REQUIRED);
             meta.extend([
+                ("code".to_owned(), json!(code)),
                 ("attempt".to_owned(), json!(attempt.number)),
                 ("next_attempt_at".to_owned(), json!(next)),
                 ("ambiguous".to_owned(), json!(ambiguous)),

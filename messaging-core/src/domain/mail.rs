@@ -12,6 +12,7 @@ pub mod headers;
 #[cfg(feature = "html")]
 pub(in crate::domain) mod html_events;
 pub mod link_token;
+pub mod mta_sts;
 #[cfg(feature = "html")]
 pub mod plain_text;
 pub mod public_suffix;

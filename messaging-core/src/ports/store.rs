@@ -42,6 +42,7 @@ pub mod sending_domains;
 pub mod sign_ins;
 pub mod soft_bounces;
 pub mod sources;
+pub mod sts_policies;
 pub mod suppressions;
 pub mod templates;
 pub mod urls;
@@ -92,6 +93,7 @@ pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
 pub use sources::Sources;
+pub use sts_policies::StsPolicies;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
 pub use urls::Urls;
@@ -149,6 +151,7 @@ pub trait Store:
     + SignIns
     + SoftBounces
     + Sources
+    + StsPolicies
     + Suppressions
     + Templates
     + Urls

@@ -206,7 +206,7 @@ pub struct Outgoing {
     pub last_look: LastLook,
     /// What [`Transport::reserve`] gave, if it was asked.
     pub reservation: Reservation,
-    /// How it is to be delivered, off email.
+    /// How it is to be delivered.
     pub options: DeliveryOptions,
     /// Where the provider may report what becomes of the message, off email.
     pub receipts: Option<ReceiptAddress>,

@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     commit_sync: Histogram,
     /// Attempts that ended without anybody knowing whether the message arrived.
     pub(crate) ambiguous: IntCounter,
+    pub(crate) tls_policy_failures: IntCounter,
     /// Mail and messages that came in.
     pub(crate) inbound: IntCounter,
     pub(crate) budget_waits: IntCounter,
@@ -129,6 +130,10 @@ impl Metrics {
             ambiguous: families.counter(
                 "messaging_attempts_ambiguous_total",
                 "Attempts of which it is not known whether the message arrived; it is sent again.",
+            ),
+            tls_policy_failures: families.counter(
+                "messaging_tls_policy_failures_total",
+                "Attempts at exchangers that lack what an MTA-STS policy in mode testing asks for; mail is sent there.",
             ),
             inbound: families.counter(
                 "messaging_inbound_total",

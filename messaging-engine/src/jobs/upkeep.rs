@@ -45,6 +45,8 @@ pub enum Sweep {
     EventLog,
     /// Paths over which nothing was sent for so long that their sites have forgotten the source.
     Paths,
+    /// MTA-STS policies that expired.
+    StsPolicies,
 }
 
 impl Sweep {
@@ -67,6 +69,7 @@ impl Sweep {
         Self::Deliveries,
         Self::EventLog,
         Self::Paths,
+        Self::StsPolicies,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -104,6 +107,7 @@ impl Sweep {
             Self::Deliveries => "deliveries",
             Self::EventLog => "event_log",
             Self::Paths => "paths",
+            Self::StsPolicies => "sts_policies",
         }
     }
 }

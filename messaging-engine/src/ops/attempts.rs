@@ -1,7 +1,7 @@
 //! `GET /messages/{id}/attempts`: what was said on the wire.
 
 use http::{Method, StatusCode};
-use messaging_core::domain::delivery::attempt::{AttemptOutcome, MessageAttempt};
+use messaging_core::domain::delivery::attempt::{AttemptOutcome, AttemptTls, MessageAttempt};
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::input::{Empty, PageQuery};
 use messaging_core::scope::{Access, Scope};
@@ -28,8 +28,8 @@ pub struct AttemptReport {
     pub mx: Option<String>,
     /// Its address and port.
     pub remote_addr: Option<String>,
-    /// The version of TLS; null in plain text.
-    pub tls: Option<String>,
+    /// Version, cipher suite and verification of TLS; null in plain text.
+    pub tls: Option<AttemptTls>,
     /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
     /// `> ` what we said, `< ` what the peer said, `* ` what happened otherwise. Never content; addresses

@@ -202,6 +202,9 @@ pub struct SendingDomainPatch {
     /// Whether links of HTML email are redirected.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub click_tracking: Replace<bool>,
+    /// Whether messages of the domain leave over TLS alone: where there is none they wait, and fail when they expire.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub require_tls: Replace<bool>,
     /// The host of tracking links: one label, or a name under the domain; null for this server's own
     /// address. A new one is used once its record is verified.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
@@ -227,7 +230,8 @@ impl Operation for UpdateSendingDomain {
     const ACCESS: Access = Access::Scope(Scope::DomainsWrite);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "domain update";
-    const SUMMARY: &'static str = "Change the tracking of a sending domain, or the IP pools that its mail leaves from";
+    const SUMMARY: &'static str =
+        "Change the tracking of a sending domain, its IP pools, or whether its mail needs TLS";
     // So that an unknown domain is 404 before a wrong tracking host or pool is 422.
     const LOOKS_UP: bool = true;
     type Path = DomainPath;
@@ -243,6 +247,9 @@ impl Operation for UpdateSendingDomain {
         }
         if let Some(click_tracking) = call.body.click_tracking.value() {
             domain.click_tracking = click_tracking;
+        }
+        if let Some(require_tls) = call.body.require_tls.value() {
+            domain.require_tls = require_tls;
         }
         match call.body.tracking_subdomain {
             Patch::Absent => {}

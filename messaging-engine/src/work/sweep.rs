@@ -110,6 +110,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         }
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
         Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
+        Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
     }
 }
 

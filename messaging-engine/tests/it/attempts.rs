@@ -19,6 +19,7 @@ fn dialog(outcome: AttemptOutcome, reply: &str) -> Dialog {
         mx: Some("mx.example.com".to_owned()),
         remote_addr: Some("192.0.2.1:25".to_owned()),
         tls: None,
+        tls_failure: None,
         outcome,
         transcript: vec![format!("> RCPT TO:<{ANN}>"), reply.to_owned()],
     }

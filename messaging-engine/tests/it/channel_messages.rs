@@ -159,6 +159,7 @@ async fn options_go_along_and_the_time_to_live_counts_from_the_acceptance() {
         collapse_key: Some("order".to_owned()),
         silent: true,
         is_marketing: true,
+        require_tls: false,
     };
     assert_eq!(left.options, expected);
     assert_eq!(product.content_of(id).await["request"]["options"], options);

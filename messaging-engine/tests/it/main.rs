@@ -54,6 +54,7 @@ mod receipts;
 mod refused;
 mod relays;
 mod reports;
+mod require_tls;
 mod returned_mail;
 mod role_mail;
 mod secret_key;

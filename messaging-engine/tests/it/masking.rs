@@ -153,6 +153,7 @@ impl World {
             mx: Some("mx.example.com".to_owned()),
             remote_addr: Some("192.0.2.1:25".to_owned()),
             tls: None,
+            tls_failure: None,
             outcome: AttemptOutcome::Deferred,
             transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), format!("< 450 4.2.1 {spelling} is busy")],
         });

@@ -252,6 +252,7 @@ async fn the_provider_and_its_name_for_a_message_are_shown() {
         mx: Some("mx.example.com".to_owned()),
         remote_addr: None,
         tls: None,
+        tls_failure: None,
         outcome: AttemptOutcome::Delivered,
         transcript: vec!["< 250 ok".to_owned()],
     });

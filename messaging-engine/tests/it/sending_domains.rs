@@ -241,6 +241,7 @@ async fn a_new_domain_tells_what_to_publish() {
       "id": "dom_…",
       "last_checked_at": null,
       "open_tracking": true,
+      "require_tls": false,
       "return_path": {
         "detail": null,
         "host": "bounce.acme.test",
@@ -374,11 +375,14 @@ async fn tracking_is_changed_and_its_host_looked_at_anew() {
         "host": "t.acme.test", "detail": null})
     );
     assert_eq!(domains.get(&id).await, moved.body);
+    let strict = patch(&id, json!({"require_tls": true})).await;
+    assert_eq!((&strict["require_tls"], &strict["click_tracking"]), (&json!(true), &json!(false)));
     let cleared = patch(&id, json!({"tracking_subdomain": null})).await;
     assert_eq!((&cleared["tracking_subdomain"], &cleared["tracking"]), (&Value::Null, &Value::Null));
     for (id, body, expected) in [
         (id.as_str(), json!({"tracking_subdomain": "links.other.test"}), "422 /tracking_subdomain invalid_format"),
         (&id, json!({"open_tracking": null}), "422 /open_tracking required"),
+        (&id, json!({"require_tls": "yes"}), "422 /require_tls invalid_type"),
         (
             &id,
             json!({"open_tracking": 1, "tracking_subdomain": ""}),

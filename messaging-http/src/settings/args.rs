@@ -116,6 +116,19 @@ optional! {
         #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
         pub dns: Option<SocketAddr>,
 
+        /// Believe the DNS resolver, which must be on this machine, which answers are signed [default: false]
+        ///
+        /// For a resolver at a loopback address that validates DNSSEC, such as Unbound: answers with the AD bit count as
+        /// secure, and mail goes to exchangers with TLSA records over TLS that those verify (DANE).
+        #[arg(
+            long,
+            env = "MESSAGING_DNS_TRUST_AD",
+            value_name = "true|false",
+            num_args = 0..=1,
+            default_missing_value = "true"
+        )]
+        pub dns_trust_ad: Option<bool>,
+
         /// Host and port that take the place of every recipient's mail exchangers [default: none]
         ///
         /// The DNS is not asked where mail goes. STARTTLS is used where it is offered, and no certificate

@@ -45,6 +45,11 @@ pub enum SettingsError {
     /// The host name cannot be said in EHLO.
     #[error("--hostname must be a domain name such as mail.example.org")]
     Hostname,
+    /// Anybody on the way could say that an answer is signed.
+    #[error(
+        "--dns-trust-ad needs a resolver at a loopback address of this machine; --dns names another one, or the system does"
+    )]
+    DnsTrustAd,
     /// The override cannot be connected to.
     #[error("--mx-override must be a host and a port such as mail.example.org:25")]
     MxOverride(#[source] MalformedMxOverride),

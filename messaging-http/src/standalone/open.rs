@@ -13,6 +13,7 @@ use messaging_core::ports::Store;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::fetch::Fetch;
 use messaging_engine::app::checks::Checkup;
+use messaging_engine::app::sts_policies::StoredPolicies;
 use messaging_engine::{App, KeyRefused};
 use messaging_store::key_file::{self, KeyFileError};
 #[cfg(feature = "s3")]
@@ -195,7 +196,7 @@ async fn build(
     key: KeyRing,
     checkup: Checkup,
 ) -> Result<App, StartError> {
-    let dns = Dns::new(settings.dns);
+    let dns = if settings.dns_trust_ad { Dns::trusting_ad(settings.dns) } else { Dns::new(settings.dns) };
     let fetch = GuardedFetch::builder(dns.clone()).allow_private(settings.allow_private_targets).build();
     let fetch: Arc<dyn Fetch> = Arc::new(fetch);
     let transport = messaging_transport::Options {
@@ -210,6 +211,7 @@ async fn build(
             .first()
             .map_or(DirectDelivery::REST, |first| (*first / 2).min(DirectDelivery::REST)),
         fetch: Arc::clone(&fetch),
+        sts_policies: Some(Arc::new(StoredPolicies::new(Arc::clone(&store)))),
         clock: Arc::new(SystemClock),
     };
     let public_url = settings.public_url.clone().unwrap_or_else(|| base.to_owned());

@@ -23,6 +23,7 @@ const PROMISED: [(&str, &[&str]); 25] = [
     ("messaging_queue_oldest_seconds", &[]),
     ("messaging_lanes_paused", &[]),
     ("messaging_attempts_ambiguous_total", &[]),
+    ("messaging_tls_policy_failures_total", &[]),
     ("messaging_webhook_deliveries_total", &[]),
     ("messaging_webhook_lag_seconds", &[]),
     ("messaging_inbound_total", &[]),

@@ -43,3 +43,10 @@ CREATE INDEX paths_by_age ON paths (updated_at) WHERE NOT is_stopped;
 
 -- The sources of a process with the names that they greet with, as JSON. NULL: it has not said so.
 ALTER TABLE nodes ADD COLUMN sources text;
+-- Transport security: MTA-STS policies (RFC 8461) of domains of recipients, which all workspaces share.
+CREATE TABLE sts_policies (
+    domain text COLLATE "C" PRIMARY KEY,
+    expires_at bigint NOT NULL,
+    doc text NOT NULL
+);
+CREATE INDEX sts_policies_by_expiry ON sts_policies (expires_at);

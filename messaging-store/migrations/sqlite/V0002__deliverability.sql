@@ -40,3 +40,10 @@ CREATE TABLE paths (
     PRIMARY KEY (ip, site)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX paths_by_age ON paths (updated_at) WHERE is_stopped = 0;
+-- Transport security: MTA-STS policies (RFC 8461) of domains of recipients, which all workspaces share.
+CREATE TABLE sts_policies (
+    domain TEXT NOT NULL PRIMARY KEY,
+    expires_at INTEGER NOT NULL,
+    doc TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sts_policies_by_expiry ON sts_policies (expires_at);

@@ -91,6 +91,7 @@ pub(crate) const TABLES: &[Table] = &[
     same("template_versions", "workspace, template, version, head, doc"),
     same("replies", "key, credential, route, created_at, expires_at, fingerprint, status, content_type, body"),
     same("urls", "workspace, key, url"),
+    same("sts_policies", "domain, expires_at, doc"),
     same("provider_links", "workspace, message, at, channel, provider, name"),
     same("inbound_notes", "workspace, channel, key, at"),
     same("soft_bounces", "workspace, channel, digest, address, count"),

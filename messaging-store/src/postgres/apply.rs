@@ -55,6 +55,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             tables::installation::put_name(transaction, name, before.as_deref())?;
         }
         Write::PutFence(fence, before) => tables::installation::put_fence(transaction, *fence, *before).await?,
+        Write::PutStsPolicy(policy) => tables::sts_policies::put(transaction, policy)?,
         Write::Quarantine(quarantined) => tables::quarantine::put(transaction, quarantined)?,
         Write::ForgetQuarantined(id) => tables::quarantine::forget(transaction, *id)?,
         Write::EndWorkspace(workspace) => workspace_rows::end(transaction, *workspace)?,

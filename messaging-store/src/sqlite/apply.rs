@@ -34,6 +34,7 @@ pub(super) fn apply(
         Write::SwitchSecretKey(switch) => installation_values::switch_secret_key(connection, switch),
         Write::PutInstallationName(name, before) => tables::installation::put_name(on, name, before.as_deref()),
         Write::PutFence(fence, before) => at_once(tables::installation::put_fence(&mut open, *fence, *before)),
+        Write::PutStsPolicy(policy) => tables::sts_policies::put(on, policy),
         Write::Quarantine(quarantined) => tables::quarantine::put(on, quarantined),
         Write::ForgetQuarantined(id) => tables::quarantine::forget(on, *id),
         Write::EndWorkspace(workspace) => workspace_rows::end(on, *workspace),

@@ -34,6 +34,7 @@ const NOT_FILLED: &[&str] = &[
     "refinery_schema_history",
     "sign_in_failures",
     "sources",
+    "sts_policies",
     "users",
     "workspace_numbers",
     "workspaces",

@@ -1,19 +1,27 @@
 //! One attempt at the recipients of one domain: exchanger by exchanger, until one of them answers.
 
+mod security;
+
 use std::fmt::Display;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::mail::mta_sts::StsPolicy;
+use messaging_core::ports::clock::Clock;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
+use self::security::no_tls;
 use super::lane::Report;
 use super::plain::PlainHosts;
-use super::route::{NoAddress, Routing, response};
+use super::route::{Exchangers, NoAddress, Routing, response};
+use super::tls_policy::{Pkix, TlsPolicy};
 use crate::dns::LookupFailure;
 use crate::guard::private_address;
+use crate::mta_sts::MtaSts;
 use crate::smtp::{
     Answers, Envelope, Failure, OpenError, Opener, Peer, Pool, Security, Session, Timeouts, Tls, Transcript,
 };
@@ -31,6 +39,12 @@ pub(super) struct Client {
     pub(super) timeouts: Timeouts,
     pub(super) tls: Tls,
     pub(super) plain_hosts: PlainHosts,
+    /// Judges certificates where no TLSA record does.
+    pub(super) pkix: Pkix,
+    /// Finds the MTA-STS policies of domains, unless none are asked for.
+    pub(super) mta_sts: Option<MtaSts>,
+    /// Dates what certificates and policies are judged by.
+    pub(super) clock: Arc<dyn Clock>,
     /// Connections outlive messages; by the name of the exchanger.
     pub(super) pool: Pool<str>,
 }
@@ -40,6 +54,12 @@ pub(super) struct Attempt<'a> {
     pub(super) client: &'a Client,
     pub(super) envelope: &'a Envelope<'a>,
     pub(super) domain: &'a str,
+    /// Whether the sending domain asks for TLS.
+    require_tls: bool,
+    /// Whether it is signed which exchangers the domain has.
+    is_secure: bool,
+    /// The MTA-STS policy of the domain.
+    sts: Option<Arc<StsPolicy>>,
     /// Who has an outcome so far.
     pub(super) answers: Answers,
     /// What was said, one for each exchanger.
@@ -62,6 +82,8 @@ enum Miss {
     Unreachable(Response),
     /// There was a conversation, and it broke.
     Broken(Response),
+    /// It has not the TLS that the message may not go without.
+    NoTls(Response),
     /// It said not now, before a message was named.
     NotNow(Outcome),
 }
@@ -73,7 +95,8 @@ impl Miss {
             Self::Never(_) => 1,
             Self::Unreachable(_) => 2,
             Self::Broken(_) => 3,
-            Self::NotNow(_) => 4,
+            Self::NoTls(_) => 4,
+            Self::NotNow(_) => 5,
         }
     }
 }
@@ -95,11 +118,14 @@ enum Talk {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(client: &'a Client, envelope: &'a Envelope<'a>, domain: &'a str) -> Self {
+    pub(super) fn new(client: &'a Client, envelope: &'a Envelope<'a>, domain: &'a str, require_tls: bool) -> Self {
         Self {
             client,
             envelope,
             domain,
+            require_tls,
+            is_secure: false,
+            sts: None,
             answers: Answers::new(envelope.recipients.len()),
             dialogs: Vec::new(),
             connecting: client.timeouts.connect_in_all,
@@ -110,10 +136,16 @@ impl<'a> Attempt<'a> {
 
     /// Tries until everyone has an outcome.
     pub(super) async fn run(&mut self) -> Report {
-        let hosts = match self.client.routing.hosts(self.domain).await {
-            Ok(hosts) => hosts,
+        let hosts = match self.client.routing.exchangers(self.domain).await {
+            Ok(Exchangers { hosts, is_secure }) => {
+                self.is_secure = is_secure;
+                hosts
+            }
             Err(outcome) => return self.without_route(&outcome),
         };
+        if let Some(mta_sts) = &self.client.mta_sts {
+            self.sts = mta_sts.policy(self.domain, self.client.clock.now()).await;
+        }
         for host in hosts {
             if let Step::Done = self.at_host(&host).await {
                 return self.report();
@@ -173,6 +205,11 @@ impl<'a> Attempt<'a> {
                 self.answers.settle(&Outcome::deferred(response.clone()));
                 Report::Busy(response)
             }
+            // That is between this sender and this domain: others may go there.
+            Miss::NoTls(response) => {
+                self.answers.settle(&Outcome::of(OutcomeClass::TlsRequired, response));
+                Report::Fine
+            }
             Miss::NotNow(outcome) => {
                 self.answers.settle(&outcome);
                 outcome.answer().map_or(Report::Fine, |answer| Report::Busy(answer.response.clone()))
@@ -196,11 +233,24 @@ impl<'a> Attempt<'a> {
         };
         let _permit = permit.expect("nobody closes the gate");
         let mut transcript = Transcript::new(host);
+        let policy = match self.tls_policy(host).await {
+            Ok(policy) => policy,
+            Err(text) => {
+                transcript.note(&text);
+                let miss = no_tls(host, "4.7.5", &text);
+                self.file(transcript, &miss);
+                return self.missed(miss);
+            }
+        };
         if let Some(session) = pool.take(host).await {
-            session.introduce(&mut transcript);
-            match self.converse(session, host, transcript, true).await {
-                Talk::Ended(step) => return step,
-                Talk::WasOver(kept) => transcript = kept,
+            let mut notes = Transcript::new(host);
+            session.introduce(&mut notes);
+            // Another message may have been content with less.
+            if let Ok(session) = self.prove(session, host, &policy, &mut notes).await {
+                match self.converse(session, host, notes, true).await {
+                    Talk::Ended(step) => return step,
+                    Talk::WasOver(kept) => transcript = kept,
+                }
             }
         }
         let addresses = match self.client.routing.addresses(host, timeouts.connect).await {
@@ -224,7 +274,7 @@ impl<'a> Attempt<'a> {
             }
         };
         for address in addresses {
-            match self.at_address(address, host, &mut transcript).await {
+            match self.at_address(address, host, &policy, &mut transcript).await {
                 Step::Done => return Step::Done,
                 Step::Next if self.is_over() => break,
                 Step::Next => {}
@@ -235,9 +285,15 @@ impl<'a> Attempt<'a> {
 
     /// Talks over new connections to an address, as long as each that ends early has settled somebody: a peer may
     /// take only so many transactions over one.
-    async fn at_address(&mut self, address: SocketAddr, host: &str, transcript: &mut Transcript) -> Step {
+    async fn at_address(
+        &mut self,
+        address: SocketAddr,
+        host: &str,
+        policy: &TlsPolicy,
+        transcript: &mut Transcript,
+    ) -> Step {
         loop {
-            let session = match self.open(address, host, transcript).await {
+            let session = match self.open(address, host, policy, transcript).await {
                 Ok(session) => session,
                 Err(miss) => {
                     self.file(std::mem::replace(transcript, Transcript::new(host)), &miss);
@@ -262,20 +318,36 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// A session at an address, with TLS where that works.
-    async fn open(&mut self, address: SocketAddr, host: &str, transcript: &mut Transcript) -> Result<Session, Miss> {
+    /// A session at an address, with TLS where that works, and only with TLS where that is required.
+    async fn open(
+        &mut self,
+        address: SocketAddr,
+        host: &str,
+        policy: &TlsPolicy,
+        transcript: &mut Transcript,
+    ) -> Result<Session, Miss> {
         let plain_hosts = &self.client.plain_hosts;
         let is_plain = plain_hosts.contains(host);
-        let first = if is_plain { Security::Plain } else { Security::Opportunistic };
-        match self.open_with(first, address, host, transcript).await? {
-            Ok(session) => Ok(session),
+        let first = match (policy.is_required, is_plain) {
+            (true, _) => Security::StartTls,
+            (false, true) => Security::Plain,
+            (false, false) => Security::Opportunistic,
+        };
+        let session = match self.open_with(first, address, host, transcript).await? {
+            Ok(session) => session,
+            Err(error) if policy.is_required => {
+                let text = format!("{host} speaks no TLS that works: {}", error.cause());
+                transcript.note("not sent: the message may go over TLS alone");
+                return Err(no_tls(host, "4.7.10", &text));
+            }
             Err(error) => {
                 transcript.note(format_args!("TLS failed, plain text is next: {error}"));
                 plain_hosts.insert(host);
                 let again = self.open_with(Security::Plain, address, host, transcript).await?;
-                again.map_err(|error| broken(host, &error))
+                again.map_err(|error| broken(host, &error))?
             }
-        }
+        };
+        self.prove(session, host, policy, transcript).await
     }
 
     /// The inner error is that of TLS.

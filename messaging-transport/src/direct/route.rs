@@ -10,7 +10,8 @@ use messaging_core::ports::clock::{Entropy, SystemEntropy};
 use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::timeout;
 
-use crate::dns::{Dns, LookupFailure, alternate};
+use crate::dane::Tlsa;
+use crate::dns::{Answered, Dns, LookupFailure, alternate};
 use crate::guard::Guard;
 
 /// The most exchangers of a domain that are tried.
@@ -93,6 +94,15 @@ pub(super) struct ByDns {
     pub(super) entropy: SystemEntropy,
 }
 
+/// The exchangers of a domain.
+#[derive(Debug)]
+pub(super) struct Exchangers {
+    /// Their names, in the order in which they are tried.
+    pub(super) hosts: Vec<String>,
+    /// Whether it is signed that these are the exchangers.
+    pub(super) is_secure: bool,
+}
+
 /// Why an exchanger has no address to dial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAddress {
@@ -111,13 +121,22 @@ impl From<LookupFailure> for NoAddress {
 impl Routing {
     /// The exchangers of a domain in the order in which they are tried, or what becomes of its
     /// recipients without any.
-    pub(super) async fn hosts(&self, domain: &str) -> Result<Vec<String>, Outcome> {
+    pub(super) async fn exchangers(&self, domain: &str) -> Result<Exchangers, Outcome> {
         match self {
-            Self::Override(fixed) => Ok(vec![fixed.host.clone()]),
+            Self::Override(fixed) => Ok(Exchangers { hosts: vec![fixed.host.clone()], is_secure: false }),
             Self::Dns(by) => {
                 let shuffle = |hosts: &mut [String]| shuffle(hosts, &by.entropy);
-                order(by.dns.mx(domain).await, domain, &by.own_name, shuffle)
+                let Answered { found, is_secure } = by.dns.exchangers(domain).await;
+                Ok(Exchangers { hosts: order(found, domain, &by.own_name, shuffle)?, is_secure })
             }
+        }
+    }
+
+    /// The signed TLSA records of an exchanger, of which there may be none.
+    pub(super) async fn tlsa(&self, host: &str) -> Result<Vec<Tlsa>, LookupFailure> {
+        match self {
+            Self::Override(_) => Ok(Vec::new()),
+            Self::Dns(by) => by.dns.tlsa(host, by.port).await,
         }
     }
 

@@ -35,6 +35,11 @@ impl Settings {
             },
         })
     }
+
+    /// Whether mail goes to the relay in plain text.
+    pub(super) fn is_in_clear(&self) -> bool {
+        self.security == Security::Plain
+    }
 }
 
 fn host(settings: &Map<String, Value>) -> Result<String, TransportError> {

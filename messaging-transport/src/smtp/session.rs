@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use messaging_core::domain::delivery::attempt::{AttemptTls, TlsVerification};
 use messaging_core::ports::transport::TransportError;
+use rustls_pki_types::CertificateDer;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tracing::debug;
@@ -75,8 +77,8 @@ pub(crate) struct Session {
     pub(super) capabilities: Capabilities,
     /// Whom it is with.
     remote: SocketAddr,
-    /// The version, if TLS is spoken.
-    tls: Option<&'static str>,
+    /// Its protection, if TLS is spoken.
+    tls: Option<AttemptTls>,
     /// How many transactions there were: after some, peers like to see a new connection.
     pub(super) transactions: usize,
     /// A transaction was begun and not ended: RSET before the next one.
@@ -211,7 +213,7 @@ impl Opener<'_> {
         }
         debug!(host = peer.host, security = ?peer.security, "a session is open");
         let wire = opening.wire;
-        let tls = wire.tls_version();
+        let tls = wire.tls_in_use(self.tls.verification());
         Ok(Session { wire, capabilities, remote, tls, transactions: 0, needs_reset: false, is_spent: false })
     }
 
@@ -224,7 +226,9 @@ impl Opener<'_> {
         match self.tls.handshake(stream, peer.host, self.timeouts.handshake).await {
             Ok(stream) => {
                 let wire = Wire::tls(stream);
-                transcript.secured(wire.tls_version().unwrap_or("TLS"));
+                if let Some(tls) = wire.tls_in_use(self.tls.verification()) {
+                    transcript.secured(tls);
+                }
                 Ok(wire)
             }
             Err(error) => {
@@ -275,14 +279,14 @@ impl Opening<'_> {
     async fn start_tls(mut self, offered: Capabilities, peer: &Peer<'_>) -> Result<Self, OpenError> {
         let failed = OpenError::Tls;
         if !offered.start_tls {
-            return Err(failed(misconfigured("the relay does not offer STARTTLS")));
+            return Err(failed(misconfigured("the server does not offer STARTTLS")));
         }
         let reply = self.command("STARTTLS", "STARTTLS\r\n").await.map_err(failed)?;
         match reply.kind() {
             Kind::Done => {}
             Kind::Closing => return Err(OpenError::Reply(reply)),
             Kind::NotNow | Kind::GoOn => return Err(failed(unexpected("STARTTLS", &reply))),
-            Kind::Never => return Err(failed(misconfigured("the relay refuses STARTTLS"))),
+            Kind::Never => return Err(failed(misconfigured("the server refuses STARTTLS"))),
         }
         let stream = self.wire.into_plain().map_err(|error| {
             self.transcript.note(&error);
@@ -367,7 +371,25 @@ impl Opening<'_> {
 impl Session {
     /// Notes with whom a message is about to be exchanged over a kept connection.
     pub(crate) fn introduce(&self, transcript: &mut Transcript) {
-        transcript.connected(self.remote, self.tls, true);
+        transcript.connected(self.remote, self.tls.clone(), true);
+    }
+
+    /// Whether TLS is spoken.
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The certificates that the peer presented, its own first; none in plain text.
+    pub(crate) fn peer_certificates(&self) -> &[CertificateDer<'static>] {
+        self.wire.peer_certificates()
+    }
+
+    /// Notes what was verified of the peer, where TLS is spoken.
+    pub(crate) fn verified(&mut self, verified: TlsVerification, transcript: &mut Transcript) {
+        if let Some(tls) = &mut self.tls {
+            tls.verified = verified;
+            transcript.verified(verified);
+        }
     }
 
     /// The number of mail transactions in this session so far.

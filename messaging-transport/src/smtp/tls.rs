@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use messaging_core::domain::delivery::attempt::TlsVerification;
 use messaging_core::ports::transport::TransportError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
@@ -20,8 +21,9 @@ use tokio_rustls::client::TlsStream;
 pub(crate) enum Trust {
     /// Whoever has a valid certificate for the host, from the system's roots or these.
     Verified(Vec<CertificateDer<'static>>),
-    /// Anyone. The names of mail exchangers come from a DNS that nobody signed, so a valid certificate
-    /// would prove nothing, and without TLS the message would go in plain text (RFC 7435).
+    /// Anyone. The names of most mail exchangers come from a DNS that nobody signed, so a valid certificate
+    /// would prove nothing, and without TLS the message would go in plain text (RFC 7435). Where something is to be
+    /// proved, the certificate is judged after the handshake.
     Anyone,
 }
 
@@ -36,6 +38,14 @@ pub(crate) struct Tls {
 impl Tls {
     pub(crate) fn new(trust: Trust) -> Self {
         Self { trust, config: OnceLock::new() }
+    }
+
+    /// What a handshake verifies of the peer.
+    pub(crate) const fn verification(&self) -> TlsVerification {
+        match self.trust {
+            Trust::Verified(_) => TlsVerification::Pkix,
+            Trust::Anyone => TlsVerification::None,
+        }
     }
 
     pub(crate) async fn handshake(

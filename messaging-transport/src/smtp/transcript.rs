@@ -6,7 +6,9 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use messaging_core::domain::delivery::attempt::{AttemptOutcome, Dialog, MAX_LINE, MAX_LINES};
+use messaging_core::domain::delivery::attempt::{
+    AttemptOutcome, AttemptTls, Dialog, MAX_LINE, MAX_LINES, TlsVerification,
+};
 use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use super::reply::Reply;
@@ -21,18 +23,19 @@ const LEFT_OUT: &str = "* further lines are left out here";
 pub(crate) struct Transcript {
     host: String,
     remote: Option<SocketAddr>,
-    tls: Option<&'static str>,
+    tls: Option<AttemptTls>,
+    tls_failure: Option<String>,
     lines: Vec<String>,
 }
 
 impl Transcript {
     /// For a peer that is about to be talked to.
     pub(crate) fn new(host: &str) -> Self {
-        Self { host: host.to_owned(), remote: None, tls: None, lines: Vec::with_capacity(16) }
+        Self { host: host.to_owned(), remote: None, tls: None, tls_failure: None, lines: Vec::with_capacity(16) }
     }
 
     /// A connection came about, now or for an earlier message.
-    pub(crate) fn connected(&mut self, remote: SocketAddr, tls: Option<&'static str>, is_reused: bool) {
+    pub(crate) fn connected(&mut self, remote: SocketAddr, tls: Option<AttemptTls>, is_reused: bool) {
         self.remote = Some(remote);
         self.tls = tls;
         let kept = if is_reused { "still " } else { "" };
@@ -40,9 +43,22 @@ impl Transcript {
     }
 
     /// TLS is spoken from here on.
-    pub(crate) fn secured(&mut self, version: &'static str) {
-        self.tls = Some(version);
-        self.note(format_args!("{version} started"));
+    pub(crate) fn secured(&mut self, tls: AttemptTls) {
+        self.note(format_args!("{} started", tls.version));
+        self.tls = Some(tls);
+    }
+
+    /// Keeps what was verified of the peer.
+    pub(crate) fn verified(&mut self, verified: TlsVerification) {
+        if let Some(tls) = &mut self.tls {
+            tls.verified = verified;
+        }
+    }
+
+    /// Notes what the peer lacks of what a policy that is not enforced asks for.
+    pub(crate) fn tls_failed(&mut self, what: &str) {
+        self.note(format_args!("{what}; sent all the same, because the policy is in mode testing"));
+        self.tls_failure = Some(what.chars().take(MAX_LINE).collect());
     }
 
     /// Notes commands, each ending in CRLF.
@@ -84,7 +100,8 @@ impl Transcript {
         Dialog {
             mx: (!self.host.is_empty()).then_some(self.host),
             remote_addr: self.remote.map(|remote| remote.to_string()),
-            tls: self.tls.map(str::to_owned),
+            tls: self.tls,
+            tls_failure: self.tls_failure,
             outcome,
             transcript: self.lines,
         }
@@ -119,7 +136,10 @@ mod tests {
         let mut collector = Collector::default();
         assert!(collector.push(b"250-a\x07b").unwrap().is_none());
         transcript.heard(&collector.push(b"250").unwrap().unwrap());
-        transcript.secured("TLSv1.3");
+        let cipher = Some("TLS_AES_128_GCM_SHA256".to_owned());
+        let tls = AttemptTls { version: "TLSv1.3".to_owned(), cipher, verified: TlsVerification::None };
+        transcript.secured(tls.clone());
+        transcript.verified(TlsVerification::Pkix);
         let dialog = transcript.into_dialog([Outcome::deferred(Response::default())].iter());
         assert_eq!(
             dialog.transcript,
@@ -132,7 +152,10 @@ mod tests {
                 "* TLSv1.3 started"
             ]
         );
-        assert_eq!((dialog.mx.as_deref(), dialog.tls.as_deref()), (Some("mx.example.com"), Some("TLSv1.3")));
+        assert_eq!(
+            (dialog.mx.as_deref(), dialog.tls),
+            (Some("mx.example.com"), Some(AttemptTls { verified: TlsVerification::Pkix, ..tls }))
+        );
         assert_eq!((dialog.remote_addr.as_deref(), dialog.outcome), (Some("192.0.2.1:25"), AttemptOutcome::Deferred));
     }
 

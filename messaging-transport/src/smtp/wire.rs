@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use rustls::ProtocolVersion;
+use messaging_core::domain::delivery::attempt::{AttemptTls, TlsVerification};
+use rustls::{ProtocolVersion, SupportedCipherSuite};
+use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -44,14 +46,27 @@ impl Wire {
         Self { stream: Stream::Tls(Box::new(stream)), unread: Vec::new() }
     }
 
-    /// The TLS version, if TLS is spoken.
-    pub(super) fn tls_version(&self) -> Option<&'static str> {
+    /// Version and cipher suite, if TLS is spoken, with what was verified of the peer.
+    pub(super) fn tls_in_use(&self, verified: TlsVerification) -> Option<AttemptTls> {
         let Stream::Tls(stream) = &self.stream else { return None };
-        Some(match stream.get_ref().1.protocol_version() {
+        let connection = stream.get_ref().1;
+        let version = match connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
             _ => "TLS",
-        })
+        };
+        // The library tells suites of TLS 1.3 from others by their prefix, which the registry of IANA does not.
+        let name = |suite: SupportedCipherSuite| suite.suite().as_str().map(|name| name.replacen("TLS13_", "TLS_", 1));
+        let cipher = connection.negotiated_cipher_suite().and_then(name);
+        Some(AttemptTls { version: version.to_owned(), cipher, verified })
+    }
+
+    /// The certificates that the peer presented, its own first; none in plain text.
+    pub(super) fn peer_certificates(&self) -> &[CertificateDer<'static>] {
+        match &self.stream {
+            Stream::Tls(stream) => stream.get_ref().1.peer_certificates().unwrap_or_default(),
+            Stream::Plain(_) => &[],
+        }
     }
 
     /// Gives the connection back for the TLS handshake.

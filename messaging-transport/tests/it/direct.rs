@@ -7,6 +7,7 @@ mod last_look;
 mod private;
 mod reservation;
 mod tls;
+mod tls_policies;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;

@@ -57,6 +57,7 @@ pub(crate) fn kind_of(class: OutcomeClass, acceptance: Acceptance) -> &'static s
         OutcomeClass::Retry(_) => "provider",
         OutcomeClass::Throttled(_) => "throttled",
         OutcomeClass::Auth => "auth",
+        OutcomeClass::TlsRequired => "tls_required",
         OutcomeClass::Ambiguous => "ambiguous",
         _ => "refused",
     }

@@ -3,7 +3,7 @@
 //! `GET /messages/{id}/attempts`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
@@ -31,6 +31,48 @@ pub enum AttemptOutcome {
     Ambiguous,
 }
 
+/// Proof that the peer of an attempt is who it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsVerification {
+    /// Its certificate is the one that signed TLSA records name (RFC 7672).
+    Dane,
+    /// Its certificate is valid for its name, and the MTA-STS policy of the domain names it (RFC 8461).
+    MtaSts,
+    /// Its certificate is valid for its name.
+    Pkix,
+    /// None: the dialog is encrypted, and with whom is not known.
+    None,
+}
+
+/// Protection of a dialog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AttemptTls {
+    /// Version of TLS, such as `TLSv1.3`.
+    pub version: String,
+    /// Cipher suite by its IANA name; null in attempts of versions that did not note it.
+    pub cipher: Option<String>,
+    /// Proof that the peer is who it should be.
+    pub verified: TlsVerification,
+}
+
+/// Version 0.1.0 kept the version of TLS alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredTls {
+    Version(String),
+    Whole { version: String, cipher: Option<String>, verified: TlsVerification },
+}
+
+impl<'de> Deserialize<'de> for AttemptTls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match StoredTls::deserialize(deserializer)? {
+            StoredTls::Version(version) => Self { version, cipher: None, verified: TlsVerification::None },
+            StoredTls::Whole { version, cipher, verified } => Self { version, cipher, verified },
+        })
+    }
+}
+
 /// The dialog with one peer: commands and replies, never content or credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
@@ -38,8 +80,12 @@ pub struct Dialog {
     pub mx: Option<String>,
     /// Its address and port, `192.0.2.1:25`; `None` when no connection came about.
     pub remote_addr: Option<String>,
-    /// The TLS version, `TLSv1.3`; `None` in plain text.
-    pub tls: Option<String>,
+    /// Protection of the dialog; `None` in plain text.
+    pub tls: Option<AttemptTls>,
+    /// What the peer lacked of what the domain's MTA-STS policy in mode `testing` asks for; the message was sent all the
+    /// same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_failure: Option<String>,
     /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
     /// Lines in order: `> ` before what we said, `< ` before what the peer said, `* ` before what
@@ -64,4 +110,25 @@ pub struct MessageAttempt {
     pub provider: Option<String>,
     /// Record of the connection to one peer: its address, the commands and replies, and the outcome.
     pub dialog: Dialog,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_of_earlier_versions_are_read() {
+        let old = r#"{"mx":null,"remote_addr":null,"tls":"TLSv1.2","outcome":"delivered","transcript":[]}"#;
+        let old: Dialog = serde_json::from_str(old).unwrap();
+        let tls = AttemptTls { version: "TLSv1.2".to_owned(), cipher: None, verified: TlsVerification::None };
+        assert_eq!((old.tls, old.tls_failure), (Some(tls), None));
+        let new = AttemptTls {
+            version: "TLSv1.3".to_owned(),
+            cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),
+            verified: TlsVerification::MtaSts,
+        };
+        let text = serde_json::to_string(&new).unwrap();
+        assert!(text.ends_with(r#""verified":"mta_sts"}"#), "{text}");
+        assert_eq!(serde_json::from_str::<AttemptTls>(&text).unwrap(), new);
+    }
 }

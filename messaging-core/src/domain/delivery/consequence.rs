@@ -10,6 +10,10 @@ use crate::domain::delivery::bounce::{BounceClass, BounceType};
 use crate::domain::delivery::outcome::{Acceptance, Answer, ContentFault, Outcome, OutcomeClass, Scope};
 use crate::domain::message::MessageStatus;
 
+/// Code of a deferral, and reason of a failure, because a peer lacks the TLS that a message may not go without
+/// (contract section 14.4).
+pub const TLS_REQUIRED: &str = "tls_required";
+
 /// An account that refuses us is tried by one message so often.
 pub const PROBE_EVERY: Duration = Duration::from_mins(5);
 
@@ -113,6 +117,8 @@ pub fn disposition(answer: &Answer, circumstances: Circumstances) -> Disposition
         OutcomeClass::Content(ContentFault::Render) => Disposition::Failed("render_error"),
         // Whoever may have it is not told off: a receipt may still come.
         OutcomeClass::Ambiguous if is_last && !is_email => Disposition::Sent(Acceptance::Relayed),
+        OutcomeClass::TlsRequired if is_last => Disposition::Failed(TLS_REQUIRED),
+        OutcomeClass::TlsRequired => Disposition::Deferred(answer.asked_wait().unwrap_or_default()),
         class
         @ (OutcomeClass::Retry(_) | OutcomeClass::Throttled(_) | OutcomeClass::Auth | OutcomeClass::Ambiguous) => {
             let wait = answer.asked_wait().unwrap_or_default();
@@ -171,7 +177,9 @@ pub fn account_state<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Acc
         }
         works |= match answer.class {
             OutcomeClass::Retry(scope) | OutcomeClass::Throttled(scope) => scope == Scope::Recipient,
-            OutcomeClass::Auth | OutcomeClass::Ambiguous | OutcomeClass::Content(_) => false,
+            OutcomeClass::Auth | OutcomeClass::TlsRequired | OutcomeClass::Ambiguous | OutcomeClass::Content(_) => {
+                false
+            }
             _ => true,
         };
     }

@@ -50,6 +50,8 @@ pub enum OutcomeClass {
     Throttled(Scope),
     /// The provider refuses our key or our account, or our settings cannot work: somebody has to mend that.
     Auth,
+    /// The message may go over TLS alone, or over verified TLS, and the peer has none: it never goes in clear.
+    TlsRequired,
     /// The message was written, and the answer was lost: the peer may have it.
     Ambiguous,
 }
@@ -247,7 +249,7 @@ impl Outcome {
 impl OutcomeClass {
     /// True for classes after which another attempt may succeed.
     pub const fn is_retried(self) -> bool {
-        matches!(self, Self::Retry(_) | Self::Throttled(_) | Self::Auth | Self::Ambiguous)
+        matches!(self, Self::Retry(_) | Self::Throttled(_) | Self::Auth | Self::TlsRequired | Self::Ambiguous)
     }
 }
 

@@ -116,6 +116,9 @@ pub struct SendingDomain {
     /// IP pool of campaign and automation mail instead of `ip_pool_id`, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marketing_ip_pool_id: Option<PoolId>,
+    /// Whether its messages leave over TLS alone.
+    #[serde(default)]
+    pub require_tls: bool,
     /// The keys, oldest first.
     pub dkim: Vec<DkimKey>,
     /// The SPF record of the bounce domain.
@@ -152,6 +155,7 @@ impl SendingDomain {
             click_tracking: true,
             ip_pool_id: None,
             marketing_ip_pool_id: None,
+            require_tls: false,
             dkim: Vec::new(),
             spf: Check::default(),
             dmarc: Check::default(),

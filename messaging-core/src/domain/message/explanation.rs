@@ -15,6 +15,7 @@ use super::{Message, MessageEvent};
 use crate::domain::campaign::CampaignStatus;
 use crate::domain::channel::Channel;
 use crate::domain::delivery::bounce::{self, BounceClass};
+use crate::domain::delivery::consequence::TLS_REQUIRED;
 use crate::domain::delivery::queue::Suspension;
 use crate::domain::delivery::response::Response;
 use crate::ids::SuppressionId;
@@ -262,8 +263,17 @@ fn suspended(hold: Hold, suspension: &Suspension) -> Explanation {
     }
 }
 
+/// Advice to whoever asks about a message that may not go in clear.
+const READ_TLS: &str = "Read in the attempts what the receiving server lacks; its operator has to mend that, or \
+                        `require_tls` of the sending domain has to be lifted where that is what asks for TLS.";
+
 fn deferred(message: &Message, details: EventDetails<'_>, since: Timestamp) -> Explanation {
     let next_attempt_at = details.text("next_attempt_at").parse().ok();
+    if details.text("code") == TLS_REQUIRED {
+        let text = "The receiving side has not the TLS that the message may not go without, and it is tried again.";
+        let (code, text) = (TLS_REQUIRED.to_owned(), text.to_owned());
+        return Explanation { code, text, since, next_attempt_at, cure: Some(advice(READ_TLS)) };
+    }
     let reply = details.reply();
     let text = match (reply.is_empty(), message.channel) {
         (false, Channel::Email) => format!("The receiving server put the message off{reply}, and it is tried again."),
@@ -369,6 +379,11 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
             let cure = Some(call("Set up a provider for the channel, then send again.", "listChannels", path, None));
             ("channel_not_configured", "Nothing carries the channel: it has no settings.", cure)
         }
+        TLS_REQUIRED => (
+            TLS_REQUIRED,
+            "The receiving side had not the TLS that the message may not go without, until the message expired.",
+            Some(advice(READ_TLS)),
+        ),
         "attachment_error" => (
             "attachment_error",
             "An attachment of the message could not be read.",
@@ -490,6 +505,7 @@ mod tests {
                 MessageStatus::Deferred => vec![
                     json!({"smtp_code": 451, "enhanced_code": "4.7.1", "next_attempt_at": "2026-01-31T09:16:00.000Z"}),
                     json!({"response": "not sent"}),
+                    json!({"response": "no TLS", "code": "tls_required"}),
                 ],
                 MessageStatus::Bounced => [
                     "invalid_recipient",
@@ -510,6 +526,7 @@ mod tests {
                     "sender_domain_not_verified",
                     "channel_not_configured",
                     "attachment_error",
+                    "tls_required",
                 ]
                 .map(|reason| json!({"reason": reason}))
                 .to_vec(),
@@ -547,6 +564,7 @@ mod tests {
         delivered: delivered | The message was delivered. |  | 
         deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
         deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
+        deferred: tls_required | The receiving side has not the TLS that the message may not go without, and it is tried again. |  | Read in the attempts what the receiving server lacks; its operator has to mend that, or `require_tls` of the sending domain has to be lifted where that is what asks for TLS.
         bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | Correct the address, at the contact too; this one is on the suppression list now.
         bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | Look for a typing error in the domain, and correct the address at the contact too.
         bounced: mailbox_full | The mailbox of the recipient is full (550). |  | Nothing is wrong on your side; send again in a few days.
@@ -562,6 +580,7 @@ mod tests {
         failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
         failed: channel_not_configured | Nothing carries the channel: it has no settings. |  | Set up a provider for the channel, then send again. listChannels /workspaces/wsp_0/channels
         failed: attachment_error | An attachment of the message could not be read. |  | Send the message again with its file.
+        failed: tls_required | The receiving side had not the TLS that the message may not go without, until the message expired. |  | Read in the attempts what the receiving server lacks; its operator has to mend that, or `require_tls` of the sending domain has to be lifted where that is what asks for TLS.
         suppressed: suppressed | The address is suppressed because messages to it bounced. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: suppressed | The address is suppressed because its owner complained. |  | Leave the address alone, unless its owner asks for messages again.
         suppressed: suppressed | The address is suppressed because its owner unsubscribed. |  | Leave the address alone, unless its owner asks for messages again.

@@ -148,7 +148,7 @@ pub struct AttachedFile {
     pub content_id: Option<String>,
 }
 
-/// How a message is to be delivered, off email; what a provider does not know is left out.
+/// How a message is to be delivered; what a provider does not know is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryOptions {
     /// How long from now the provider may try; `None` for the provider's own.
@@ -159,4 +159,8 @@ pub struct DeliveryOptions {
     pub silent: bool,
     /// Whether it is marketing, where a provider asks.
     pub is_marketing: bool,
+    /// Whether an email may leave over TLS alone: where there is none, the outcome is [`OutcomeClass::TlsRequired`].
+    ///
+    /// [`OutcomeClass::TlsRequired`]: super::OutcomeClass::TlsRequired
+    pub require_tls: bool,
 }

@@ -28,6 +28,8 @@ pub struct SendingDomainReport {
     pub ip_pool_id: Option<PoolId>,
     /// IP pool of campaign and automation mail; null where that leaves as all other mail does.
     pub marketing_ip_pool_id: Option<PoolId>,
+    /// Whether messages of the domain leave over TLS alone.
+    pub require_tls: bool,
     /// The records of the signing keys, oldest first: for each pair of keys RSA, which every receiver
     /// verifies, and Ed25519.
     pub dkim: Vec<DkimReport>,
@@ -117,6 +119,7 @@ impl SendingDomainReport {
             click_tracking: domain.click_tracking,
             ip_pool_id: domain.ip_pool_id,
             marketing_ip_pool_id: domain.marketing_ip_pool_id,
+            require_tls: domain.require_tls,
             dkim: domain.dkim.iter().map(|key| DkimReport::of(domain, key)).collect(),
             spf: RecordReport::of(here.spf(domain), &domain.spf),
             dmarc: RecordReport::of(Installation::dmarc(domain), &domain.dmarc),

@@ -7,12 +7,14 @@
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::consequence::TLS_REQUIRED;
 use messaging_core::domain::delivery::retry;
 use messaging_core::domain::delivery::{AttemptResult, judge};
 use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Outcome, OutcomeClass, Response, Scope};
 use messaging_core::time::Timestamp;
+use serde_json::Value;
 
 use crate::app::App;
 use crate::app::account_pauses::Account;
@@ -112,14 +114,17 @@ pub(super) async fn expire_untried(
 ) -> Result<PerformedAttempt, StoreError> {
     let (workspace, kind) = (message.workspace_id, EventKind::Deferred);
     let deferred = app.store().message_events_of_kind(workspace, message.id, kind, MAX_DEFERRALS).await?;
-    let last = deferred.iter().rev().find_map(|event| event.meta.get("response")?.as_str());
+    let last = deferred.iter().rev().find(|event| event.meta.get("response").is_some_and(Value::is_string));
+    let lacks_tls = last.is_some_and(|event| event.meta.get("code").is_some_and(|code| code == TLS_REQUIRED));
+    let last = last.and_then(|event| event.meta.get("response")?.as_str());
     if last.is_none() && !addressees.iter().any(|one| one.progress.ambiguous) {
         let unsent = Impossible::new("provider_error", "the message expired before it was sent");
         return Ok(fail(app, message, clock, addressees, &unsent));
     }
     // An answer that is about nobody: what is known of a recipient counts.
     let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
-    let outcome = Outcome::of(OutcomeClass::Retry(Scope::Account), response);
+    let class = if lacks_tls { OutcomeClass::TlsRequired } else { OutcomeClass::Retry(Scope::Account) };
+    let outcome = Outcome::of(class, response);
     let results: Vec<_> =
         addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(outcome.clone()))).collect();
     let judgment = judge(circumstances(app, message, clock), &results);

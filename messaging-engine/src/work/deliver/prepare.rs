@@ -7,6 +7,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::delivery::{AttemptResult, MAX_CUT_OFF};
 use messaging_core::domain::mail::sender;
+use messaging_core::domain::mail::sending_domain::responsible;
 use messaging_core::domain::message::content::RequestContent;
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::simulator::{Simulated, simulate};
@@ -88,9 +89,13 @@ pub(super) async fn prepare(
         known.retain(|one| matches!(one.result, AttemptResult::Suppressed(_) | AttemptResult::GivenUp));
         tried.clear();
     }
-    if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
-        && !sender::may_send(&from, &app.sending_domains(message.workspace_id).await?)
-    {
+    let (mut may_send, mut require_tls) = (true, false);
+    if let Some(from) = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok()) {
+        let domains = app.sending_domains(message.workspace_id).await?;
+        require_tls = responsible(&domains, &from.ascii_domain()).is_some_and(|domain| domain.require_tls);
+        may_send = sender::may_send(&from, &domains);
+    }
+    if !may_send {
         let result = Impossible::new("sender_domain_not_verified", "the sending domain is no longer verified").result();
         // Simulated recipients need a sender too.
         for one in
@@ -138,7 +143,7 @@ pub(super) async fn prepare(
         content,
         last_look: LastLook::default(),
         reservation,
-        options: delivery_options(app, request, clock),
+        options: delivery_options(app, request, clock, require_tls),
         receipts: (message.channel != Channel::Email).then(|| app.receipt_address(message)),
     };
     let transport = Arc::clone(transport);
@@ -177,9 +182,9 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
     })
 }
 
-/// How a message is to be delivered off email. A time to live that the request gives counts from when the message was
+/// How a message is to be delivered. Off email, a time to live that the request gives counts from when the message was
 /// accepted, for the provider too; without one it is the provider's own.
-fn delivery_options(app: &App, request: &RequestContent, clock: AttemptClock) -> DeliveryOptions {
+fn delivery_options(app: &App, request: &RequestContent, clock: AttemptClock, require_tls: bool) -> DeliveryOptions {
     let given = request.input.options.as_ref();
     let ttl = given.and_then(|given| given.ttl).map(|seconds| {
         let end = clock.accepted_at + Duration::from_secs(seconds.into());
@@ -190,5 +195,6 @@ fn delivery_options(app: &App, request: &RequestContent, clock: AttemptClock) ->
         collapse_key: given.and_then(|given| given.collapse_key.clone()).filter(|key| !key.is_empty()),
         silent: given.is_some_and(|given| given.silent == Some(true)),
         is_marketing: is_marketing(request),
+        require_tls,
     }
 }

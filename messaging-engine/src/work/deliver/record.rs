@@ -42,6 +42,7 @@ impl Run {
             // Before the commit, which wakes the campaign.
             permit.give_back_turn(&cx.app);
         }
+        cx.app.count_tls_policy_failures(dialogs.iter().filter(|dialog| dialog.tls_failure.is_some()).count() as u64);
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
         // What the run knows of the message may be newer than what it sent.
         let mut erased = retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;

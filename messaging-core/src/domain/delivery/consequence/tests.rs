@@ -34,6 +34,12 @@ const TABLE: &[(OutcomeClass, [&str; 4], &str, &str)] = &[
     (OutcomeClass::Throttled(Scope::Account), OURS, "-", "rest 7"),
     (OutcomeClass::Throttled(Scope::Origin), OURS, "-", "-"),
     (OutcomeClass::Auth, OURS, "-", "stop"),
+    (
+        OutcomeClass::TlsRequired,
+        ["deferred 7", "failed tls_required", "failed tls_required", "failed tls_required"],
+        "-",
+        "-",
+    ),
     (OutcomeClass::Ambiguous, ["deferred 60", "bounce unreachable", "bounce unreachable", "sent"], "-", "-"),
 ];
 

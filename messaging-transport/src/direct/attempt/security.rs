@@ -1,0 +1,59 @@
+//! Proof of exchangers, before an attempt goes on with them.
+
+use std::time::Duration;
+
+use rustls_pki_types::UnixTime;
+
+use super::super::route::response;
+use super::super::tls_policy::{Judged, TlsPolicy};
+use super::{Attempt, Miss, named};
+use crate::smtp::{Session, Transcript};
+
+impl Attempt<'_> {
+    /// The demands on the connection to an exchanger, or the reason why nothing goes there.
+    pub(super) async fn tls_policy(&self, host: &str) -> Result<TlsPolicy, String> {
+        let Self { client, domain, is_secure, sts, require_tls, .. } = self;
+        let policy = TlsPolicy::find(&client.routing, host, *is_secure, sts.as_ref(), *require_tls).await?;
+        match policy.refusal(host, domain) {
+            Some(text) => Err(text),
+            None => Ok(policy),
+        }
+    }
+
+    /// The session, once its peer has proved what it has to.
+    pub(super) async fn prove(
+        &self,
+        session: Session,
+        host: &str,
+        policy: &TlsPolicy,
+        transcript: &mut Transcript,
+    ) -> Result<Session, Miss> {
+        let mut session = session;
+        if session.transactions() > 0 && session.is_encrypted() && policy.asks_for_no_proof() {
+            // What can be verified was, before its first message.
+            return Ok(session);
+        }
+        let now = Duration::from_millis(u64::try_from(self.client.clock.now().as_millis()).unwrap_or_default());
+        let (is_encrypted, chain) = (session.is_encrypted(), session.peer_certificates());
+        let one = Judged { host, domain: self.domain, is_encrypted, chain };
+        let (verified, fault) = policy.judge(&one, &self.client.pkix, UnixTime::since_unix_epoch(now));
+        session.verified(verified, transcript);
+        match fault {
+            Some(fault) if fault.is_enforced => {
+                transcript.note(format_args!("not sent: {}", fault.text));
+                session.quit().await;
+                Err(no_tls(host, if is_encrypted { "4.7.5" } else { "4.7.10" }, &fault.text))
+            }
+            Some(fault) => {
+                transcript.tls_failed(&fault.text);
+                Ok(session)
+            }
+            None => Ok(session),
+        }
+    }
+}
+
+/// An exchanger that has not the TLS it should have; the codes are those of RFC 3463 section 3.8 and its registry.
+pub(super) fn no_tls(host: &str, enhanced: &str, text: &str) -> Miss {
+    Miss::NoTls(named(host, response(None, enhanced, text)))
+}

@@ -1,0 +1,203 @@
+//! Answers that are known to be signed (DNSSEC), from a resolver on this machine that validates them.
+//!
+//! Such a resolver says by the AD bit that it has verified an answer, and by SERVFAIL that a signature is wrong (RFC 4035
+//! section 3.2.3, RFC 6840 section 5.8). Nobody is between it and us, so its word is enough. The library does not ask for
+//! the bit, so the questions are asked here: over UDP, and over TCP where an answer does not fit.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hickory_resolver::proto::op::{Edns, Message, Query, ResponseCode};
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::{Instant, timeout};
+
+use super::{ABSENCE_KEPT, LookupFailure, REPEATS, TIMEOUT, mail_exchangers};
+use crate::dane::Tlsa;
+
+/// Octets of an answer over UDP that no network cuts into pieces.
+const UDP_PAYLOAD: u16 = 1232;
+
+/// Answers that are remembered.
+const MAX_REMEMBERED: usize = 4096;
+
+/// Answers are remembered no longer than this, whatever the zone says: a server's new certificate has new records.
+const MAX_KEPT: Duration = Duration::from_hours(1);
+
+/// What was found, and whether that is known to be what the owner of the zone says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered<T> {
+    pub(crate) found: Result<T, LookupFailure>,
+    pub(crate) is_secure: bool,
+}
+
+/// A resolver whose AD bit is believed. A handle; clones share what is remembered.
+#[derive(Debug, Clone)]
+pub(super) struct TrustedResolver {
+    server: SocketAddr,
+    remembered: Arc<Mutex<Remembered>>,
+}
+
+/// Answers by name and type, each with the time until which it may be used.
+type Remembered = HashMap<(String, RecordType), (Answered<Vec<RData>>, Instant)>;
+
+impl TrustedResolver {
+    pub(super) fn new(server: SocketAddr) -> Self {
+        Self { server, remembered: Arc::default() }
+    }
+
+    /// The mail exchangers of a domain by preference, lower first.
+    pub(super) async fn mx(&self, domain: &str) -> Answered<Vec<(u16, String)>> {
+        let Answered { found, is_secure } = self.look_up(domain, RecordType::MX).await;
+        Answered { found: found.map(mail_exchangers), is_secure }
+    }
+
+    /// The TLSA records of a port of a host; none where it has none, or where they or the host's addresses are not
+    /// signed. A zone that is not signed may have servers that fail at the question, so it is not asked there (RFC 7672
+    /// section 2.2.2).
+    pub(super) async fn tlsa(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, LookupFailure> {
+        if !self.has_secure_address(host).await {
+            return Ok(Vec::new());
+        }
+        let name = format!("_{port}._tcp.{host}");
+        match self.look_up(&name, RecordType::TLSA).await {
+            Answered { found: Err(failure @ LookupFailure::Temporary(_)), .. } => Err(failure),
+            Answered { found: Ok(records), is_secure: true } => Ok(records.iter().filter_map(tlsa).collect()),
+            Answered { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the addresses of a host are signed: every kind that it has.
+    async fn has_secure_address(&self, host: &str) -> bool {
+        let (four, six) = tokio::join!(self.look_up(host, RecordType::A), self.look_up(host, RecordType::AAAA));
+        let mut found = [four, six].into_iter().filter(|answered| answered.found.is_ok()).peekable();
+        found.peek().is_some() && found.all(|answered| answered.is_secure)
+    }
+
+    /// The records of one type, at least one.
+    async fn look_up(&self, name: &str, kind: RecordType) -> Answered<Vec<RData>> {
+        let key = (name.to_ascii_lowercase(), kind);
+        let now = Instant::now();
+        if let Some((known, until)) = self.lock().get(&key)
+            && now < *until
+        {
+            return known.clone();
+        }
+        // What cannot be written as a name cannot exist.
+        let Ok(mut full) = Name::from_ascii(name) else {
+            return Answered { found: Err(LookupFailure::NoSuchDomain), is_secure: false };
+        };
+        full.set_fqdn(true);
+        let (answered, kept) = match self.ask(&full, kind).await {
+            Ok(message) => read(message, kind),
+            Err(reason) => {
+                (Answered { found: Err(LookupFailure::Temporary(reason)), is_secure: false }, Duration::ZERO)
+            }
+        };
+        if !kept.is_zero() {
+            let mut remembered = self.lock();
+            if remembered.len() >= MAX_REMEMBERED {
+                remembered.retain(|_, (_, until)| now < *until);
+            }
+            if remembered.len() < MAX_REMEMBERED {
+                remembered.insert(key, (answered.clone(), now + kept));
+            }
+        }
+        answered
+    }
+
+    /// Asks until there is an answer, as often as look-ups are repeated.
+    async fn ask(&self, name: &Name, kind: RecordType) -> Result<Message, String> {
+        let mut failed = String::new();
+        for _ in 0..=REPEATS {
+            match timeout(TIMEOUT, ask_once(self.server, name, kind)).await {
+                Ok(Ok(message)) => return Ok(message),
+                Ok(Err(error)) => failed = error.to_string(),
+                Err(_) => "no answer in time".clone_into(&mut failed),
+            }
+        }
+        Err(failed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an answer says, and how long that may be remembered.
+fn read(message: Message, kind: RecordType) -> (Answered<Vec<RData>>, Duration) {
+    let is_secure = message.metadata.authentic_data;
+    let found = match message.metadata.response_code {
+        ResponseCode::NoError => Ok(()),
+        ResponseCode::NXDomain => Err(LookupFailure::NoSuchDomain),
+        code => Err(LookupFailure::Temporary(format!("the server answered {code}"))),
+    };
+    if let Err(LookupFailure::Temporary(_)) = found {
+        return (Answered { found: found.map(|()| Vec::new()), is_secure: false }, Duration::ZERO);
+    }
+    let shortest = message.answers.iter().map(|record| record.ttl).min();
+    let records: Vec<_> = message.answers.into_iter().filter(|record| record.record_type() == kind).collect();
+    let kept = match shortest {
+        Some(seconds) if !records.is_empty() => Duration::from_secs(seconds.into()).min(MAX_KEPT),
+        // How long that something is missing may be believed stands in the record of the zone.
+        _ => {
+            let soa = message.authorities.iter().find(|record| record.record_type() == RecordType::SOA);
+            soa.map_or(Duration::ZERO, |soa| Duration::from_secs(soa.ttl.into())).min(ABSENCE_KEPT)
+        }
+    };
+    let found = found.and_then(|()| if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(()) });
+    let found = found.map(|()| records.into_iter().map(|record| record.data).collect());
+    (Answered { found, is_secure }, kept)
+}
+
+fn tlsa(data: &RData) -> Option<Tlsa> {
+    let RData::TLSA(tlsa) = data else { return None };
+    Some(Tlsa {
+        usage: tlsa.cert_usage.into(),
+        selector: tlsa.selector.into(),
+        matching: tlsa.matching.into(),
+        data: tlsa.cert_data.clone(),
+    })
+}
+
+/// One question, with its answer in full.
+async fn ask_once(server: SocketAddr, name: &Name, kind: RecordType) -> io::Result<Message> {
+    let mut question = Message::query();
+    question.metadata.recursion_desired = true;
+    // In a question the bit asks for the same bit in the answer (RFC 6840 section 5.7).
+    question.metadata.authentic_data = true;
+    question.add_query(Query::query(name.clone(), kind));
+    let mut edns = Edns::new();
+    edns.set_max_payload(UDP_PAYLOAD).set_version(0);
+    question.edns = Some(edns);
+    let octets = question.to_vec().map_err(io::Error::other)?;
+    let is_answer = |octets: &[u8]| match Message::from_vec(octets) {
+        Ok(answer) if answer.metadata.id == question.metadata.id && answer.queries == question.queries => Some(answer),
+        _ => None,
+    };
+    let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((own, 0)).await?;
+    // Only this server is heard.
+    socket.connect(server).await?;
+    socket.send(&octets).await?;
+    let mut buffer = [0; 4096];
+    let answer = loop {
+        let length = socket.recv(&mut buffer).await?;
+        if let Some(answer) = is_answer(&buffer[..length]) {
+            break answer;
+        }
+    };
+    if !answer.metadata.truncation {
+        return Ok(answer);
+    }
+    let mut stream = TcpStream::connect(server).await?;
+    let length = u16::try_from(octets.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes()[..], &octets].concat()).await?;
+    let mut whole = vec![0; usize::from(stream.read_u16().await?)];
+    stream.read_exact(&mut whole).await?;
+    is_answer(&whole).ok_or_else(|| io::Error::other("the answer is not to the question"))
+}

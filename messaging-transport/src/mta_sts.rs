@@ -1,0 +1,184 @@
+//! MTA-STS policies (RFC 8461): found by the DNS, fetched over HTTPS, kept until they expire.
+//!
+//! A policy that is kept holds although its record is gone or its server does not answer: whoever is on the way could
+//! bring about both. So the record can only bring a policy, or another one in the place of the one before.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, StatusCode};
+use messaging_core::domain::mail::mta_sts::{MAX_POLICY_BYTES, StsMode, StsPolicy, StsText, parse, policy_id};
+use messaging_core::ports::fetch::{Fetch, FetchRequest, Protocol};
+use messaging_core::ports::sts_policy_cache::StsPolicyCache;
+use messaging_core::time::Timestamp;
+use tokio::sync::Mutex as Turn;
+use tokio::time::Instant;
+
+use crate::dns::{Dns, LookupFailure};
+
+/// How long the web server of a domain may take (RFC 8461 section 3.3).
+const FETCH_TIME: Duration = Duration::from_mins(1);
+
+/// A policy is not fetched again before, whether that succeeded or not; one that is to be kept for less is kept so long.
+const FETCH_AGAIN_AFTER: Duration = Duration::from_mins(5);
+
+/// After so long the policy is read again where all processes keep theirs.
+const READ_AGAIN_AFTER: Duration = Duration::from_hours(1);
+
+/// Domains that are remembered, with a policy or without.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// Finds the policies of domains.
+pub(crate) struct MtaSts {
+    dns: Dns,
+    fetch: Arc<dyn Fetch>,
+    kept: Arc<dyn StsPolicyCache>,
+    remembered: Mutex<HashMap<String, Remembered>>,
+    /// Who fetches the policy of a domain at the moment.
+    turns: Mutex<HashMap<String, Arc<Turn<()>>>>,
+}
+
+/// The policy of a domain, as it was read last.
+struct Remembered {
+    policy: Option<Arc<StsPolicy>>,
+    read_at: Instant,
+    /// The id for which it was fetched last, or tried to, and when.
+    fetched: Option<(String, Instant)>,
+    /// The time at which the look-up of its record failed.
+    silent_since: Option<Instant>,
+}
+
+impl fmt::Debug for MtaSts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MtaSts").finish_non_exhaustive()
+    }
+}
+
+impl MtaSts {
+    pub(crate) fn new(dns: Dns, fetch: Arc<dyn Fetch>, kept: Arc<dyn StsPolicyCache>) -> Self {
+        Self { dns, fetch, kept, remembered: Mutex::default(), turns: Mutex::default() }
+    }
+
+    /// The policy that holds for mail to a domain (lower case, A-labels), if there is one.
+    pub(crate) async fn policy(&self, domain: &str, now: Timestamp) -> Option<Arc<StsPolicy>> {
+        self.found(domain, now).await.filter(|policy| policy.mode != StsMode::None)
+    }
+
+    async fn found(&self, domain: &str, now: Timestamp) -> Option<Arc<StsPolicy>> {
+        let known = self.known(domain).await;
+        let Some(id) = self.published_id(domain).await else { return known.filter(|policy| policy.holds(now)) };
+        if !self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
+            return known.filter(|policy| policy.holds(now));
+        }
+        let turn = self.turn(domain);
+        let _turn = turn.lock().await;
+        // Whoever waited here finds what was fetched meanwhile.
+        let known = self.known(domain).await;
+        if self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
+            match self.fetch(domain).await {
+                Ok(text) => {
+                    let policy = Arc::new(StsPolicy::fetched(domain, &id, text, now));
+                    self.kept.keep(&policy).await;
+                    self.remember(domain, Some(Arc::clone(&policy)), Some(id));
+                    return Some(policy);
+                }
+                Err(reason) => {
+                    tracing::info!(domain, %reason, "an MTA-STS policy cannot be fetched");
+                    self.remember(domain, known.clone(), Some(id));
+                }
+            }
+        }
+        known.filter(|policy| policy.holds(now))
+    }
+
+    /// The id in the record of a domain. Whose servers do not answer is not asked again for a while: each message would wait.
+    async fn published_id(&self, domain: &str) -> Option<String> {
+        let is_silent = |known: &Remembered| known.silent_since.is_some_and(|at| at.elapsed() < FETCH_AGAIN_AFTER);
+        if self.lock().get(domain).is_some_and(is_silent) {
+            return None;
+        }
+        let records = self.dns.texts(&format!("_mta-sts.{domain}")).await;
+        if let (Err(LookupFailure::Temporary(_)), Some(known)) = (&records, self.lock().get_mut(domain)) {
+            known.silent_since = Some(Instant::now());
+        }
+        policy_id(&records.ok()?)
+    }
+
+    /// Whether the policy of this id is not known yet, or not fresh, and was not asked for a moment ago.
+    fn is_to_be_fetched(&self, domain: &str, known: Option<&StsPolicy>, id: &str, now: Timestamp) -> bool {
+        let is_fresh = known.is_some_and(|known| known.id == id && known.holds(now) && !known.is_aging(now));
+        let is_recent = |(last, at): &(String, Instant)| last == id && at.elapsed() < FETCH_AGAIN_AFTER;
+        let was_fetched = || self.lock().get(domain).is_some_and(|known| known.fetched.as_ref().is_some_and(is_recent));
+        !is_fresh && !was_fetched()
+    }
+
+    /// The policy that is remembered or kept, also one that has expired.
+    async fn known(&self, domain: &str) -> Option<Arc<StsPolicy>> {
+        if let Some(known) = self.lock().get(domain)
+            && known.read_at.elapsed() < READ_AGAIN_AFTER
+        {
+            return known.policy.clone();
+        }
+        let policy = self.kept.policy(domain).await.map(Arc::new);
+        self.remember(domain, policy.clone(), None);
+        policy
+    }
+
+    /// Remembers what is known of a domain, and that it was fetched for an id just now.
+    fn remember(&self, domain: &str, policy: Option<Arc<StsPolicy>>, fetched: Option<String>) {
+        let mut remembered = self.lock();
+        if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(domain) {
+            remembered.clear();
+        }
+        let now = Instant::now();
+        let before = remembered.remove(domain);
+        let silent_since = before.as_ref().and_then(|known| known.silent_since);
+        let fetched = fetched.map(|id| (id, now)).or_else(|| before.and_then(|known| known.fetched));
+        remembered.insert(domain.to_owned(), Remembered { policy, read_at: now, fetched, silent_since });
+    }
+
+    /// What lets one at a time fetch the policy of a domain.
+    fn turn(&self, domain: &str) -> Arc<Turn<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        // There are never more than attempts under way.
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(domain.to_owned()).or_default())
+    }
+
+    /// Fetches the policy of a domain (RFC 8461 section 3.3).
+    async fn fetch(&self, domain: &str) -> Result<StsText, String> {
+        let request = FetchRequest {
+            protocol: Protocol::Negotiated,
+            method: Method::GET,
+            url: format!("https://mta-sts.{domain}/.well-known/mta-sts.txt"),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            time_limit: FETCH_TIME,
+            body_limit: MAX_POLICY_BYTES,
+            redirects: 0,
+        };
+        let fetched = self.fetch.fetch(request).await.map_err(|error| error.to_string())?;
+        if fetched.status != StatusCode::OK {
+            return Err(format!("the web server answered {}", fetched.status.as_u16()));
+        }
+        let kind = fetched.headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
+        let is_plain = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/plain");
+        if !kind.is_none_or(is_plain) {
+            return Err("the policy is not text/plain".to_owned());
+        }
+        if fetched.truncated {
+            return Err("the policy is larger than 64 KiB".to_owned());
+        }
+        let text = std::str::from_utf8(&fetched.body).map_err(|_| "the policy is no text".to_owned())?;
+        let text = parse(text).map_err(|fault| fault.to_string())?;
+        Ok(StsText { max_age: text.max_age.max(FETCH_AGAIN_AFTER), ..text })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Remembered>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
