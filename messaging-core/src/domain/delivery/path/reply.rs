@@ -43,7 +43,8 @@ impl PathReply {
             OutcomeClass::Blocked | OutcomeClass::OptedOut | OutcomeClass::Soft(_) | OutcomeClass::Content(_) => {
                 ReplyKind::Refused
             }
-            OutcomeClass::Ambiguous => return None,
+            // Not what the site said, but what we demand of it.
+            OutcomeClass::Ambiguous | OutcomeClass::TlsRequired => return None,
         };
         let reply = &answer.response;
         let code = reply.code?;
