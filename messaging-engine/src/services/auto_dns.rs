@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use messaging_core::domain::mail::auto_dns::{
-    ChangeAction, DnsCredentials, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord, Surroundings, plan,
-    plan_removal,
+    ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord,
+    Surroundings, plan, plan_removal,
 };
 use messaging_core::domain::mail::dns_record::{
     Installation, Purpose, RecordType, RequiredRecord, UNNAMED, dmarc_host,
@@ -35,7 +35,7 @@ pub(crate) struct AppliedChange {
 /// An account to sign in with.
 pub(crate) struct DnsAccount<'a> {
     /// The provider.
-    pub(crate) provider: messaging_core::domain::mail::auto_dns::DnsProviderName,
+    pub(crate) provider: DnsProviderName,
     /// What signs in there.
     pub(crate) credentials: &'a DnsCredentials,
 }

@@ -210,6 +210,7 @@ fn spf(here: &Installation, draft: &Draft<'_>) -> PlannedChange {
 
 fn dmarc(policy_above: Option<&[String]>, draft: &Draft<'_>) -> PlannedChange {
     let own = judge_dmarc(draft.before(), None);
+    let is_covered = || policy_above.is_some_and(|texts| judge_dmarc(texts, None).status == RecordStatus::Verified);
     match own.status {
         RecordStatus::Verified if draft.before().contains(&draft.wanted.value) => draft.keep(None),
         RecordStatus::Verified => draft.keep(Some(format!(
@@ -218,13 +219,14 @@ fn dmarc(policy_above: Option<&[String]>, draft: &Draft<'_>) -> PlannedChange {
         ))),
         RecordStatus::Failed => draft.conflict(own.detail.unwrap_or_default()),
         // A policy of its own would take the place of the one that covers the domain now.
-        RecordStatus::Pending if policy_above.is_some_and(|texts| judge_dmarc(texts, None) != own) => draft.keep(Some(
-            "The DMARC policy of the organizational domain covers this one and stays in force; nothing is published here."
-                .to_owned(),
-        )),
+        RecordStatus::Pending if is_covered() => draft.keep(Some(COVERED.to_owned())),
         RecordStatus::Pending => draft.add(),
     }
 }
+
+/// Why no DMARC policy is published at a domain below another one.
+const COVERED: &str =
+    "The DMARC policy of the organizational domain covers this one and stays in force; nothing is published here.";
 
 fn return_path(hostname: &str, draft: &Draft<'_>) -> PlannedChange {
     let parse = |value: &String| {
