@@ -138,7 +138,7 @@ fn read(set: &str) -> Found {
     };
     // An alias to something of Amazon's, or one of several sets by weight or place, is more than values.
     let is_plain = element(set, "AliasTarget").is_none() && element(set, "SetIdentifier").is_none();
-    let values = elements(set, "ResourceRecord").iter().filter_map(|record| text_of(record, "Value")).map(value);
+    let values = elements(set, "ResourceRecord").into_iter().filter_map(|record| text_of(record, "Value")).map(value);
     Found { kind: kind.filter(|_| is_plain), values: values.collect(), xml: set.to_owned() }
 }
 
