@@ -44,7 +44,7 @@ impl MemoryDnsProvider {
         self.lock().failure = failure;
     }
 
-    /// How often something was written.
+    /// Number of writes so far.
     pub fn writes(&self) -> usize {
         self.lock().writes
     }

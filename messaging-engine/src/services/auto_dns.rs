@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::error::Error;
 
-/// How long a provider may take for everything that one request or job asks of it.
+/// Time that a provider may take for everything that one request or job asks of it.
 const PROVIDER_WITHIN: Duration = Duration::from_secs(25);
 
 /// A planned change, and whether the zone is as it says.
@@ -36,7 +36,7 @@ pub(crate) struct AppliedChange {
 pub(crate) struct DnsAccount<'a> {
     /// The provider.
     pub(crate) provider: DnsProviderName,
-    /// What signs in there.
+    /// Credentials of the account there.
     pub(crate) credentials: &'a DnsCredentials,
 }
 

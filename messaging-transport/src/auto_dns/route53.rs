@@ -25,7 +25,7 @@ use super::xml::{element, elements, escaped, text_of};
 
 pub(super) const BASE: &str = "https://route53.amazonaws.com";
 
-/// Where the one endpoint for all regions is.
+/// Region of the one endpoint, which serves all.
 const REGION: &str = "us-east-1";
 
 /// Namespace of requests.

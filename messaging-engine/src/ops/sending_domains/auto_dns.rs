@@ -37,7 +37,7 @@ const RETRY_AFTER: u64 = 10;
 pub struct AutoDnsInput {
     /// Host of the zone.
     pub provider: DnsProviderName,
-    /// What signs in there.
+    /// Credentials of the account there.
     pub credentials: DnsCredentials,
     /// Only shows what would be changed.
     #[serde(default)]
@@ -53,7 +53,7 @@ impl Input for AutoDnsInput {
     }
 }
 
-/// What was changed in the zone, and the domain afterwards.
+/// Changes of the zone, and the domain afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AutoDns")]
 #[non_exhaustive]
@@ -69,7 +69,7 @@ pub struct AutoDnsReport {
 #[schemars(rename = "DnsChange")]
 #[non_exhaustive]
 pub struct DnsChangeReport {
-    /// What is done: `conflict` is a foreign record that is not touched.
+    /// Action of the change; `conflict` is a foreign record that is not touched.
     pub action: ChangeAction,
     /// Type of the records.
     #[serde(rename = "type")]
@@ -80,9 +80,9 @@ pub struct DnsChangeReport {
     pub before: Vec<String>,
     /// Values that the zone has afterwards.
     pub after: Vec<String>,
-    /// Whether the zone is like that: written and read back, or kept.
+    /// True when the zone is like that: written and read back, or kept.
     pub done: bool,
-    /// What a person should do, or what was kept.
+    /// Advice for a person, or a note on what was kept.
     pub detail: Option<String>,
 }
 
