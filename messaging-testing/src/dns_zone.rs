@@ -44,7 +44,7 @@ impl MemoryDnsProvider {
         self.lock().failure = failure;
     }
 
-    /// How often something was written.
+    /// Number of writes so far.
     pub fn writes(&self) -> usize {
         self.lock().writes
     }
@@ -109,7 +109,7 @@ impl DnsZone for MemoryZone {
         }
         state.writes += 1;
         let values = state.records.entry(host.to_owned()).or_default().of_mut(kind);
-        if values != before {
+        if values.as_slice() != before {
             return Err(DnsProviderError::Changed);
         }
         *values = after.to_vec();

@@ -1,12 +1,12 @@
 //! Providers of DNS: where the records of sending domains are written (contract section 14.5).
 //!
 //! A file for each, with its requests as the provider documents them. All but [`rfc2136`] speak HTTP through the guarded
-//! client; what they have in common, from the limits to the words of an error, is in `http`.
+//! client; what they have in common, from the limits to the words of an error, is in `api`.
 
+mod api;
 mod cloudflare;
 mod digitalocean;
 mod hetzner;
-mod http;
 mod presentation;
 pub mod rfc2136;
 mod route53;
@@ -20,10 +20,10 @@ use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::ports::dns_provider::DnsProvider;
 
 use crate::Options;
+use api::Api;
 use cloudflare::Cloudflare;
 use digitalocean::DigitalOcean;
 use hetzner::Hetzner;
-use http::Api;
 use rfc2136::NameServer;
 use route53::Route53;
 

@@ -20,7 +20,7 @@ pub(crate) const BACKLOG: &str = "webhook-backlog:";
 pub(crate) const CONTACTS: &str = "contacts";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
-/// What is written where zones are hosted.
+/// Records that are written where zones are hosted.
 pub(crate) const DNS: &str = "dns";
 /// What follows a message that does not arrive, which follows.
 pub(crate) const FALLBACK: &str = messaging_core::domain::message::fallback::RESOURCE;

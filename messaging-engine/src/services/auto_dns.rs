@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use messaging_core::domain::mail::auto_dns::{
-    ChangeAction, DnsCredentials, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord, Surroundings, plan,
-    plan_removal,
+    ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord,
+    Surroundings, plan, plan_removal,
 };
 use messaging_core::domain::mail::dns_record::{
     Installation, Purpose, RecordType, RequiredRecord, UNNAMED, dmarc_host,
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::error::Error;
 
-/// How long a provider may take for everything that one request or job asks of it.
+/// Time that a provider may take for everything that one request or job asks of it.
 const PROVIDER_WITHIN: Duration = Duration::from_secs(25);
 
 /// A planned change, and whether the zone is as it says.
@@ -35,8 +35,8 @@ pub(crate) struct AppliedChange {
 /// An account to sign in with.
 pub(crate) struct DnsAccount<'a> {
     /// The provider.
-    pub(crate) provider: messaging_core::domain::mail::auto_dns::DnsProviderName,
-    /// What signs in there.
+    pub(crate) provider: DnsProviderName,
+    /// Credentials of the account there.
     pub(crate) credentials: &'a DnsCredentials,
 }
 

@@ -10,7 +10,7 @@ use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
 use serde_json::{Value, json};
 
-use super::http::{Api, MAX_PAGES, TokenApi, encoded, unreadable};
+use super::api::{Api, MAX_PAGES, TokenApi, encoded, unreadable};
 use super::presentation::{Difference, are_same, exchanger, plain_name, quoted, unquoted, zone_names};
 
 pub(super) const BASE: &str = "https://api.cloudflare.com/client/v4";

@@ -12,7 +12,7 @@ use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
 use serde_json::{Value, json};
 
-use super::http::{Api, MAX_PAGES, TokenApi, encoded, unreadable};
+use super::api::{Api, MAX_PAGES, TokenApi, encoded, unreadable};
 use super::presentation::{Difference, absolute, are_same, exchanger, plain_name, relative, unquoted, zone_names};
 
 pub(super) const BASE: &str = "https://api.digitalocean.com/v2";
@@ -42,7 +42,10 @@ impl DnsProvider for DigitalOcean {
         let api = self.0.with_token(credentials.api_token.as_deref())?;
         for name in zone_names(domain) {
             match api.json(Method::GET, &format!("/domains/{}", encoded(name)), None, words).await {
-                Ok(_) => return Ok(Box::new(Zone { api, name: name.to_owned() })),
+                Ok(found) if found["domain"]["name"] == name => {
+                    return Ok(Box::new(Zone { api, name: name.to_owned() }));
+                }
+                Ok(_) => return Err(unreadable()),
                 Err(DnsProviderError::Refused(words)) if words.ends_with(NOT_FOUND) => {}
                 Err(error) => return Err(error),
             }

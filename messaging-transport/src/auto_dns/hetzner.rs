@@ -12,7 +12,7 @@ use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
 use serde_json::{Value, json};
 
-use super::http::{Api, TokenApi, encoded, unreadable};
+use super::api::{Api, TokenApi, encoded, unreadable};
 use super::presentation::{
     Difference, absolute, are_same, exchanger, plain_name, quoted, relative, unquoted, zone_names,
 };
@@ -145,7 +145,8 @@ impl DnsZone for Zone {
         }
         let records: Vec<_> = after.iter().map(|value| self.record(kind, &set, value)).collect();
         let path = format!("/zones/{}/rrsets", self.id);
-        let of_set = format!("{path}/{}/{name}", encoded(label));
+        // Labels have no character that a path could not have.
+        let of_set = format!("{path}/{label}/{name}");
         let answer = match (found.is_some(), after.is_empty()) {
             (true, true) => self.api.json(Method::DELETE, &of_set, None, words).await?,
             (true, false) => {
@@ -159,7 +160,7 @@ impl DnsZone for Zone {
         };
         match answer["action"]["error"]["message"].as_str() {
             Some(words) if answer["action"]["status"] == "error" => {
-                Err(DnsProviderError::Refused(super::http::bounded(words)))
+                Err(DnsProviderError::Refused(super::api::bounded(words)))
             }
             _ => Ok(()),
         }

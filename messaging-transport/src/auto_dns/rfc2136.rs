@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Url;
 
-use super::http::bounded;
+use super::api::bounded;
 use super::presentation::{MAX_STRING, are_same, exchanger, plain_name, zone_names};
 use super::tsig::{Distrust, TsigKey};
 use crate::dns::Dns;
@@ -52,13 +52,11 @@ impl NameServer {
         let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
         let url = Url::parse(&format!("https://{shown}:{port}")).map_err(|_| malformed())?;
         let found = timeout(EXCHANGE_WITHIN, self.guard.resolve(&url, &self.dns)).await;
-        let mut addresses = match found.unwrap_or(Err(Refusal::Unknown)) {
+        let addresses = match found.unwrap_or(Err(Refusal::Unknown)) {
             Ok(addresses) => addresses,
             Err(Refusal::NotPublic) => return Err(blocked()),
             Err(Refusal::Unknown) => return Err(away("its name could not be looked up")),
         };
-        // The default port of https would be left out of the text, but not here.
-        addresses.iter_mut().for_each(|address| address.set_port(port));
         for address in addresses {
             if let Ok(Ok(stream)) = timeout(EXCHANGE_WITHIN, TcpStream::connect(address)).await {
                 return Ok(stream);

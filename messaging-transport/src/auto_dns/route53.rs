@@ -19,13 +19,13 @@ use messaging_core::time::Timestamp;
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 
-use super::http::{Api, MAX_PAGES, bounded, encoded, refusal, unreadable};
+use super::api::{Api, MAX_PAGES, bounded, encoded, refusal, unreadable};
 use super::presentation::{absolute, are_same, exchanger, plain_name, quoted, unquoted, zone_names};
 use super::xml::{element, elements, escaped, text_of};
 
 pub(super) const BASE: &str = "https://route53.amazonaws.com";
 
-/// Where the one endpoint for all regions is.
+/// Region of the one endpoint, which serves all.
 const REGION: &str = "us-east-1";
 
 /// Namespace of requests.
@@ -85,12 +85,12 @@ impl DnsProvider for Route53 {
         for name in zone_names(domain) {
             let query = [("dnsname", name), ("maxitems", "20")];
             let found = calls.call(Method::GET, "/2013-04-01/hostedzonesbyname", &query, "").await?;
-            let zones = elements(&found, "HostedZone").into_iter();
+            let mut zones = elements(&found, "HostedZone").into_iter();
             let is_it = |zone: &&str| {
                 text_of(zone, "Name").is_some_and(|found| plain_name(&found) == name)
                     && text_of(zone, "PrivateZone").as_deref() != Some("true")
             };
-            let Some(zone) = { zones }.find(is_it) else { continue };
+            let Some(zone) = zones.find(is_it) else { continue };
             let id = text_of(zone, "Id").ok_or_else(unreadable)?;
             let id = id.rsplit('/').next().unwrap_or_default().to_owned();
             return Ok(Box::new(Zone { calls, id, name: name.to_owned() }));
@@ -138,7 +138,7 @@ fn read(set: &str) -> Found {
     };
     // An alias to something of Amazon's, or one of several sets by weight or place, is more than values.
     let is_plain = element(set, "AliasTarget").is_none() && element(set, "SetIdentifier").is_none();
-    let values = elements(set, "ResourceRecord").iter().filter_map(|record| text_of(record, "Value")).map(value);
+    let values = elements(set, "ResourceRecord").into_iter().filter_map(|record| text_of(record, "Value")).map(value);
     Found { kind: kind.filter(|_| is_plain), values: values.collect(), xml: set.to_owned() }
 }
 
@@ -147,7 +147,7 @@ fn set(host: &str, kind: RecordType, values: &[String]) -> String {
     let (name, present): (_, fn(&str) -> String) = match kind {
         RecordType::Txt => ("TXT", quoted),
         RecordType::Cname => ("CNAME", absolute),
-        RecordType::Mx => ("MX", |value| match exchanger(value) {
+        RecordType::Mx => ("MX", |value: &str| match exchanger(value) {
             Some((preference, host)) => format!("{preference} {}", absolute(host)),
             None => value.to_owned(),
         }),
@@ -301,11 +301,34 @@ fn failure(status: StatusCode, text: &str) -> DnsProviderError {
 
 #[cfg(test)]
 mod tests {
+    use messaging_core::ports::clock::SystemClock;
+    use messaging_core::ports::fetch::NoFetch;
+
     use super::*;
 
     #[test]
     fn a_date_is_basic() {
         assert_eq!(basic_date(Timestamp::from_millis(1_769_850_900_000)), "20260131T091500Z");
+    }
+
+    /// Computed by a program of its own, which also computes the published example of Amazon's test suite
+    /// (`get-vanilla`) with the same key and date.
+    #[test]
+    fn a_request_is_signed_as_amazon_does() {
+        let credentials = serde_json::json!({"access_key_id": "AKIDEXAMPLE",
+            "secret_access_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"});
+        let signed = Signed {
+            api: Api::new(Arc::new(NoFetch), BASE.to_owned()),
+            clock: Arc::new(SystemClock),
+            credentials: serde_json::from_value(credentials).unwrap(),
+        };
+        let (path, query) = ("/2013-04-01/hostedzonesbyname", "dnsname=acme.test&maxitems=20");
+        let header = signed.authorization(&Method::GET, "route53.amazonaws.com", path, query, "20150830T123600Z", "");
+        assert_eq!(
+            header,
+            "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/route53/aws4_request, SignedHeaders=host;x-amz-date, \
+             Signature=e3dcc06efc8f8b963525526be60ccbae8d89fb63b7797c08c4ff62e98befe11c"
+        );
     }
 
     #[test]

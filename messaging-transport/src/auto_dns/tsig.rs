@@ -161,7 +161,7 @@ impl Signature {
         }
         reader.take(8)?;
         let algorithm = reader.name()?;
-        let time = reader.take(6)?.iter().fold(0, |time, octet| time << 8 | u64::from(*octet));
+        let time = reader.take(6)?.iter().fold(0, |time, octet| (time << 8) | u64::from(*octet));
         let fudge = reader.u16()?;
         let size = reader.u16()?;
         let mac = reader.take(usize::from(size))?.to_vec();

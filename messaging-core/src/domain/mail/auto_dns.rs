@@ -26,7 +26,7 @@ pub const TTL: u32 = 3600;
 /// Most values that a zone may have of one type at a name that is written to.
 pub const MAX_VALUES: usize = 100;
 
-/// What is done about an offered record.
+/// Action for an offered record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DnsChangeAction")]
@@ -45,7 +45,7 @@ pub enum ChangeAction {
 /// The change of all records of one type at one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedChange {
-    /// What is done.
+    /// Action that the change takes.
     pub action: ChangeAction,
     /// Type of the records.
     pub kind: RecordType,
@@ -92,7 +92,7 @@ impl HostRecords {
     }
 }
 
-/// What is known of a sending domain's surroundings when a change is planned.
+/// Facts about a sending domain that a plan reads besides the zone.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Installation that the records name.
@@ -210,6 +210,7 @@ fn spf(here: &Installation, draft: &Draft<'_>) -> PlannedChange {
 
 fn dmarc(policy_above: Option<&[String]>, draft: &Draft<'_>) -> PlannedChange {
     let own = judge_dmarc(draft.before(), None);
+    let is_covered = || policy_above.is_some_and(|texts| judge_dmarc(texts, None).status == RecordStatus::Verified);
     match own.status {
         RecordStatus::Verified if draft.before().contains(&draft.wanted.value) => draft.keep(None),
         RecordStatus::Verified => draft.keep(Some(format!(
@@ -218,13 +219,14 @@ fn dmarc(policy_above: Option<&[String]>, draft: &Draft<'_>) -> PlannedChange {
         ))),
         RecordStatus::Failed => draft.conflict(own.detail.unwrap_or_default()),
         // A policy of its own would take the place of the one that covers the domain now.
-        RecordStatus::Pending if policy_above.is_some_and(|texts| judge_dmarc(texts, None) != own) => draft.keep(Some(
-            "The DMARC policy of the organizational domain covers this one and stays in force; nothing is published here."
-                .to_owned(),
-        )),
+        RecordStatus::Pending if is_covered() => draft.keep(Some(COVERED.to_owned())),
         RecordStatus::Pending => draft.add(),
     }
 }
+
+/// Reason for not publishing a DMARC policy at a domain below another one.
+const COVERED: &str =
+    "The DMARC policy of the organizational domain covers this one and stays in force; nothing is published here.";
 
 fn return_path(hostname: &str, draft: &Draft<'_>) -> PlannedChange {
     let parse = |value: &String| {

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, JobWrite, Write};
 use messaging_core::domain::mail::auto_dns::{ChangeAction, DnsCredentials, DnsProviderName};
 use messaging_core::domain::mail::dns_record::RecordType;
+use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::mail::verification::{self, is_exempt};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::dns_provider::DnsProviderError;
@@ -36,7 +37,7 @@ const RETRY_AFTER: u64 = 10;
 pub struct AutoDnsInput {
     /// Host of the zone.
     pub provider: DnsProviderName,
-    /// What signs in there.
+    /// Credentials of the account there.
     pub credentials: DnsCredentials,
     /// Only shows what would be changed.
     #[serde(default)]
@@ -52,7 +53,7 @@ impl Input for AutoDnsInput {
     }
 }
 
-/// What was changed in the zone, and the domain afterwards.
+/// Changes of the zone, and the domain afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AutoDns")]
 #[non_exhaustive]
@@ -68,7 +69,7 @@ pub struct AutoDnsReport {
 #[schemars(rename = "DnsChange")]
 #[non_exhaustive]
 pub struct DnsChangeReport {
-    /// What is done: `conflict` is a foreign record that is not touched.
+    /// Action of the change; `conflict` is a foreign record that is not touched.
     pub action: ChangeAction,
     /// Type of the records.
     #[serde(rename = "type")]
@@ -79,9 +80,9 @@ pub struct DnsChangeReport {
     pub before: Vec<String>,
     /// Values that the zone has afterwards.
     pub after: Vec<String>,
-    /// Whether the zone is like that: written and read back, or kept.
+    /// True when the zone is like that: written and read back, or kept.
     pub done: bool,
-    /// What a person should do, or what was kept.
+    /// Advice for a person, or a note on what was kept.
     pub detail: Option<String>,
 }
 
@@ -104,6 +105,8 @@ impl Operation for ConfigureDns {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "domain auto-dns";
     const SUMMARY: &'static str = "Write the records of a sending domain where its zone is hosted, and look at them";
+    // So that an unknown domain is 404 before wrong credentials are 422.
+    const LOOKS_UP: bool = true;
     type Path = DomainPath;
     type Query = Empty;
     type Body = AutoDnsInput;
@@ -116,6 +119,10 @@ impl Operation for ConfigureDns {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AutoDnsReport, Error> {
         let domain = find(cx, call.path).await?.record;
+        // Nobody is asked with what is left of a body that is refused.
+        if !cx.violations.is_empty() {
+            return Err(Error::Validation(std::mem::take(&mut cx.violations)));
+        }
         let AutoDnsInput { provider, credentials, dry_run, keep } = &call.body;
         let here = cx.app.named_installation().await?;
         let account = DnsAccount { provider: *provider, credentials };
@@ -232,7 +239,7 @@ fn not_removed(failure: DnsFailure) -> Error {
 }
 
 /// Has the kept account publish the records of new keys, where one is kept.
-pub(super) fn publish_soon(cx: &mut Context<'_>, domain: &messaging_core::domain::mail::sending_domain::SendingDomain) {
+pub(super) fn publish_soon(cx: &mut Context<'_>, domain: &SendingDomain) {
     if domain.dns_account.is_some() && !is_exempt(domain) {
         let job = PublishKeys::of(domain).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Job(JobWrite::Enqueue(job)));

@@ -17,7 +17,7 @@ const MAX_LENGTH: usize = 512;
 /// Records that wait to be removed, of keys that were replaced.
 const MAX_RETIRED: usize = 32;
 
-/// Who hosts a zone, or the protocol that its server speaks.
+/// Host of a zone, or the protocol that its name server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "DnsProvider")]
@@ -73,7 +73,7 @@ pub enum TsigAlgorithm {
     HmacSha512,
 }
 
-/// What signs in at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id` and
+/// Credentials of an account at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id` and
 /// `secret_access_key` for route53; the others for rfc2136.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]

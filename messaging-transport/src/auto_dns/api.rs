@@ -11,7 +11,7 @@ use messaging_core::ports::dns_provider::DnsProviderError;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, Protocol};
 use serde_json::Value;
 
-/// How long a call may take.
+/// Time that a call may take.
 const CALL_WITHIN: Duration = Duration::from_secs(8);
 
 /// Octets of an answer that are read; a page of records is far below.
