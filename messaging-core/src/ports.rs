@@ -5,6 +5,7 @@ pub mod clock;
 pub mod fetch;
 pub mod host_probe;
 pub mod inbound;
+pub mod paths;
 pub mod resolver;
 pub mod settling;
 pub mod store;

@@ -6,6 +6,7 @@ mod database;
 mod error;
 mod in_force;
 mod reload;
+mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub use self::error::SettingsError;
 pub(crate) use self::in_force::{FILE as IN_FORCE, InForce};
 pub use self::in_force::{Running, running};
 pub use self::reload::Reload;
+pub use self::sources::SourceArg;
+pub(crate) use self::sources::bind_each;
 use crate::console::Console;
 use crate::logging::LogFormat;
 
@@ -154,6 +157,12 @@ impl SettingsArgs {
             Some(_) => return Err(SettingsError::Hostname),
             None => machine_name().unwrap_or(defaults.hostname),
         };
+        let sources = sources::sources(self.source, &hostname)?;
+        let warm = self.source_warm.unwrap_or_default();
+        let is_ours = |address: &IpAddr| sources.iter().any(|source| source.address == Some(*address));
+        if let Some(stranger) = warm.iter().find(|address| !is_ours(address)) {
+            return Err(SettingsError::WarmWithoutSource(*stranger));
+        }
         let mx_override = self.mx_override.map(|text| text.parse().map_err(SettingsError::MxOverride)).transpose()?;
         let message_retry = match self.message_retry {
             Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
@@ -204,6 +213,8 @@ impl SettingsArgs {
             .segment_refresh(segment_refresh)
             .data_region(self.data_region.unwrap_or(defaults.data_region));
         engine.postmaster = self.postmaster;
+        engine.sources = sources;
+        engine.warm_sources = warm;
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
@@ -285,6 +296,8 @@ mod tests {
             hostname = "m.example.org"
             dns = "127.0.0.1:5353"
             mx_override = "localhost:2525"
+            source = ["127.0.0.2", "127.0.0.3=m3.example.org"]
+            source_warm = ["127.0.0.3"]
             message_retry = [1, 2]
             message_expiry = 60
             webhook_retry = [1, 2, 3]
@@ -312,6 +325,9 @@ mod tests {
         assert_eq!(settings.public_url.as_deref(), Some("https://m.example.org"));
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
+        let sources: Vec<_> = settings.engine.sources.iter().map(ToString::to_string).collect();
+        assert_eq!(sources, ["127.0.0.2 (m.example.org)", "127.0.0.3 (m3.example.org)"]);
+        assert_eq!(settings.engine.warm_sources, [IpAddr::from([127, 0, 0, 3])]);
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.submission_listen.unwrap().port(), 587);

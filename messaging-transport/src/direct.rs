@@ -30,17 +30,20 @@ mod lane;
 mod lanes;
 mod plain;
 mod route;
+mod sources;
 mod waiting;
 
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::delivery::attempt::Dialog;
 use messaging_core::domain::delivery::lane::{Flow, JobClass};
+use messaging_core::domain::delivery::source::Source;
 use messaging_core::ports::clock::SystemEntropy;
+use messaging_core::ports::paths::{PathTerms, PathWait, Paths};
 use messaging_core::ports::transport::{
     Content, Email, Outcome, Outgoing, Reservation, Route, RouteState, Sent, Transport, TransportError,
 };
@@ -52,6 +55,7 @@ use self::lanes::Lanes;
 use self::plain::PlainHosts;
 use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
+use self::sources::{Departing, Sources};
 use crate::dns::Dns;
 use crate::guard::Guard;
 use crate::mime;
@@ -67,6 +71,7 @@ const SMTP: u16 = 25;
 pub struct DirectDelivery {
     client: Client,
     lanes: Lanes,
+    sources: Sources,
 }
 
 impl DirectDelivery {
@@ -86,6 +91,7 @@ impl DirectDelivery {
             port: SMTP,
             mx_override: None,
             allow_private: false,
+            sources: Vec::new(),
             timeouts: Timeouts::DIRECT,
             pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
@@ -107,14 +113,22 @@ impl DirectDelivery {
         self.lanes.lane(domain).admit(Instant::now() + self.client.timeouts.queue, flow).await
     }
 
+    /// Chooses the source of an attempt; `Err` when the message has to wait.
+    async fn depart(&self, domain: &str, class: JobClass, terms: &PathTerms) -> Result<Departing, PathWait> {
+        let Client { routing, timeouts, .. } = &self.client;
+        self.sources.depart(routing, domain, (class, terms), timeouts.connect).await
+    }
+
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, delivery: &MessageDelivery<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let admission = if let Some(admission) = delivery.reserved(&group.domain) {
-            admission
-        } else {
-            let workspace = Some(delivery.outgoing.workspace_id);
-            self.admit(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
+        let class = JobClass::Transactional;
+        let (admission, departing) = match delivery.reserved(&group.domain) {
+            Some(reserved) => (reserved.admission, reserved.departing),
+            None => {
+                let workspace = Some(delivery.outgoing.workspace_id);
+                (self.admit(&group.domain, Flow { class, workspace }).await, None)
+            }
         };
         let permit = match admission {
             LaneAdmission::Go(permit) => permit,
@@ -128,6 +142,14 @@ impl DirectDelivery {
                 return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &text))));
             }
         };
+        let departing = match departing {
+            Some(departing) => Ok(departing),
+            None => self.depart(&group.domain, class, &PathTerms::default()).await,
+        };
+        let mut departing = match departing {
+            Ok(departing) => departing,
+            Err(wait) => return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &wait.sentence)))),
+        };
         let envelope = Envelope {
             recipients: &group.recipients,
             needs_utf8: delivery.needs_utf8,
@@ -136,9 +158,11 @@ impl DirectDelivery {
             since: delivery.since,
             judge: |outcome, _| outcome,
         };
-        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain);
+        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, &mut departing);
         permit.report(attempt.run().await);
-        Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
+        let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
+        self.sources.ended(&departing.leave, outcomes.iter());
+        Ok(Arrived { dialogs, outcomes })
     }
 }
 
@@ -165,12 +189,14 @@ struct MessageDelivery<'a> {
 struct Reserved {
     domain: String,
     admission: LaneAdmission,
+    /// What the message leaves with, if it was admitted.
+    departing: Option<Departing>,
 }
 
 impl MessageDelivery<'_> {
-    fn reserved(&self, domain: &str) -> Option<LaneAdmission> {
+    fn reserved(&self, domain: &str) -> Option<Reserved> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.admission)
+        reserved.take_if(|reserved| reserved.domain == domain)
     }
 
     fn content(&self) -> Result<&WireContent, TransportError> {
@@ -211,13 +237,21 @@ impl Group {
 #[async_trait]
 impl Transport for DirectDelivery {
     async fn reserve(&self, route: &Route) -> Reservation {
-        match &route.domain {
-            Some(domain) => {
-                let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
-                Reservation::holding(Reserved { domain: domain.clone(), admission: self.admit(domain, flow).await })
-            }
-            None => Reservation::default(),
-        }
+        let Some(domain) = &route.domain else { return Reservation::default() };
+        let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
+        let admission = self.admit(domain, flow).await;
+        let departing = match &admission {
+            LaneAdmission::Go(_) => match self.depart(domain, route.class, &route.terms).await {
+                Ok(departing) => Some(departing),
+                Err(wait) => return Reservation::held(wait),
+            },
+            _ => None,
+        };
+        Reservation::holding(Reserved { domain: domain.clone(), admission, departing })
+    }
+
+    fn attach_paths(&self, paths: Arc<dyn Paths>) {
+        self.sources.attach(paths);
     }
 
     fn state_of(&self, route: &Route) -> RouteState {
@@ -258,7 +292,7 @@ impl Transport for DirectDelivery {
 
 impl fmt::Debug for DirectDelivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DirectDelivery").field("ehlo_name", &self.client.ehlo_name).finish_non_exhaustive()
+        f.debug_struct("DirectDelivery").field("sources", &self.sources).finish_non_exhaustive()
     }
 }
 
@@ -270,6 +304,7 @@ pub struct DirectDeliveryBuilder {
     port: u16,
     mx_override: Option<MxOverride>,
     allow_private: bool,
+    sources: Vec<Source>,
     timeouts: Timeouts,
     pace: Pace,
     limits: Limits,
@@ -286,6 +321,13 @@ impl DirectDeliveryBuilder {
     /// [`Self::mx_override`].
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
+        self
+    }
+
+    /// Addresses that messages leave from, with the name that is said in EHLO over each; if not said, the one that the
+    /// system chooses, with the name of the machine. Characters of a name that no name has are left out.
+    pub fn sources(mut self, sources: Vec<Source>) -> Self {
+        self.sources = sources.into_iter().map(|one| Source { name: clean_name(&one.name), ..one }).collect();
         self
     }
 
@@ -329,19 +371,19 @@ impl DirectDeliveryBuilder {
 
     /// The client.
     pub fn build(self) -> DirectDelivery {
+        let sources = Sources::new(&self.hostname, self.sources);
         let routing = match self.mx_override {
             Some(fixed) => Routing::Override(fixed),
             None => Routing::Dns(Box::new(ByDns {
                 dns: self.dns,
                 port: self.port,
-                own_name: self.hostname.clone(),
+                own_name: self.hostname,
                 guard: Guard { allow_private: self.allow_private },
                 entropy: SystemEntropy::default(),
             })),
         };
         DirectDelivery {
             client: Client {
-                ehlo_name: self.hostname,
                 routing,
                 timeouts: self.timeouts,
                 tls: Tls::new(Trust::Anyone),
@@ -349,6 +391,7 @@ impl DirectDeliveryBuilder {
                 pool: Pool::new(self.limits),
             },
             lanes: Lanes::new(self.pace),
+            sources,
         }
     }
 }

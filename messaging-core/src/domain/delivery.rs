@@ -13,6 +13,7 @@ pub mod recipient_time;
 pub mod response;
 pub mod retry;
 pub mod retry_after;
+pub mod source;
 
 use serde_json::{Map, Value, json};
 

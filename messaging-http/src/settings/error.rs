@@ -1,5 +1,6 @@
 //! Errors of settings that cannot be used.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use messaging_transport::direct::MalformedMxOverride;
@@ -48,6 +49,15 @@ pub enum SettingsError {
     /// The override cannot be connected to.
     #[error("--mx-override must be a host and a port such as mail.example.org:25")]
     MxOverride(#[source] MalformedMxOverride),
+    /// An address is given twice as a source.
+    #[error("--source names {0} twice; give each address once")]
+    SameSource(IpAddr),
+    /// There are more sources than a node has.
+    #[error("--source may name at most 256 addresses")]
+    TooManySources,
+    /// An address is warm that is no source.
+    #[error("--source-warm names {0}, which is none of --source")]
+    WarmWithoutSource(IpAddr),
     /// Mail to the operator would have nowhere to go, or come back.
     #[error("--postmaster must be an email address at another host than this server's")]
     Postmaster,

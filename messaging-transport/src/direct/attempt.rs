@@ -1,10 +1,12 @@
 //! One attempt at the recipients of one domain: exchanger by exchanger, until one of them answers.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::ports::paths::Leave;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
@@ -12,6 +14,7 @@ use tracing::debug;
 use super::lane::Report;
 use super::plain::PlainHosts;
 use super::route::{NoAddress, Routing, response};
+use super::sources::Departing;
 use crate::dns::LookupFailure;
 use crate::guard::private_address;
 use crate::smtp::{
@@ -26,13 +29,21 @@ const MAX_CONVERSATIONS: usize = 12;
 
 /// The client of direct delivery: routing, TLS, time-outs and kept connections, shared by all attempts.
 pub(super) struct Client {
-    pub(super) ehlo_name: String,
     pub(super) routing: Routing,
     pub(super) timeouts: Timeouts,
     pub(super) tls: Tls,
     pub(super) plain_hosts: PlainHosts,
-    /// Connections outlive messages; by the name of the exchanger.
-    pub(super) pool: Pool<str>,
+    /// Connections outlive messages.
+    pub(super) pool: Pool<PeerKey>,
+}
+
+/// What connections and their number are kept by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum PeerKey {
+    /// The exchanger of this name, from a source.
+    Exchanger(Option<IpAddr>, String),
+    /// All exchangers of a site, from a source: only the number of connections is kept by it.
+    Site(Option<IpAddr>, Arc<str>),
 }
 
 /// An attempt under way.
@@ -40,6 +51,10 @@ pub(super) struct Attempt<'a> {
     pub(super) client: &'a Client,
     pub(super) envelope: &'a Envelope<'a>,
     pub(super) domain: &'a str,
+    /// The source that it leaves from.
+    leave: &'a Leave,
+    /// The exchangers, where they are known.
+    exchangers: Option<Vec<String>>,
     /// Who has an outcome so far.
     pub(super) answers: Answers,
     /// What was said, one for each exchanger.
@@ -95,11 +110,18 @@ enum Talk {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(client: &'a Client, envelope: &'a Envelope<'a>, domain: &'a str) -> Self {
+    pub(super) fn new(
+        client: &'a Client,
+        envelope: &'a Envelope<'a>,
+        domain: &'a str,
+        departing: &'a mut Departing,
+    ) -> Self {
         Self {
             client,
             envelope,
             domain,
+            exchangers: departing.exchangers.take(),
+            leave: &departing.leave,
             answers: Answers::new(envelope.recipients.len()),
             dialogs: Vec::new(),
             connecting: client.timeouts.connect_in_all,
@@ -110,9 +132,12 @@ impl<'a> Attempt<'a> {
 
     /// Tries until everyone has an outcome.
     pub(super) async fn run(&mut self) -> Report {
-        let hosts = match self.client.routing.hosts(self.domain).await {
-            Ok(hosts) => hosts,
-            Err(outcome) => return self.without_route(&outcome),
+        let hosts = match self.exchangers.take() {
+            Some(hosts) => hosts,
+            None => match self.client.routing.hosts(self.domain).await {
+                Ok(hosts) => hosts,
+                Err(outcome) => return self.without_route(&outcome),
+            },
         };
         for host in hosts {
             if let Step::Done = self.at_host(&host).await {
@@ -124,6 +149,11 @@ impl<'a> Attempt<'a> {
             }
         }
         self.give_up()
+    }
+
+    /// What connections to an exchanger are kept by: none is used for mail of another source.
+    fn key(&self, host: &str) -> PeerKey {
+        PeerKey::Exchanger(self.leave.source.address, host.to_owned())
     }
 
     /// Whether no further exchanger is tried: the time or the number of conversations is used up.
@@ -189,14 +219,22 @@ impl<'a> Attempt<'a> {
     async fn at_host(&mut self, host: &str) -> Step {
         let timeouts = &self.client.timeouts;
         let pool = &self.client.pool;
-        let Ok(permit) = timeout(timeouts.queue, pool.gate(host).acquire_owned()).await else {
+        let key = self.key(host);
+        let gate = match &self.leave.path {
+            Some(path) => {
+                let site = PeerKey::Site(self.leave.source.address, Arc::clone(&path.site));
+                pool.gate_of(&site, path.connections.max(1))
+            }
+            None => pool.gate(&key),
+        };
+        let Ok(permit) = timeout(timeouts.queue, gate.acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.
             let text = format!("too many messages are on their way to {host}");
             return self.missed(Miss::Broken(named(host, response(None, "4.4.5", &text))));
         };
         let _permit = permit.expect("nobody closes the gate");
         let mut transcript = Transcript::new(host);
-        if let Some(session) = pool.take(host).await {
+        if let Some(session) = pool.take(&key).await {
             session.introduce(&mut transcript);
             match self.converse(session, host, transcript, true).await {
                 Talk::Ended(step) => return step,
@@ -223,6 +261,17 @@ impl<'a> Attempt<'a> {
                 return self.missed(miss);
             }
         };
+        let source = &self.leave.source;
+        let (addresses, others): (Vec<_>, Vec<_>) =
+            addresses.into_iter().partition(|address| source.reaches(address.ip()));
+        if let (true, Some(other)) = (addresses.is_empty(), others.first()) {
+            let kind = if other.is_ipv4() { "IPv4" } else { "IPv6" };
+            let text = format!("{host} has {kind} addresses alone, and the message leaves from {}", source.id());
+            transcript.note(&text);
+            let miss = Miss::Unreachable(named(host, response(None, "4.4.1", &text)));
+            self.file(transcript, &miss);
+            return self.missed(miss);
+        }
         for address in addresses {
             match self.at_address(address, host, &mut transcript).await {
                 Step::Done => return Step::Done,
@@ -287,7 +336,9 @@ impl<'a> Attempt<'a> {
         transcript: &mut Transcript,
     ) -> Result<Result<Session, TransportError>, Miss> {
         let client = self.client;
-        let opener = Opener { ehlo_name: &client.ehlo_name, timeouts: &client.timeouts, tls: &client.tls };
+        let source = &self.leave.source;
+        let opener =
+            Opener { ehlo_name: &source.name, from: source.address, timeouts: &client.timeouts, tls: &client.tls };
         let unreachable = |error: &TransportError| {
             let text = format!("{host} [{}]: {}", address.ip(), error.cause());
             Miss::Unreachable(named(host, response(None, "4.4.1", &text)))
@@ -299,7 +350,12 @@ impl<'a> Attempt<'a> {
         let stream = connected.map_err(|error| unreachable(&error))?;
         self.conversations += 1;
         match opener.open(stream, &Peer { host, security, credentials: None }, transcript).await {
-            Ok(session) => Ok(Ok(session)),
+            Ok(mut session) => {
+                if let Some(path) = &self.leave.path {
+                    session.limit_transactions(path.messages_per_connection);
+                }
+                Ok(Ok(session))
+            }
             Err(OpenError::Tls(error)) => Ok(Err(error)),
             // Nothing is ready for mail here: the same as no connection.
             Err(OpenError::Failed(error)) => Err(unreachable(&error)),
@@ -319,7 +375,7 @@ impl<'a> Attempt<'a> {
             Ok(()) => {
                 self.dialogs.push(transcript.into_dialog(self.answers.known()));
                 if session.reset(timeouts).await {
-                    self.client.pool.give(host, session).await;
+                    self.client.pool.give(&self.key(host), session).await;
                 } else {
                     session.quit().await;
                 }

@@ -246,6 +246,22 @@ fn held(message: &Message, hold: Hold) -> Explanation {
             );
             ("held", "The server was started from a copy and sends nothing until it is told to.", Some(cure))
         }
+        HoldReason::WarmingUp => {
+            let text = "The sending addresses are new to the recipient's provider and warming up: they have sent what they \
+                        may for now, and the message follows when there is room.";
+            ("warming_up", text, None)
+        }
+        HoldReason::Braked => {
+            let text = "The recipient's provider wants less mail from the sending address, or none for a while, and the \
+                        message waits until it may be sent.";
+            ("braked", text, None)
+        }
+        HoldReason::NoSource => {
+            let cure = advice(
+                "Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.",
+            );
+            ("no_source", "No server that runs has an address that the message may be sent from.", Some(cure))
+        }
     };
     let next_attempt_at = hold.until;
     Explanation { code: code.to_owned(), text: text.to_owned(), since: hold.since, next_attempt_at, cure }
@@ -577,6 +593,9 @@ mod tests {
         queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
         queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
         queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
+        queued: warming_up | The sending addresses are new to the recipient's provider and warming up: they have sent what they may for now, and the message follows when there is room. | 2026-01-31T09:15:00.000Z | 
+        queued: braked | The recipient's provider wants less mail from the sending address, or none for a while, and the message waits until it may be sent. | 2026-01-31T09:15:00.000Z | 
+        queued: no_source | No server that runs has an address that the message may be sent from. | 2026-01-31T09:15:00.000Z | Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.
         "#);
     }
 

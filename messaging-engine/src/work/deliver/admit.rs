@@ -7,6 +7,7 @@ use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::message::simulator::{self};
 use messaging_core::ports::Transport;
+use messaging_core::ports::paths::{PathTerms, PathWait};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Reservation, Route};
 
@@ -24,6 +25,8 @@ pub(super) enum AttemptAdmission {
     Paused(Duration, String),
     /// Its account or its recipient takes no more messages before so long.
     TooFast(Duration),
+    /// No path is open to it: it is held.
+    Held(PathWait),
     /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
     /// is in the way.
     Over(Option<String>),
@@ -36,6 +39,7 @@ pub(super) async fn admit(
     message: &Message,
     class: JobClass,
     domain: Option<&str>,
+    terms: PathTerms,
 ) -> Result<AttemptAdmission, StoreError> {
     let app = &cx.app;
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
@@ -76,11 +80,13 @@ pub(super) async fn admit(
         settings,
         domain: domain.map(str::to_owned),
         recipient: (message.channel != Channel::Email).then(|| message.to.clone()),
+        terms,
     };
     let reservation = transport.reserve(&route).await;
-    Ok(match reservation.wait() {
-        Some(wait) => AttemptAdmission::TooFast(wait),
-        None => AttemptAdmission::Go(reservation, probe, slot),
+    Ok(match (reservation.hold(), reservation.wait()) {
+        (Some(hold), _) => AttemptAdmission::Held(hold.clone()),
+        (None, Some(wait)) => AttemptAdmission::TooFast(wait),
+        (None, None) => AttemptAdmission::Go(reservation, probe, slot),
     })
 }
 
