@@ -4,6 +4,7 @@
 
 /// The types that stand in the list of methods, for import where the list is used.
 pub mod prelude {
+    pub use std::net::IpAddr;
     pub use std::sync::Arc;
 
     pub use bytes::Bytes;
@@ -35,6 +36,10 @@ pub mod prelude {
     pub use messaging_core::domain::channel::provider_link::ProviderLink;
     pub use messaging_core::domain::channel::settings::ChannelSettings;
     pub use messaging_core::domain::delivery::attempt::MessageAttempt;
+    pub use messaging_core::domain::delivery::ip_pool::source::{
+        NamedSource, NodeSource, PathRow, SourceAddress, SourceRow,
+    };
+    pub use messaging_core::domain::delivery::ip_pool::{IpGrant, IpPool};
     pub use messaging_core::domain::delivery::lane::Lane;
     pub use messaging_core::domain::delivery::queue::Suspension;
     pub use messaging_core::domain::installation::fence::Fence;
@@ -58,7 +63,8 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
         ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
-        ListId, MessageId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId, WorkspaceId,
+        ListId, MessageId, PoolId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId,
+        WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -71,9 +77,9 @@ pub mod prelude {
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
         Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
-        EventLog, Imports, Installation, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks,
-        RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
-        StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
+        EventLog, Imports, Installation, IpPools, LinkCounts, Lists, Messages, PageRequest, ProductEvents,
+        ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice,
+        SoftBounces, Sources, StoreCursor, StoreError, Stored, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -211,6 +217,15 @@ macro_rules! for_every_read {
                 key_holders() -> Vec<KeyHolder>;
                 sealed_secrets(limit: usize) -> Vec<SealedSecret>;
             }
+            impl IpPools {
+                ip_pool(workspace: WorkspaceId, id: PoolId) -> Option<Stored<IpPool>>;
+                ip_pool_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<IpPool>>;
+                ip_pools(workspace: WorkspaceId, page: PageRequest) -> Slice<IpPool>;
+                shared_ip_pools(limit: usize) -> Vec<Stored<IpPool>>;
+                all_ip_pools(after: Option<PoolId>, limit: usize) -> Vec<IpPool>;
+                ip_grants(workspace: WorkspaceId, after: Option<IpAddr>, limit: usize) -> Vec<IpGrant>;
+                granted_ips(workspace: WorkspaceId, ips: &[IpAddr]) -> Vec<IpAddr>;
+            }
             impl OperatorQueue {
                 suspensions() -> Vec<Suspension>;
                 lane_summaries(kind: &'static str, after: Option<&Lane>, limit: usize) -> Vec<LaneSummary>;
@@ -286,6 +301,16 @@ macro_rules! for_every_read {
             }
             impl SoftBounces {
                 soft_bounces(workspace: WorkspaceId, channel: Channel, address: &str) -> Streak;
+            }
+            impl Sources {
+                announce_sources(sources: &[NamedSource]) -> ();
+                live_sources() -> Vec<NodeSource>;
+                source_rows(after: Option<SourceAddress>, limit: usize) -> Vec<Stored<SourceRow>>;
+                source_row(ip: SourceAddress) -> Option<Stored<SourceRow>>;
+                path_row(ip: SourceAddress, site: &str) -> Option<Stored<PathRow>>;
+                path_rows(ip: SourceAddress, after: Option<&str>, limit: usize) -> Vec<Stored<PathRow>>;
+                busiest_paths(ip: SourceAddress, day: i64, limit: usize) -> Vec<PathRow>;
+                forget_paths(before: Timestamp, limit: usize) -> u64;
             }
             impl Suppressions {
                 suppressed_anywhere(workspace: WorkspaceId, addresses: &[(Channel, String)]) -> Vec<Suppression>;

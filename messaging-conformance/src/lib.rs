@@ -44,6 +44,7 @@ pub mod events;
 pub mod every_call;
 pub mod imports;
 pub mod installation;
+pub mod ip_pools;
 pub mod jobs;
 pub mod keys;
 pub mod lanes;
@@ -67,6 +68,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
 pub mod soft_bounces;
+pub mod sources;
 pub mod suppressions;
 pub mod templates;
 pub mod two_handles;
@@ -241,6 +243,9 @@ macro_rules! conformance_tests {
                 a_saved_job_stays_claimed_and_comes_back_as_saved, a_held_claim_is_confirmed, a_failed_commit_keeps_the_lease, next_due_knows_jobs_and_leases,
                 what_a_wrong_clock_dated_is_dated_anew, what_is_in_work_when_the_clock_is_set_back_stays_so,
                 jobs_are_counted, the_jobs_of_lanes_are_counted, jobs_are_listed_by_kind_and_removed, queues_are_summed_up;
+            ip_pools: pools_round_trip, names_of_pools_are_unique_in_their_workspace, shared_pools_are_there_for_everybody,
+                all_pools_are_listed_in_order, listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there,
+                addresses_are_granted_and_revoked;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, senders_take_turns_within_one_limit, a_lane_gives_no_more_than_allowed,
@@ -291,6 +296,8 @@ macro_rules! conformance_tests {
             sign_ins: failures_of_an_email_count, failures_of_a_network_count, failures_of_a_site_count, failures_of_an_account_slow_it, a_crowd_of_attempts_is_counted,
                 old_and_future_failures_are_forgotten;
             soft_bounces: a_streak_grows_and_ends, a_length_is_counted_from_once, others_have_their_own;
+            sources: sources_of_a_node_are_told_while_it_lives, what_is_kept_of_sources_comes_back, paths_round_trip,
+                the_busiest_paths_of_a_day_come_first, old_paths_are_forgotten_unless_they_are_stopped;
             longest_texts: the_longest_address_is_suppressed, the_longest_names_of_deliveries_are_kept,
                 the_longest_names_of_contacts_and_events_are_kept;
             suppressions: suppressions_round_trip, addresses_of_several_channels_are_looked_up,

@@ -30,7 +30,7 @@ use messaging_core::scope::Role;
 
 use super::sample::{
     self, at, automation, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert,
-    joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
+    ip_pool, joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
 use super::{attempts, automation_samples, campaigns, events, first, put, segments, templates, webhooks};
 
@@ -173,6 +173,7 @@ impl World {
             Write::put(Box::new(import(home)), Expect::Absent),
             Write::put(contact_list(home), Expect::Absent),
             Write::put(custom_field(home, &format!("field{n}")), Expect::Absent),
+            Write::put(ip_pool(Some(home), &format!("pool{n}")), Expect::Absent),
             Write::PutSegment(Box::new(segment(home)), Expect::Absent),
             Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
             Write::put(Box::new(template(home, Channel::Email)), Expect::Absent),
@@ -256,6 +257,7 @@ impl World {
             listed("captures", store.captures(home, page).await),
             listed("segments", store.segments(home, page).await),
             listed("domains", store.domains(home, page).await),
+            listed("IP pools", store.ip_pools(home, page).await),
             suppressions("suppressions", SuppressionFilter::default()).await,
             listed("templates", store.templates(home, None, page).await),
             listed("templates of a channel", store.templates(home, Some(Channel::Email), page).await),

@@ -1,5 +1,6 @@
 //! Records to store: complete, valid, different from one another.
 
+use std::net::IpAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::settings::{CallbackRegistration, ChannelSettings};
+use messaging_core::domain::delivery::ip_pool::IpPool;
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::milestones::{EngagementFlags, Milestones, Skip};
@@ -153,6 +155,17 @@ pub fn domain(workspace_id: WorkspaceId, name: &str) -> SendingDomain {
         verified_at: Some(at(9)),
         ..SendingDomain::new(id(), workspace_id, name, at(8))
     }
+}
+
+/// An address of those that are kept for examples; it ends with a number.
+pub fn ip(n: u8) -> IpAddr {
+    IpAddr::from([203, 0, 113, n])
+}
+
+/// A pool with two addresses; one that is shared without a workspace.
+pub fn ip_pool(workspace_id: Option<WorkspaceId>, name: &str) -> IpPool {
+    let ips = vec![ip(7), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7])];
+    IpPool { id: id(), workspace_id, name: name.to_owned(), ips, created_at: at(8), updated_at: at(8) }
 }
 
 /// Settings of a channel.

@@ -13,6 +13,7 @@ mod jobs;
 mod messages;
 mod observation;
 mod replies;
+mod sources;
 mod webhooks;
 
 use std::sync::Arc;
@@ -54,6 +55,7 @@ pub use self::messages::{
 };
 pub use self::observation::{AttemptSubject, EventSubject, ImportObservation, MessageObservation, Observation};
 pub use self::replies::{Reply, ReplyKey};
+pub use self::sources::SourceWrite;
 pub use self::webhooks::{UpdateDelivery, WebhookWrite};
 pub use crate::revision::Expect;
 
@@ -271,6 +273,8 @@ pub enum Write {
     Quarantine(Box<Quarantined>),
     /// Removes the record of something that was put aside. A conflict when it is gone.
     ForgetQuarantined(JobId),
+    /// Changes what is kept of sources and their paths, or which workspaces may name them.
+    Source(SourceWrite),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -284,6 +288,7 @@ impl Write {
             Self::Put(document, _) => document.adds(),
             Self::Account(write) => write.adds(),
             Self::Automation(write) => write.adds(),
+            Self::Source(write) => write.adds(),
             Self::Delete(_)
             | Self::Expect(_)
             | Self::Job(_)

@@ -287,7 +287,11 @@ fn raise_epoch(stop: &Mutex<Option<Stop>>, health: &Health) {
     let raise = || {
         let connection = stop.reopen.writer()?;
         let owner = installation_values::get(&connection, installation_values::OWNER)?;
-        if owner.as_deref() == Some(stop.owner.as_str()) { epoch::end(&connection, &stop.epoch) } else { Ok(()) }
+        if owner.as_deref() != Some(stop.owner.as_str()) {
+            return Ok(());
+        }
+        installation_values::remove(&connection, installation_values::OWN_SOURCES)?;
+        epoch::end(&connection, &stop.epoch)
     };
     if let Err(error) = raise() {
         let error: Fault = error;

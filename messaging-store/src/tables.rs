@@ -19,6 +19,7 @@ pub(crate) mod event_log;
 pub(crate) mod holds;
 pub(crate) mod imports;
 pub(crate) mod installation;
+pub(crate) mod ip_pools;
 pub(crate) mod keys;
 pub(crate) mod lists;
 pub(crate) mod messages;
@@ -33,6 +34,7 @@ pub(crate) mod segments;
 pub(crate) mod sending_domains;
 pub(crate) mod sign_ins;
 pub(crate) mod soft_bounces;
+pub(crate) mod sources;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod urls;
@@ -52,6 +54,7 @@ pub(crate) fn put(on: &mut dyn Statements, document: &Document, expect: Expect) 
         Document::Member(member) => accounts::put_member(on, member, expect),
         Document::ApiKey(key) => keys::put(on, key, expect),
         Document::Domain(domain) => sending_domains::put(on, domain, expect),
+        Document::Pool(pool) => ip_pools::put(on, pool, expect),
         Document::Channel(settings) => channels::put(on, settings, expect),
         Document::List(list) => lists::put(on, list, expect),
         Document::Field(field) => custom_fields::put(on, field, expect),
@@ -69,6 +72,7 @@ pub(crate) fn delete(on: &mut dyn Statements, key: &DocumentKey) -> Result<(), F
     match *key {
         DocumentKey::Member(workspace, user) => accounts::delete_member(on, workspace, user),
         DocumentKey::Domain(workspace, id) => sending_domains::delete(on, workspace, id),
+        DocumentKey::Pool(workspace, id) => ip_pools::delete(on, workspace, id),
         DocumentKey::Channel(workspace, channel) => channels::delete(on, workspace, channel),
         DocumentKey::List(workspace, id) => lists::delete(on, workspace, id),
         DocumentKey::Field(workspace, id) => custom_fields::delete(on, workspace, id),

@@ -7,13 +7,14 @@ use crate::domain::campaign::Campaign;
 use crate::domain::campaign::progress::CampaignProgress;
 use crate::domain::channel::Channel;
 use crate::domain::channel::settings::ChannelSettings;
+use crate::domain::delivery::ip_pool::IpPool;
 use crate::domain::mail::link_token::UrlKey;
 use crate::domain::mail::sending_domain::SendingDomain;
 use crate::domain::security::account::{Member, User, Workspace};
 use crate::domain::security::api_key::ApiKey;
 use crate::domain::template::Template;
 use crate::domain::webhook::Webhook;
-use crate::ids::{CampaignId, DomainId, FieldId, ListId, UserId, WebhookId, WorkspaceId};
+use crate::ids::{CampaignId, DomainId, FieldId, ListId, PoolId, UserId, WebhookId, WorkspaceId};
 
 use super::ContactSends;
 
@@ -30,6 +31,8 @@ pub enum Document {
     ApiKey(ApiKey),
     /// A sending domain. The name is unique in its workspace.
     Domain(SendingDomain),
+    /// An IP pool. The name is unique in its workspace, and among the shared ones.
+    Pool(IpPool),
     /// The settings of a channel.
     Channel(ChannelSettings),
     /// A list of contacts; one that is there is renamed.
@@ -67,6 +70,8 @@ pub enum DocumentKey {
     Member(WorkspaceId, UserId),
     /// A sending domain.
     Domain(WorkspaceId, DomainId),
+    /// An IP pool; `None` for one that is shared.
+    Pool(Option<WorkspaceId>, PoolId),
     /// The settings of a channel.
     Channel(WorkspaceId, Channel),
     /// A list; its members are removed later.
@@ -97,6 +102,7 @@ documents!(
     Member => Member,
     ApiKey => ApiKey,
     SendingDomain => Domain,
+    IpPool => Pool,
     ChannelSettings => Channel,
     ContactList => List,
     CustomField => Field,

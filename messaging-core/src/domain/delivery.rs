@@ -6,6 +6,7 @@ pub mod attempt;
 pub mod bounce;
 pub mod consequence;
 pub mod fair_turns;
+pub mod ip_pool;
 pub mod lane;
 pub mod outcome;
 pub mod queue;

@@ -24,6 +24,7 @@ pub mod events;
 pub mod health;
 pub mod imports;
 pub mod installation;
+pub mod ip_pools;
 pub mod jobs;
 pub mod keys;
 pub mod limits;
@@ -40,6 +41,7 @@ pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
 pub mod soft_bounces;
+pub mod sources;
 pub mod suppressions;
 pub mod templates;
 pub mod urls;
@@ -72,6 +74,7 @@ pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
 pub use imports::Imports;
 pub use installation::{Installation, KeyHolder, SealedSecret, needs_its_key};
+pub use ip_pools::IpPools;
 pub use jobs::{Claim, ClaimedJob, Jobs, Queued, Queues, StoredJob, WithheldOf};
 pub use keys::ApiKeys;
 pub use limits::{SharedLimits, Taking};
@@ -88,6 +91,7 @@ pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
 pub use soft_bounces::SoftBounces;
+pub use sources::Sources;
 pub use suppressions::Suppressions;
 pub use templates::Templates;
 pub use urls::Urls;
@@ -131,6 +135,7 @@ pub trait Store:
     + EventLog
     + Imports
     + Installation
+    + IpPools
     + Jobs
     + Lists
     + Messages
@@ -143,6 +148,7 @@ pub trait Store:
     + SendingDomains
     + SignIns
     + SoftBounces
+    + Sources
     + Suppressions
     + Templates
     + Urls

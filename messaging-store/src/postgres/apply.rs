@@ -171,6 +171,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::AbandonBlob(blob) => tables::blobs::abandon(transaction, *blob)?,
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
+        Write::Source(write) => tables::sources::change(transaction, write)?,
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,
         Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(transaction, job),
         Write::Job(JobWrite::EnqueueOnce(job)) => jobs::enqueue_once(transaction, job),

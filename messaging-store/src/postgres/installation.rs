@@ -1,4 +1,4 @@
-//! Which secret keys the processes hold.
+//! Which secret keys the processes hold, and which sources they have.
 
 use async_trait::async_trait;
 use messaging_core::ports::store::{KeyHolder, StoreError};
@@ -23,5 +23,17 @@ impl Processes for Postgres {
                 Ok(KeyHolder { name: get_column(row, 0)?, keys })
             })
             .await
+    }
+
+    async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError> {
+        Ok(self.membership.announce_sources(sources).await?)
+    }
+
+    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError> {
+        // The last process of all is declared dead by nobody.
+        const SQL: &str = "SELECT name, sources FROM nodes
+            WHERE sources IS NOT NULL AND seen_at >= now_ms() - $1 ORDER BY term";
+        let key = params![self.membership.dead_after_ms()];
+        self.reads.many(SQL, key, |row| Ok((get_column(row, 0)?, get_column(row, 1)?))).await
     }
 }

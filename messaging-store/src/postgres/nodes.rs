@@ -109,6 +109,8 @@ pub(super) struct Membership {
     leaving: Mutex<HashMap<i16, Instant>>,
     /// The ids of the secret keys that this process holds, by commas, once it has said so.
     keys: Mutex<Option<String>>,
+    /// The sources that this process has, as JSON, once it has said so.
+    sources: Mutex<Option<String>>,
     renewing: tokio::sync::Mutex<()>,
     health: watch::Sender<StoreHealth>,
     looks: AtomicU64,
@@ -154,6 +156,7 @@ impl Membership {
             is_draining: AtomicBool::new(false),
             leaving: Mutex::default(),
             keys: Mutex::default(),
+            sources: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             health: watch::Sender::default(),
             looks: AtomicU64::new(0),
@@ -439,20 +442,21 @@ impl Membership {
     /// Takes a term; refused while the database is sealed under a secret key that this process does not hold.
     async fn take_term(&self) -> Result<i64, Fault> {
         const SQL: &str = "WITH node AS (
-                INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at, keys)
-                VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms(), $8) RETURNING term),
+                INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at, keys, sources)
+                VALUES (nextval('terms'), $1, $2, $3, $4, $5, $6, now_ms(), $8, $9) RETURNING term),
             slots AS (INSERT INTO writers (term, slot, n) SELECT term, slot, 0 FROM node, generate_series(0::bigint, $7) AS slot)
             SELECT term FROM node";
         let version = env!("CARGO_PKG_VERSION");
         let last = i64::try_from(self.options.slots).unwrap_or(i64::MAX) - 1;
         let NodeOptions { name, works, connections, .. } = &self.options;
-        let (state, keys) = (self.state().number(), self.keys().clone());
+        let (state, keys, sources) = (self.state().number(), self.keys().clone(), self.sources().clone());
         let mut connection = self.connection().await?;
         let transaction = connection.transaction().await?;
         keys::require_current(&transaction, keys.as_deref()).await?;
         let offset = self.offset_ms();
-        let row =
-            transaction.query_one(SQL, &[name, &version, works, &state, connections, &offset, &last, &keys]).await?;
+        let row = transaction
+            .query_one(SQL, &[name, &version, works, &state, connections, &offset, &last, &keys, &sources])
+            .await?;
         transaction.commit().await?;
         get(&row, 0)
     }
@@ -473,6 +477,33 @@ impl Membership {
             };
             self.renew(term).await?;
         }
+    }
+
+    /// Says which sources this process has, also whenever it takes another term.
+    pub(super) async fn announce_sources(&self, sources: String) -> Result<(), Fault> {
+        const SQL: &str = "UPDATE nodes SET sources = $2 WHERE term = $1";
+        loop {
+            let term = {
+                // So that no term begins meanwhile with the sources of before.
+                let _turn = self.renewing.lock().await;
+                *self.sources() = Some(sources.clone());
+                let (connection, term) = (self.connection().await?, self.writes.term());
+                if connection.execute(SQL, &[&term, &sources]).await? == 1 {
+                    return Ok(());
+                }
+                term
+            };
+            self.renew(term).await?;
+        }
+    }
+
+    /// After so many milliseconds without a word a process is declared dead.
+    pub(super) fn dead_after_ms(&self) -> i64 {
+        millis(self.options.heartbeats.dead_after)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, Option<String>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keys(&self) -> MutexGuard<'_, Option<String>> {

@@ -169,6 +169,7 @@ pub(super) fn apply(
         Write::Job(JobWrite::PutBack(handle, to)) => jobs::put_back(connection, index, handle, *to),
         Write::Job(JobWrite::Save(handle, payload)) => jobs::save(connection, index, handle, payload),
         Write::Job(JobWrite::Hold(handle)) => index.require_lease(handle),
+        Write::Source(write) => tables::sources::change(on, write),
         Write::Remember(reply) => tables::replies::remember(on, reply),
     }
 }

@@ -1,11 +1,14 @@
-//! Which secret keys the process holds.
+//! Which secret keys the process holds, and which sources it has.
 
 use async_trait::async_trait;
 use messaging_core::ports::store::{KeyHolder, StoreError};
 
 use super::Sqlite;
-use super::installation_values::{HELD_KEYS, get, set};
+use super::installation_values::{HELD_KEYS, OWN_SOURCES, get, set};
 use crate::tables::installation::Processes;
+
+/// Name of the only node.
+const NODE: &str = "local";
 
 #[async_trait]
 impl Processes for Sqlite {
@@ -26,5 +29,18 @@ impl Processes for Sqlite {
         let held = self.readers.read(|connection| get(connection, HELD_KEYS)).await?;
         let keys = held.map(|held| held.split(',').map(ToOwned::to_owned).collect());
         Ok(vec![KeyHolder { name: "the server".to_owned(), keys }])
+    }
+
+    async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError> {
+        if !self.does_the_work() {
+            return Ok(());
+        }
+        // A power cut may undo it, and ends this process as well.
+        self.writer.undurably(move |connection| set(connection, OWN_SOURCES, &sources)).await
+    }
+
+    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let sources = self.readers.read(|connection| get(connection, OWN_SOURCES)).await?;
+        Ok(sources.map(|sources| (NODE.to_owned(), sources)).into_iter().collect())
     }
 }

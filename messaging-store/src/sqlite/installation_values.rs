@@ -15,6 +15,9 @@ pub(super) const LATEST: &str = "latest";
 /// The ids of the secret keys that the program which does the jobs holds, by commas.
 pub(super) const HELD_KEYS: &str = "held_keys";
 
+/// The sources of the program that does the jobs, as JSON; there while it runs, and after it was killed.
+pub(super) const OWN_SOURCES: &str = "own_sources";
+
 /// The number of the latest start.
 pub(super) const EPOCH: &str = "epoch";
 

@@ -153,6 +153,7 @@ fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
     SystemEntropy::default().fill(&mut random);
     let token = format!("{:032x}", u128::from_be_bytes(random));
     installation_values::set(connection, installation_values::OWNER, &token)
+        .and_then(|()| installation_values::remove(connection, installation_values::OWN_SOURCES))
         .map_err(failed("become the owner of the database"))?;
     Ok(token)
 }

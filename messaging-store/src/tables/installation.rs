@@ -38,6 +38,12 @@ pub(crate) trait Processes {
 
     /// See [`Installation::key_holders`].
     async fn holders_of_keys(&self) -> Result<Vec<KeyHolder>, StoreError>;
+
+    /// Says which sources this process has, as JSON.
+    async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError>;
+
+    /// The names of the processes that live and have said which sources they have, with what they said.
+    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError>;
 }
 
 /// Keeps the check value of the secret key, unless there is one.

@@ -7,16 +7,18 @@ use bytes::Bytes;
 use messaging_conformance::cluster::Database;
 use messaging_conformance::sample::{
     at, automation, bare_message, campaign, capture, claim, contact, contact_list, custom_field, domain, enqueue,
-    event, id, import, insert, joined, key, product_event, reply, run, segment, session, settings, suppression,
-    template, ticket, webhook, workspace,
+    event, id, import, insert, ip, ip_pool, joined, key, product_event, reply, run, segment, session, settings,
+    suppression, template, ticket, webhook, workspace,
 };
 use messaging_conformance::{Opened, commit, first, put};
 use messaging_core::changes::{
-    AccountWrite, AutomationWrite, CountMessages, Expect, LogEvent, PutAutomation, PutRun, Write, moves,
+    AccountWrite, AutomationWrite, CountMessages, Expect, LogEvent, PutAutomation, PutRun, SourceWrite, Write, moves,
 };
 use messaging_core::domain::audience::soft_bounce::Streak;
 use messaging_core::domain::automation::note::EventSubscription;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::ip_pool::IpGrant;
+use messaging_core::domain::delivery::ip_pool::source::{PathRow, SourceRow};
 use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::domain::message::{EventKind, Message, MessageStatus};
 use messaging_core::ids::WorkspaceId;
@@ -76,6 +78,19 @@ fn long(byte: u8) -> Bytes {
     vec![byte; 700_001].into()
 }
 
+/// A path that is stopped.
+fn gmail() -> PathRow {
+    PathRow {
+        ip: ip(7).into(),
+        site: "gmail".to_owned(),
+        state: "{}".to_owned(),
+        sent_today: 50,
+        day: 20_000,
+        is_stopped: true,
+        updated_at: at(3),
+    }
+}
+
 impl Filled {
     #[allow(clippy::too_many_lines, reason = "one of everything")]
     pub(crate) async fn new() -> Self {
@@ -115,6 +130,11 @@ impl Filled {
                 Write::put(Box::new(campaign.clone()), Expect::Absent),
                 Write::put(key(workspace), Expect::Absent),
                 Write::put(domain(workspace, "acme.example"), Expect::Absent),
+                Write::put(ip_pool(Some(workspace), "marketing"), Expect::Absent),
+                Write::put(ip_pool(None, "shared"), Expect::Absent),
+                Write::Source(SourceWrite::Grant(IpGrant { workspace_id: workspace, ip: ip(7), granted_at: at(3) })),
+                Write::Source(SourceWrite::PutSource(SourceRow::new(ip(7).into(), at(3)), Expect::Absent)),
+                Write::Source(SourceWrite::PutPath(Box::new(gmail()), Expect::Absent)),
                 Write::put(settings(workspace, Channel::Email), Expect::Absent),
                 Write::PutSuppression(suppression(workspace, Channel::Email, "no@example.org"), Expect::Absent),
                 Write::Account(AccountWrite::PutSession(session("token", at(1000)))),
@@ -208,6 +228,10 @@ impl Filled {
             format!("{:?}", store.api_keys(workspace, page()).await),
             format!("{:?}", store.domains(workspace, page()).await),
             format!("{:?}", store.domains_named("acme.example", None, 5).await),
+            format!("{:?}", store.all_ip_pools(None, 9).await),
+            format!("{:?}", store.ip_grants(workspace, None, 9).await),
+            format!("{:?}", store.source_rows(None, 9).await),
+            format!("{:?}", store.path_rows(ip(7).into(), None, 9).await),
             format!("{:?}", store.channels(workspace).await),
             format!("{:?}", store.custom_fields(workspace, page()).await),
             format!("{:?}", store.lists(workspace, page()).await),

@@ -39,11 +39,13 @@ pub enum Topic {
     Automations,
     /// Parts of the queue that are suspended.
     Queue,
+    /// IP pools, the addresses that workspaces may name, and what the operator changed of sources and paths.
+    Sources,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -61,6 +63,7 @@ impl Topic {
         Self::Campaigns,
         Self::Automations,
         Self::Queue,
+        Self::Sources,
     ];
 }
 
@@ -99,6 +102,8 @@ impl Topics {
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,
                 Write::Suspend(..) | Write::LiftSuspension(..) => Topic::Queue,
+                Write::Put(Document::Pool(_), _) | Write::Delete(DocumentKey::Pool(..)) => Topic::Sources,
+                Write::Source(write) if write.is_told() => Topic::Sources,
                 _ => continue,
             };
             topics.insert(topic);

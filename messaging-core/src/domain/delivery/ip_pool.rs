@@ -1,0 +1,107 @@
+//! IP pools: named sets of addresses that the mail of a sending domain leaves from.
+//!
+//! Contract section 14.2. The addresses are the operator's ([`source`]); a workspace names those in its pools that the
+//! operator has released to it.
+
+pub mod source;
+mod usable;
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PoolId, WorkspaceId};
+use crate::time::Timestamp;
+
+pub use usable::{MailKind, Usable, pool_of, usable_sources};
+
+/// Pools that a workspace may have at most, and as many that are shared.
+pub const MAX_POOLS: usize = 100;
+
+/// Addresses that a pool may name at most.
+pub const MAX_IPS: usize = 100;
+
+/// A pool of a workspace, or one that the operator shares with all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IpPool {
+    /// Its id.
+    pub id: PoolId,
+    /// Workspace that owns the pool; `None` for one that is shared with all workspaces and changed by none.
+    pub workspace_id: Option<WorkspaceId>,
+    /// Name for people; unique in the workspace, and among the shared ones.
+    pub name: String,
+    /// The addresses, in the order in which they were given, each once. A live node need not have them.
+    pub ips: Vec<IpAddr>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+impl IpPool {
+    /// True for a pool that every workspace may use.
+    pub const fn is_shared(&self) -> bool {
+        self.workspace_id.is_none()
+    }
+
+    /// True if a workspace may use the pool: it is its own or shared.
+    pub fn is_open_to(&self, workspace: WorkspaceId) -> bool {
+        self.workspace_id.is_none_or(|owner| owner == workspace)
+    }
+}
+
+/// Permission of the operator that a workspace names an address in its pools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpGrant {
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The address.
+    pub ip: IpAddr,
+    /// When it was released to the workspace first.
+    pub granted_at: Timestamp,
+}
+
+/// The address that a text says, in the one form that addresses are compared and kept in: an IPv4 address that is written
+/// as an IPv6 one is the IPv4 address. `None` for anything else, an address with a zone or a prefix included.
+pub fn parse_ip(text: &str) -> Option<IpAddr> {
+    text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Id as _;
+
+    #[test]
+    fn an_address_has_one_form() {
+        let parsed = |text: &str| parse_ip(text).map(|ip| ip.to_string());
+        for (text, expected) in [
+            ("203.0.113.7", Some("203.0.113.7")),
+            ("::ffff:203.0.113.7", Some("203.0.113.7")),
+            ("2001:DB8:0:0::7", Some("2001:db8::7")),
+            ("203.0.113.07", None),
+            ("203.0.113.0/24", None),
+            ("203.0.113.7:25", None),
+            ("fe80::1%eth0", None),
+            ("mail.example.org", None),
+            ("", None),
+        ] {
+            assert_eq!(parsed(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_open_to_its_owner_or_to_all() {
+        let [mine, other] = [1, 2].map(|n| WorkspaceId::from_bytes([n; 16]));
+        let pool = |workspace_id| IpPool {
+            id: PoolId::from_bytes([3; 16]),
+            workspace_id,
+            name: "marketing".to_owned(),
+            ips: Vec::new(),
+            created_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+        };
+        assert!(pool(Some(mine)).is_open_to(mine) && !pool(Some(mine)).is_open_to(other));
+        assert!(pool(None).is_open_to(mine) && pool(None).is_shared() && !pool(Some(mine)).is_shared());
+    }
+}

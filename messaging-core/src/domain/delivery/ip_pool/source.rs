@@ -1,0 +1,186 @@
+//! Sources, the addresses of nodes that mail leaves from, and what is kept of them and of their paths.
+//!
+//! Contract section 14.1. A source belongs to the operator; a path is a source and the site that its mail goes to. What is
+//! kept outlives the process: whichever node has the address next goes on with it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::parse_ip;
+use crate::time::Timestamp;
+
+/// Sources that a node may have at most.
+pub const MAX_SOURCES: usize = 100;
+
+/// Text of [`SourceAddress::Default`].
+const DEFAULT: &str = "default";
+
+/// The text is neither an IP address nor `default`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an IP address")]
+pub struct MalformedSource;
+
+/// The address of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceAddress {
+    /// The address that the system of the node chooses: the only source of a node that names none. No pool can name it.
+    Default,
+    /// An address of the node, see [`parse_ip`].
+    Ip(IpAddr),
+}
+
+impl SourceAddress {
+    /// The address, if it is known.
+    pub const fn ip(self) -> Option<IpAddr> {
+        match self {
+            Self::Default => None,
+            Self::Ip(ip) => Some(ip),
+        }
+    }
+}
+
+impl From<IpAddr> for SourceAddress {
+    fn from(ip: IpAddr) -> Self {
+        Self::Ip(ip.to_canonical())
+    }
+}
+
+impl fmt::Display for SourceAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str(DEFAULT),
+            Self::Ip(ip) => ip.fmt(f),
+        }
+    }
+}
+
+impl FromStr for SourceAddress {
+    type Err = MalformedSource;
+
+    fn from_str(text: &str) -> Result<Self, MalformedSource> {
+        if text == DEFAULT { Ok(Self::Default) } else { parse_ip(text).map(Self::Ip).ok_or(MalformedSource) }
+    }
+}
+
+impl Serialize for SourceAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SourceAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<'de, str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for SourceAddress {
+    fn schema_name() -> Cow<'static, str> {
+        "SourceAddress".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
+
+/// A source as its node names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSource {
+    /// The address; a node has each once.
+    pub ip: SourceAddress,
+    /// The name that it greets with (EHLO).
+    pub name: String,
+}
+
+/// A source of a node that lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSource {
+    /// The source.
+    pub source: NamedSource,
+    /// The name of the node.
+    pub node: String,
+}
+
+/// State of a source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceStatus {
+    /// It is new, or was not used for long, and sends little more each day.
+    #[default]
+    Warming,
+    /// It sends as much as sites take.
+    Warm,
+    /// It sends nothing until a time.
+    Resting,
+    /// It sends nothing until the operator says otherwise.
+    Stopped,
+}
+
+/// State of a source as it is kept, whatever node has the address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// The address, by which the row is found.
+    pub ip: SourceAddress,
+    /// State of the source as a whole.
+    pub status: SourceStatus,
+    /// Level of its warm-up, from 0.
+    pub level: u32,
+    /// When mail left from it last; `None` if none has.
+    pub last_used_at: Option<Timestamp>,
+    /// When the row was written.
+    pub updated_at: Timestamp,
+}
+
+impl SourceRow {
+    /// A source that nothing is known of.
+    pub const fn new(ip: SourceAddress, now: Timestamp) -> Self {
+        Self { ip, status: SourceStatus::Warming, level: 0, last_used_at: None, updated_at: now }
+    }
+}
+
+/// State of a path as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathRow {
+    /// The address of the source; with the site it is the key.
+    pub ip: SourceAddress,
+    /// The site.
+    pub site: String,
+    /// The state as JSON, which stores do not read.
+    pub state: String,
+    /// Messages that left over the path on `day`.
+    pub sent_today: u64,
+    /// The day of `sent_today`, counted from 1970-01-01 in UTC.
+    pub day: i64,
+    /// True while the path is stopped until a person looks: such a row is not forgotten, however old it is.
+    pub is_stopped: bool,
+    /// When the row was written.
+    pub updated_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_named_by_its_address_or_as_the_default() {
+        let parsed = |text: &str| text.parse::<SourceAddress>().map(|source| source.to_string());
+        assert_eq!(parsed("default").as_deref(), Ok("default"));
+        assert_eq!(parsed("2001:DB8::7").as_deref(), Ok("2001:db8::7"));
+        assert_eq!(parsed("::ffff:192.0.2.1").as_deref(), Ok("192.0.2.1"));
+        assert_eq!(parsed("mail.example.org"), Err(MalformedSource));
+        let source = SourceAddress::from("::ffff:192.0.2.1".parse::<IpAddr>().unwrap());
+        assert_eq!(serde_json::to_string(&source).unwrap(), r#""192.0.2.1""#);
+        assert_eq!(serde_json::from_str::<SourceAddress>(r#""192.0.2.1""#).unwrap(), source);
+        serde_json::from_str::<SourceAddress>(r#""192.0.2""#).unwrap_err();
+    }
+}
