@@ -159,7 +159,7 @@ impl SettingsArgs {
         };
         let sources = sources::sources(self.source, &hostname)?;
         let warm = self.source_warm.unwrap_or_default();
-        let is_ours = |address: &IpAddr| sources.iter().any(|source| source.address == Some(*address));
+        let is_ours = |address: &IpAddr| sources.iter().any(|source| source.ip.ip() == Some(*address));
         if let Some(stranger) = warm.iter().find(|address| !is_ours(address)) {
             return Err(SettingsError::WarmWithoutSource(*stranger));
         }

@@ -40,8 +40,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::{Flow, JobClass};
-use messaging_core::domain::delivery::source::Source;
 use messaging_core::ports::clock::SystemEntropy;
 use messaging_core::ports::paths::{PathTerms, PathWait, Paths};
 use messaging_core::ports::transport::{
@@ -304,7 +304,7 @@ pub struct DirectDeliveryBuilder {
     port: u16,
     mx_override: Option<MxOverride>,
     allow_private: bool,
-    sources: Vec<Source>,
+    sources: Vec<NamedSource>,
     timeouts: Timeouts,
     pace: Pace,
     limits: Limits,
@@ -326,8 +326,8 @@ impl DirectDeliveryBuilder {
 
     /// Addresses that messages leave from, with the name that is said in EHLO over each; if not said, the one that the
     /// system chooses, with the name of the machine. Characters of a name that no name has are left out.
-    pub fn sources(mut self, sources: Vec<Source>) -> Self {
-        self.sources = sources.into_iter().map(|one| Source { name: clean_name(&one.name), ..one }).collect();
+    pub fn sources(mut self, sources: Vec<NamedSource>) -> Self {
+        self.sources = sources.into_iter().map(|one| NamedSource { name: clean_name(&one.name), ..one }).collect();
         self
     }
 

@@ -87,7 +87,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::delivery::source::Source;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::transport::Transport;
@@ -113,7 +113,7 @@ pub struct Options {
     /// Name by which this machine introduces itself to mail servers (EHLO).
     pub hostname: String,
     /// Addresses that direct delivery leaves from; empty for the one that the system chooses.
-    pub sources: Vec<Source>,
+    pub sources: Vec<NamedSource>,
     /// The resolver by which the transports look up names.
     pub dns: Dns,
     /// What takes the place of every recipient's mail exchangers.

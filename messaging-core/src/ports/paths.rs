@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::transport::Outcome;
+use crate::domain::delivery::ip_pool::source::{NamedSource, SourceAddress};
 use crate::domain::delivery::lane::JobClass;
-use crate::domain::delivery::source::Source;
 use crate::domain::message::hold::HoldReason;
 use crate::time::Timestamp;
 
@@ -64,8 +64,8 @@ impl Reach {
     }
 
     /// True if a source can connect to one of the addresses.
-    pub fn is_reached_by(self, source: &Source) -> bool {
-        match source.address {
+    pub fn is_reached_by(self, source: &NamedSource) -> bool {
+        match source.ip.ip() {
             None => true,
             Some(IpAddr::V4(_)) => self.ipv4,
             Some(IpAddr::V6(_)) => self.ipv6,
@@ -76,8 +76,8 @@ impl Reach {
 /// Conditions under which a message may leave over a path.
 #[derive(Debug, Clone, Default)]
 pub struct PathTerms {
-    /// Addresses that the message may leave from; `None` for every source of the node.
-    pub sources: Option<Arc<[IpAddr]>>,
+    /// Sources that the message may leave from; `None` for every source of the node.
+    pub sources: Option<Arc<[SourceAddress]>>,
     /// End of the time that the message has. What may not wait beyond it goes out before, whatever the warm-up says.
     pub expires_at: Option<Timestamp>,
 }
@@ -95,7 +95,7 @@ pub enum Departure {
 #[derive(Debug, Clone)]
 pub struct Leave {
     /// The source.
-    pub source: Arc<Source>,
+    pub source: Arc<NamedSource>,
     /// The path; `None` where there is none.
     pub path: Option<OpenPath>,
 }
@@ -114,8 +114,8 @@ pub struct OpenPath {
 /// Why a message is not attempted now, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathWait {
-    /// Reason of the hold.
-    pub reason: HoldReason,
+    /// Reason of the hold; `None` for a moment's wait, such as for the rate of the site, of which nobody is told.
+    pub reason: Option<HoldReason>,
     /// Time until the message may ask again.
     pub wait: Duration,
     /// One sentence for people.

@@ -277,9 +277,11 @@ impl Reservation {
         Self { slot: None, wait: Some(wait), held: None }
     }
 
-    /// No place now, because no path is open to the message: it is held for the reason and asks again after the wait.
+    /// No place now, because no path is open to the message: it asks again after the wait, and is held for the reason
+    /// where there is one.
     pub fn held(wait: PathWait) -> Self {
-        Self { slot: None, wait: Some(wait.wait), held: Some(Arc::new(wait)) }
+        let (time, is_told) = (wait.wait, wait.reason.is_some());
+        Self { slot: None, wait: Some(time), held: is_told.then(|| Arc::new(wait)) }
     }
 
     /// Why no path is open to the message, if that is why there is no place.

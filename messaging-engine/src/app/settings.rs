@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use messaging_core::domain::delivery::source::Source;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::validate::Setters;
 
@@ -37,7 +37,7 @@ pub struct Settings {
     /// Shown on workspaces.
     pub data_region: String,
     /// Addresses of this process that email leaves from; empty for the one that the system chooses, named `hostname`.
-    pub sources: Vec<Source>,
+    pub sources: Vec<NamedSource>,
     /// Those of the sources that receivers know already: they are not warmed up.
     pub warm_sources: Vec<IpAddr>,
     /// Waits between email attempts; the last one repeats.

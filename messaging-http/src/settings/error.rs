@@ -53,7 +53,7 @@ pub enum SettingsError {
     #[error("--source names {0} twice; give each address once")]
     SameSource(IpAddr),
     /// There are more sources than a node has.
-    #[error("--source may name at most 256 addresses")]
+    #[error("--source may name at most 100 addresses")]
     TooManySources,
     /// An address is warm that is no source.
     #[error("--source-warm names {0}, which is none of --source")]

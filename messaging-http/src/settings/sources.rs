@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::str::FromStr;
 
-use messaging_core::domain::delivery::source::{self, MAX_SOURCES, Source};
+use messaging_core::domain::delivery::ip_pool::source::{MAX_SOURCES, NamedSource};
+use messaging_core::domain::delivery::source;
 use serde::{Deserialize, Serialize};
 
 use super::error::SettingsError;
@@ -66,24 +67,24 @@ impl From<SourceArg> for String {
 }
 
 /// The sources of the node: those that are given, each once, under their names or that of the machine.
-pub(super) fn sources(given: Option<Vec<SourceArg>>, hostname: &str) -> Result<Vec<Source>, SettingsError> {
+pub(super) fn sources(given: Option<Vec<SourceArg>>, hostname: &str) -> Result<Vec<NamedSource>, SettingsError> {
     let given = given.unwrap_or_default();
     if given.len() > MAX_SOURCES {
         return Err(SettingsError::TooManySources);
     }
-    let mut sources: Vec<Source> = Vec::with_capacity(given.len());
+    let mut sources: Vec<NamedSource> = Vec::with_capacity(given.len());
     for SourceArg { address, name } in given {
-        if sources.iter().any(|known| known.address == Some(address)) {
+        if sources.iter().any(|known| known.ip.ip() == Some(address)) {
             return Err(SettingsError::SameSource(address));
         }
-        sources.push(Source { address: Some(address), name: name.unwrap_or_else(|| hostname.to_owned()) });
+        sources.push(NamedSource { ip: address.into(), name: name.unwrap_or_else(|| hostname.to_owned()) });
     }
     Ok(sources)
 }
 
 /// Checks that sockets can be bound to the addresses, so that mail does not find out later that they are not there.
-pub(crate) fn bind_each(sources: &[Source]) -> Result<(), (IpAddr, std::io::Error)> {
-    for address in sources.iter().filter_map(|source| source.address) {
+pub(crate) fn bind_each(sources: &[NamedSource]) -> Result<(), (IpAddr, std::io::Error)> {
+    for address in sources.iter().filter_map(|source| source.ip.ip()) {
         TcpListener::bind((address, 0)).map_err(|error| (address, error))?;
     }
     Ok(())
@@ -131,8 +132,8 @@ mod tests {
 
     #[test]
     fn an_address_of_another_machine_cannot_be_bound() {
-        let source = |text: &str| Source { address: Some(text.parse().unwrap()), name: "a.test".to_owned() };
-        bind_each(&[Source::by_system("a.test"), source("127.0.0.1")]).unwrap();
+        let source = |text: &str| NamedSource { ip: text.parse().unwrap(), name: "a.test".to_owned() };
+        bind_each(&[NamedSource::by_system("a.test"), source("127.0.0.1")]).unwrap();
         // Of the block that is kept for documentation, which no machine has (RFC 5737).
         let (address, _) = bind_each(&[source("127.0.0.1"), source("203.0.113.7")]).unwrap_err();
         assert_eq!(address.to_string(), "203.0.113.7");

@@ -1,11 +1,12 @@
 //! One attempt at the recipients of one domain: exchanger by exchanger, until one of them answers.
 
 use std::fmt::Display;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::ip_pool::source::SourceAddress;
 use messaging_core::ports::paths::Leave;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
@@ -41,9 +42,9 @@ pub(super) struct Client {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     /// The exchanger of this name, from a source.
-    Exchanger(Option<IpAddr>, String),
+    Exchanger(SourceAddress, String),
     /// All exchangers of a site, from a source: only the number of connections is kept by it.
-    Site(Option<IpAddr>, Arc<str>),
+    Site(SourceAddress, Arc<str>),
 }
 
 /// An attempt under way.
@@ -153,7 +154,7 @@ impl<'a> Attempt<'a> {
 
     /// What connections to an exchanger are kept by: none is used for mail of another source.
     fn key(&self, host: &str) -> PeerKey {
-        PeerKey::Exchanger(self.leave.source.address, host.to_owned())
+        PeerKey::Exchanger(self.leave.source.ip, host.to_owned())
     }
 
     /// Whether no further exchanger is tried: the time or the number of conversations is used up.
@@ -222,7 +223,7 @@ impl<'a> Attempt<'a> {
         let key = self.key(host);
         let gate = match &self.leave.path {
             Some(path) => {
-                let site = PeerKey::Site(self.leave.source.address, Arc::clone(&path.site));
+                let site = PeerKey::Site(self.leave.source.ip, Arc::clone(&path.site));
                 pool.gate_of(&site, path.connections.max(1))
             }
             None => pool.gate(&key),
@@ -266,7 +267,7 @@ impl<'a> Attempt<'a> {
             addresses.into_iter().partition(|address| source.reaches(address.ip()));
         if let (true, Some(other)) = (addresses.is_empty(), others.first()) {
             let kind = if other.is_ipv4() { "IPv4" } else { "IPv6" };
-            let text = format!("{host} has {kind} addresses alone, and the message leaves from {}", source.id());
+            let text = format!("{host} has {kind} addresses alone, and the message leaves from {}", source.ip);
             transcript.note(&text);
             let miss = Miss::Unreachable(named(host, response(None, "4.4.1", &text)));
             self.file(transcript, &miss);
@@ -338,7 +339,7 @@ impl<'a> Attempt<'a> {
         let client = self.client;
         let source = &self.leave.source;
         let opener =
-            Opener { ehlo_name: &source.name, from: source.address, timeouts: &client.timeouts, tls: &client.tls };
+            Opener { ehlo_name: &source.name, from: source.ip.ip(), timeouts: &client.timeouts, tls: &client.tls };
         let unreachable = |error: &TransportError| {
             let text = format!("{host} [{}]: {}", address.ip(), error.cause());
             Miss::Unreachable(named(host, response(None, "4.4.1", &text)))

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::JobClass;
-use messaging_core::domain::delivery::source::Source;
 use messaging_core::ports::paths::{Departure, Leave, PathRequest, PathTerms, PathWait, Paths, Reach};
 use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::Instant;
@@ -25,9 +25,9 @@ const PUBLIC: Guard = Guard { allow_private: false };
 /// The sources of a node.
 pub(super) struct Sources {
     /// At least one.
-    all: Vec<Arc<Source>>,
+    all: Vec<Arc<NamedSource>>,
     /// Address that the system chooses, with the name of the machine.
-    by_system: Arc<Source>,
+    by_system: Arc<NamedSource>,
     paths: OnceLock<Arc<dyn Paths>>,
     /// Number of the next turn, where nobody keeps paths.
     turn: AtomicUsize,
@@ -47,15 +47,15 @@ pub(super) struct Departing {
 }
 
 impl Departing {
-    fn without_path(source: &Arc<Source>) -> Self {
+    fn without_path(source: &Arc<NamedSource>) -> Self {
         Self { leave: Leave { source: Arc::clone(source), path: None }, exchangers: None }
     }
 }
 
 impl Sources {
     /// The sources of a machine of this name; without any, the address that the system chooses.
-    pub(super) fn new(hostname: &str, given: Vec<Source>) -> Self {
-        let by_system = Arc::new(Source::by_system(hostname));
+    pub(super) fn new(hostname: &str, given: Vec<NamedSource>) -> Self {
+        let by_system = Arc::new(NamedSource::by_system(hostname));
         let mut all: Vec<_> = given.into_iter().map(Arc::new).collect();
         if all.is_empty() {
             all.push(Arc::clone(&by_system));
@@ -127,7 +127,7 @@ impl Sources {
     }
 
     /// The source whose turn it is among those that reach an exchanger; any where none does.
-    fn next(&self, reach: Reach) -> Arc<Source> {
+    fn next(&self, reach: Reach) -> Arc<NamedSource> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let fit: Vec<_> = self.all.iter().filter(|source| reach.is_reached_by(source)).collect();
         Arc::clone(fit.get(turn % fit.len().max(1)).copied().unwrap_or(&self.all[0]))

@@ -1,43 +1,25 @@
-//! Sources: the addresses of a node that mail leaves from, each with the name that it greets with.
+//! Sources as connections use them: which addresses one reaches, and which addresses can be one.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// Most sources of a node.
-pub const MAX_SOURCES: usize = 256;
+use super::ip_pool::source::{NamedSource, SourceAddress};
 
-/// An address that connections to mail exchangers are bound to, and the name that is said in EHLO over them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Source {
-    /// The address; `None` for the one that the system chooses for each connection.
-    pub address: Option<IpAddr>,
-    /// The name in EHLO, which the address should resolve to and back.
-    pub name: String,
-}
-
-impl Source {
-    /// Name of the source whose address the system chooses.
-    pub const DEFAULT: &str = "default";
-
-    /// The source whose address the system chooses.
+impl NamedSource {
+    /// The source whose address the system chooses for each connection, with the name of the machine.
     pub fn by_system(name: &str) -> Self {
-        Self { address: None, name: name.to_owned() }
-    }
-
-    /// The source by which paths, pools and listings know it: its address, or `default`.
-    pub fn id(&self) -> String {
-        self.address.map_or_else(|| Self::DEFAULT.to_owned(), |address| address.to_string())
+        Self { ip: SourceAddress::Default, name: name.to_owned() }
     }
 
     /// True where a connection from here to the other address is possible: both are IPv4 or both are IPv6.
     pub fn reaches(&self, other: IpAddr) -> bool {
-        self.address.is_none_or(|own| own.is_ipv4() == other.is_ipv4())
+        self.ip.ip().is_none_or(|own| own.is_ipv4() == other.is_ipv4())
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for NamedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.id(), self.name)
+        write!(f, "{} ({})", self.ip, self.name)
     }
 }
 
@@ -60,13 +42,15 @@ mod tests {
 
     #[test]
     fn a_source_reaches_addresses_of_its_own_kind() {
-        let of = |text: &str| Source { address: Some(text.parse().unwrap()), name: "m.test".to_owned() };
-        let (four, six) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let of = |text: &str| NamedSource { ip: address(text).into(), name: "m.test".to_owned() };
+        let (four, six) = (address("192.0.2.1"), address("2001:db8::1"));
         assert!(of("192.0.2.7").reaches(four) && !of("192.0.2.7").reaches(six));
         assert!(of("2001:db8::7").reaches(six) && !of("2001:db8::7").reaches(four));
-        let by_system = Source::by_system("m.test");
+        let by_system = NamedSource::by_system("m.test");
         assert!(by_system.reaches(four) && by_system.reaches(six));
-        assert_eq!((by_system.id(), of("2001:DB8::7").id()), ("default".to_owned(), "2001:db8::7".to_owned()));
+        assert_eq!(by_system.to_string(), "default (m.test)");
+        assert_eq!(of("2001:DB8::7").to_string(), "2001:db8::7 (m.test)");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use messaging_core::changes::Changes;
 use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ports::paths::{PathTerms, PathWait};
@@ -27,10 +28,12 @@ impl DeliverMessage {
         wait: &PathWait,
     ) -> Result<(), JobError> {
         let now = cx.app.now();
+        // Whoever waits without a reason is put back without this.
+        let reason = wait.reason.unwrap_or(HoldReason::Braked);
         if let Some(campaign) = message.campaign_id.filter(|_| self.reserved_at.is_none()) {
             cx.app.campaign_pace().put_back(campaign);
         }
-        let (until, held) = hold(message, wait.reason, Some(now + wait.wait), now);
+        let (until, held) = hold(message, reason, Some(now + wait.wait), now);
         let changes = if self.tells_hold(message) { held } else { Changes::default() };
         let released_at = match self.lane.class() {
             JobClass::Transactional => self.released_at,
