@@ -9,12 +9,16 @@ pub mod fair_turns;
 pub mod ip_pool;
 pub mod lane;
 pub mod outcome;
+pub mod path;
 pub mod queue;
 pub mod recipient_time;
 pub mod response;
 pub mod retry;
 pub mod retry_after;
+pub mod site;
 pub mod source;
+pub mod source_choice;
+pub mod warm_up;
 
 use serde_json::{Map, Value, json};
 

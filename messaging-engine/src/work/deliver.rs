@@ -149,9 +149,9 @@ impl DeliverMessage {
             AttemptAdmission::TooFast(wait) => {
                 return Ok(cx.put_back(self.wait(&cx.app, message, wait), false).await.map(|()| None)?);
             }
-            AttemptAdmission::Held(hold) if is_expired => (Reservation::default(), None, None, Some(hold.sentence)),
-            AttemptAdmission::Held(hold) => {
-                return self.hold_for_path(cx, message, &hold).await.map(|()| None);
+            AttemptAdmission::Held(_, hold) if is_expired => (Reservation::default(), None, None, Some(hold.sentence)),
+            AttemptAdmission::Held(reason, hold) => {
+                return self.hold_for_path(cx, message, reason, hold.wait).await.map(|()| None);
             }
             AttemptAdmission::Over(words) => (Reservation::default(), None, None, words),
         };

@@ -31,6 +31,31 @@ use crate::domain::delivery::response::Response;
 
 pub use class::{BounceClass, BounceType};
 
+/// What a refusal is about, as far as its words say so in a way that concerns the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// How much or how fast the sender sends.
+    Rate,
+    /// What the message holds.
+    Content,
+    /// One mailbox or address.
+    Mailbox,
+}
+
+/// What a refusal, for now or for good, is about; `None` where its words say nothing of this kind.
+pub fn concern(response: &Response) -> Option<Concern> {
+    let reading = Reading::of(codes::beginning(&response.text));
+    if meaning::is_about_rate(&reading) {
+        return Some(Concern::Rate);
+    }
+    match classify(response) {
+        BounceClass::InvalidRecipient | BounceClass::InvalidDomain | BounceClass::MailboxFull => Some(Concern::Mailbox),
+        BounceClass::Content => Some(Concern::Content),
+        _ if meaning::is_bad_recipient(&reading) => Some(Concern::Mailbox),
+        _ => None,
+    }
+}
+
 /// Classifies a permanent refusal: a reply, or the diagnostic of a delivery status notification.
 pub fn classify(response: &Response) -> BounceClass {
     let text = codes::beginning(&response.text);

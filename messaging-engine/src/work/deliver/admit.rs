@@ -5,6 +5,7 @@ use std::time::Duration;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::message::Message;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::simulator::{self};
 use messaging_core::ports::Transport;
 use messaging_core::ports::paths::{PathTerms, PathWait};
@@ -26,7 +27,7 @@ pub(super) enum AttemptAdmission {
     /// Its account or its recipient takes no more messages before so long.
     TooFast(Duration),
     /// No path is open to it: it is held.
-    Held(PathWait),
+    Held(HoldReason, PathWait),
     /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
     /// is in the way.
     Over(Option<String>),
@@ -83,8 +84,9 @@ pub(super) async fn admit(
         terms,
     };
     let reservation = transport.reserve(&route).await;
-    Ok(match (reservation.hold(), reservation.wait()) {
-        (Some(hold), _) => AttemptAdmission::Held(hold.clone()),
+    let hold = reservation.hold().and_then(|hold| Some((hold.reason?, hold.clone())));
+    Ok(match (hold, reservation.wait()) {
+        (Some((reason, hold)), _) => AttemptAdmission::Held(reason, hold),
         (None, Some(wait)) => AttemptAdmission::TooFast(wait),
         (None, None) => AttemptAdmission::Go(reservation, probe, slot),
     })

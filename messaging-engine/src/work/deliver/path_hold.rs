@@ -1,11 +1,13 @@
 //! Messages that no path is open to: their addresses warm up, a provider wants less, or no node has an address for them.
 
+use std::time::Duration;
+
 use messaging_core::changes::Changes;
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::{Message, MessageStatus};
-use messaging_core::ports::paths::{PathTerms, PathWait};
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::DeliverMessage;
@@ -25,15 +27,14 @@ impl DeliverMessage {
         &self,
         cx: &JobContext,
         message: &Message,
-        wait: &PathWait,
+        reason: HoldReason,
+        wait: Duration,
     ) -> Result<(), JobError> {
         let now = cx.app.now();
-        // Whoever waits without a reason is put back without this.
-        let reason = wait.reason.unwrap_or(HoldReason::Braked);
         if let Some(campaign) = message.campaign_id.filter(|_| self.reserved_at.is_none()) {
             cx.app.campaign_pace().put_back(campaign);
         }
-        let (until, held) = hold(message, reason, Some(now + wait.wait), now);
+        let (until, held) = hold(message, reason, Some(now + wait), now);
         let changes = if self.tells_hold(message) { held } else { Changes::default() };
         let released_at = match self.lane.class() {
             JobClass::Transactional => self.released_at,

@@ -69,7 +69,8 @@ fn is_about_sender(reading: &Reading) -> bool {
     reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1)
 }
 
-fn is_about_rate(reading: &Reading) -> bool {
+/// Whether the text says that it is too much, or too fast.
+pub(super) fn is_about_rate(reading: &Reading) -> bool {
     reading.says(words::RATE) || reading.says_of(words::THEM, words::MANY, BESIDE)
 }
 

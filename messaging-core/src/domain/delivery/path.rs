@@ -1,0 +1,284 @@
+//! Paths: what one source has sent to one site, and how it goes.
+//!
+//! A path is bounded three times: by what the site allows in a minute, by its warm-up ([`warm_up`](super::warm_up)), and
+//! by its brake, which reads the site's replies. Nothing waits here: whoever wants to send asks [`PathState::may_send`],
+//! says when a transaction begins ([`PathState::sent`]) and what was answered ([`PathState::answered`]). The state is
+//! small, and stored as JSON.
+
+mod brake;
+mod pace;
+mod reply;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use serde::{Deserialize, Serialize};
+
+use self::brake::Brake;
+pub use self::brake::{BrakeReason, FIRST_REST, LONGEST_REST, PathStatus, RECOVERY_STEP};
+use self::pace::Pace;
+pub use self::reply::{PathReply, ReplyKind};
+use self::window::Window;
+pub use self::window::{MAX_BOUNCE_RATE, MAX_COMPLAINT_RATE, MAX_DEFERRED, WARN_COMPLAINT_RATE};
+use crate::domain::delivery::site::{PathAction, SiteLimits};
+use crate::domain::delivery::warm_up::WarmUp;
+use crate::time::Timestamp;
+
+/// State of a path. What it is asked and told is at a time `now`; a clock that was set back does no harm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathState {
+    warm_up: WarmUp,
+    #[serde(skip_serializing_if = "Brake::is_released")]
+    brake: Brake,
+    window: Window,
+    pace: Pace,
+}
+
+/// What kind of mail wants to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Mail that somebody waits for. It may use the whole allowance of a day, without waiting for its hours.
+    Transactional {
+        /// When the message expires: before that it leaves, whatever the warm-up says.
+        expires_at: Timestamp,
+    },
+    /// Mail of campaigns and automations.
+    Marketing,
+}
+
+/// Whether a transaction may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// It may.
+    Allowed,
+    /// It may, although it is more than the path allows: the message would expire while it waits. Another source that
+    /// may send is better.
+    Overdue,
+    /// It waits.
+    Wait(Wait),
+}
+
+/// Why a transaction does not begin yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// When to ask again; `None` until a person acts.
+    pub until: Option<Timestamp>,
+    /// What bounds the path.
+    pub reason: WaitReason,
+}
+
+/// What bounds a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The rate of the path: a short wait, and no hold.
+    Pace,
+    /// The warm-up, which allows so many messages today.
+    WarmingUp {
+        /// Messages sent today.
+        sent: u32,
+        /// Messages that the day may have.
+        allowed: u32,
+    },
+    /// The brake, with its reason; `None` if a person stopped the path.
+    Braked(Option<BrakeReason>),
+}
+
+impl WaitReason {
+    /// One sentence for people. `source` is the address of the source.
+    pub fn sentence(self, source: &str, site: &str) -> String {
+        match self {
+            Self::Pace => format!("{source} sends to {site} as fast as it may."),
+            Self::WarmingUp { sent, allowed } => {
+                format!("{source} is warming up at {site}: {sent} of the {allowed} messages of today were sent.")
+            }
+            Self::Braked(None) => format!("Sending from {source} to {site} was stopped by the operator."),
+            Self::Braked(Some(reason)) => format!("{source} holds back at {site}: {}.", reason.words()),
+        }
+    }
+}
+
+/// A change of a path's brake, for the log and the record of actions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrakeChange {
+    /// What the path does; `None` for a warning alone.
+    pub action: PathAction,
+    /// Why it does so.
+    pub reason: BrakeReason,
+    /// When it goes on, if that is known.
+    pub until: Option<Timestamp>,
+    /// The reply or the figures, at most 512 characters, with addresses masked.
+    pub evidence: String,
+}
+
+/// A path as the operator sees it (contract section 14.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathReport {
+    /// How it goes.
+    pub status: PathStatus,
+    /// Messages a minute that the path may send; `None` without a bound.
+    pub rate_per_minute: Option<u32>,
+    /// When a rest ends.
+    pub until: Option<Timestamp>,
+    /// Why the path is not `ok`; `None` as well if a person stopped it.
+    pub reason: Option<BrakeReason>,
+    /// The reply or the figures behind the reason.
+    pub evidence: Option<String>,
+    /// Messages sent today.
+    pub sent_today: u32,
+    /// Messages that today may have; `None` when it is not bounded.
+    pub allowed_today: Option<u32>,
+}
+
+impl PathState {
+    /// A path of a source that the operator says is warm.
+    pub fn known() -> Self {
+        Self { warm_up: WarmUp::known(), ..Self::default() }
+    }
+
+    /// The warm-up of the path.
+    pub fn warm_up(&self, limits: &SiteLimits, now: Timestamp) -> WarmUp {
+        self.warm_up.at(now, limits.warm_up, self.brake.status(now) != PathStatus::Ok)
+    }
+
+    /// Ends the warm-up (`known` as long as nobody says otherwise), or begins it anew. The brake stays as it is.
+    pub fn set_known(&mut self, is_known: bool) {
+        self.warm_up = if is_known { WarmUp::known() } else { WarmUp::default() };
+    }
+
+    /// Whether a transaction may begin now.
+    pub fn may_send(&self, limits: &SiteLimits, now: Timestamp, priority: Priority) -> Permission {
+        let is_transactional = matches!(priority, Priority::Transactional { .. });
+        let would_expire = |until: Timestamp| match priority {
+            Priority::Transactional { expires_at } => until >= expires_at,
+            Priority::Marketing => false,
+        };
+        if let Some(until) = self.brake.wait(now) {
+            return match until {
+                Some(until) if would_expire(until) => Permission::Overdue,
+                _ => Permission::Wait(Wait { until, reason: WaitReason::Braked(self.brake.reason()) }),
+            };
+        }
+        let warm_up = self.warm_up(limits, now);
+        if let Some(until) = warm_up.wait(now, limits.warm_up, is_transactional) {
+            if would_expire(until) {
+                return Permission::Overdue;
+            }
+            let allowed = warm_up.allowed_today(limits.warm_up).unwrap_or_default();
+            let reason = WaitReason::WarmingUp { sent: warm_up.sent_today(), allowed };
+            return Permission::Wait(Wait { until: Some(until), reason });
+        }
+        match self.pace.wait(self.rate(limits, now), now) {
+            Some(until) if would_expire(until) => Permission::Overdue,
+            Some(until) if self.brake.status(now) != PathStatus::Ok => {
+                Permission::Wait(Wait { until: Some(until), reason: WaitReason::Braked(self.brake.reason()) })
+            }
+            Some(until) => Permission::Wait(Wait { until: Some(until), reason: WaitReason::Pace }),
+            None => Permission::Allowed,
+        }
+    }
+
+    /// Messages a minute that the path may send now; `None` without a bound.
+    fn rate(&self, limits: &SiteLimits, now: Timestamp) -> Option<u32> {
+        let slowed = self.brake.rate(now);
+        slowed.map(|rate| limits.messages_per_minute.map_or(rate, |most| rate.min(most))).or(limits.messages_per_minute)
+    }
+
+    /// Counts a transaction that begins.
+    pub fn sent(&mut self, limits: &SiteLimits, now: Timestamp) {
+        self.pace.count(self.rate(limits, now), now);
+        self.warm_up = self.warm_up(limits, now);
+        self.warm_up.count(now, limits.warm_up);
+    }
+
+    /// Reads what a site answered about one recipient. Returns what changes on the path, if anything does.
+    pub fn answered(&mut self, limits: &SiteLimits, now: Timestamp, reply: &PathReply) -> Option<BrakeChange> {
+        let by_reply = reply.verdict.and_then(|verdict| {
+            let reason = BrakeReason::of(verdict.meaning)?;
+            self.act(limits, now, verdict.action, reason, &reply.evidence)
+        });
+        let by_figures = self.window.answered(reply);
+        by_reply.or_else(|| {
+            let (reason, evidence) = by_figures?;
+            self.act(limits, now, PathAction::SlowDown, reason, &evidence)
+        })
+    }
+
+    /// Reads a complaint about a message that the path delivered. Returns what changes, if anything does; a warning has
+    /// the action [`PathAction::None`].
+    pub fn complained(&mut self, limits: &SiteLimits, now: Timestamp) -> Option<BrakeChange> {
+        let (action, evidence) = self.window.complained(now)?;
+        if action == PathAction::None {
+            return Some(BrakeChange { action, reason: BrakeReason::Complaints, until: None, evidence });
+        }
+        self.act(limits, now, action, BrakeReason::Complaints, &evidence)
+    }
+
+    fn act(
+        &mut self,
+        limits: &SiteLimits,
+        now: Timestamp,
+        action: PathAction,
+        reason: BrakeReason,
+        evidence: &str,
+    ) -> Option<BrakeChange> {
+        if action == PathAction::None {
+            return None;
+        }
+        // What was sent before this day counts by how that day went.
+        self.warm_up = self.warm_up(limits, now);
+        self.warm_up.spoil();
+        let usual = self.pace.measured(now);
+        let usual = limits.messages_per_minute.map_or(usual, |most| usual.min(most));
+        let has_changed = match action {
+            PathAction::SlowDown => self.brake.slow_down(now, usual, reason, evidence),
+            PathAction::Rest => self.brake.rest(now, usual, reason, evidence),
+            PathAction::Stop => self.brake.stop(Some(reason), evidence),
+            PathAction::None => false,
+        };
+        let until = self.brake.wait(now).flatten();
+        has_changed.then(|| BrakeChange { action, reason, until, evidence: evidence.to_owned() })
+    }
+
+    /// A person lets the path go on at its full rate.
+    pub fn release(&mut self) {
+        self.brake = Brake::default();
+        self.window = Window::default();
+    }
+
+    /// A person stops the path.
+    pub fn stop(&mut self) {
+        self.brake.stop(None, "stopped by the operator");
+    }
+
+    /// How the path goes.
+    pub fn status(&self, now: Timestamp) -> PathStatus {
+        self.brake.status(now)
+    }
+
+    /// Time of the latest message.
+    pub const fn last_used(&self) -> Option<Timestamp> {
+        self.warm_up.last_used()
+    }
+
+    /// The path as the operator sees it.
+    pub fn report(&self, limits: &SiteLimits, now: Timestamp) -> PathReport {
+        let status = self.brake.status(now);
+        let warm_up = self.warm_up(limits, now);
+        let is_braked = status != PathStatus::Ok;
+        PathReport {
+            status,
+            rate_per_minute: match status {
+                PathStatus::Resting | PathStatus::Stopped => Some(0),
+                PathStatus::Ok | PathStatus::Slowed => self.rate(limits, now),
+            },
+            until: self.brake.wait(now).flatten(),
+            reason: self.brake.reason().filter(|_| is_braked),
+            evidence: self.brake.evidence().filter(|_| is_braked).map(str::to_owned),
+            sent_today: warm_up.sent_today(),
+            allowed_today: warm_up.allowed_today(limits.warm_up),
+        }
+    }
+}

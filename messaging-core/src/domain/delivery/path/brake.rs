@@ -1,0 +1,253 @@
+//! The brake of a path: slower, at rest, or stopped.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::reply::MAX_EVIDENCE;
+use crate::domain::delivery::site::Meaning;
+use crate::time::Timestamp;
+
+/// The first rest; each further one is twice as long.
+pub const FIRST_REST: Duration = Duration::from_mins(15);
+
+/// The longest rest.
+pub const LONGEST_REST: Duration = Duration::from_hours(12);
+
+/// Time without a bad answer after which the rate grows by a quarter.
+pub const RECOVERY_STEP: Duration = Duration::from_mins(15);
+
+/// Bad answers within this time are answers to what was sent at one rate, and halve it once.
+const SETTLING: Duration = Duration::from_mins(1);
+
+/// A path that sends less is slowed down as if it sent so many messages a minute.
+const LEAST_USUAL: u32 = 20;
+
+/// Steps after which any rate has recovered.
+const MAX_STEPS: u32 = 200;
+
+/// How a path goes (contract section 14.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathStatus {
+    /// At its full rate.
+    Ok,
+    /// At a lower rate.
+    Slowed,
+    /// Not at all for a while.
+    Resting,
+    /// Not at all until a person acts.
+    Stopped,
+}
+
+impl PathStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Slowed, Self::Resting, Self::Stopped];
+
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Slowed => "slowed",
+            Self::Resting => "resting",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Why a path is braked (contract section 14.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of the contract")]
+pub enum BrakeReason {
+    Rate,
+    Reputation,
+    BlockedIp,
+    BlockedDomain,
+    Authentication,
+    Content,
+    Bounces,
+    Complaints,
+}
+
+impl BrakeReason {
+    /// The reason of a reply; `None` for what concerns one mailbox.
+    pub const fn of(meaning: Meaning) -> Option<Self> {
+        Some(match meaning {
+            Meaning::Rate => Self::Rate,
+            Meaning::Reputation => Self::Reputation,
+            Meaning::BlockedIp => Self::BlockedIp,
+            Meaning::BlockedDomain => Self::BlockedDomain,
+            Meaning::Authentication => Self::Authentication,
+            Meaning::Content => Self::Content,
+            Meaning::User => return None,
+        })
+    }
+
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Reputation => "reputation",
+            Self::BlockedIp => "blocked_ip",
+            Self::BlockedDomain => "blocked_domain",
+            Self::Authentication => "authentication",
+            Self::Content => "content",
+            Self::Bounces => "bounces",
+            Self::Complaints => "complaints",
+        }
+    }
+
+    /// The reason in words that follow a colon.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Rate => "the site says that it is too much or too fast",
+            Self::Reputation => "the site thinks little of the source",
+            Self::BlockedIp => "the address is on a block list",
+            Self::BlockedDomain => "a domain of the message is on a block list",
+            Self::Authentication => "the site misses authentication",
+            Self::Content => "the site refuses what the messages hold",
+            Self::Bounces => "too many of the addresses do not exist",
+            Self::Complaints => "too many readers complain",
+        }
+    }
+}
+
+/// State of the brake.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Brake {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowed: Option<Slowed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rest_until: Option<Timestamp>,
+    /// Rests since the path was last at its full rate.
+    rests: u8,
+    is_stopped: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<BrakeReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<String>,
+}
+
+/// A lower rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Slowed {
+    /// Messages a minute at `since`.
+    rate: u32,
+    /// Messages a minute at which the path has recovered.
+    usual: u32,
+    /// The latest bad answer, or the end of the rest that it led to.
+    since: Timestamp,
+    halved_at: Timestamp,
+}
+
+impl Slowed {
+    /// The rate that it has grown to; `None` once it has recovered.
+    fn grown(self, now: Timestamp) -> Option<u32> {
+        let steps = now.since(self.since).as_millis() / RECOVERY_STEP.as_millis();
+        let steps = u32::try_from(steps).unwrap_or(MAX_STEPS).min(MAX_STEPS);
+        let grown = (0..steps).fold(self.rate, |rate, _| rate.saturating_add((rate / 4).max(1)));
+        (steps == 0 || grown < self.usual).then_some(grown)
+    }
+}
+
+impl Brake {
+    /// True if nothing was ever said against the path.
+    pub(super) fn is_released(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn status(&self, now: Timestamp) -> PathStatus {
+        if self.is_stopped {
+            PathStatus::Stopped
+        } else if self.rest_until.is_some_and(|until| until > now) {
+            PathStatus::Resting
+        } else if self.rate(now).is_some() {
+            PathStatus::Slowed
+        } else {
+            PathStatus::Ok
+        }
+    }
+
+    pub(super) const fn reason(&self) -> Option<BrakeReason> {
+        self.reason
+    }
+
+    pub(super) fn evidence(&self) -> Option<&str> {
+        self.evidence.as_deref()
+    }
+
+    /// The lower rate, while there is one.
+    pub(super) fn rate(&self, now: Timestamp) -> Option<u32> {
+        self.slowed?.grown(now)
+    }
+
+    /// Until when nothing is sent: `None` if something is, `Some(None)` until a person acts.
+    pub(super) fn wait(&self, now: Timestamp) -> Option<Option<Timestamp>> {
+        match self.status(now) {
+            PathStatus::Stopped => Some(None),
+            PathStatus::Resting => Some(self.rest_until),
+            PathStatus::Ok | PathStatus::Slowed => None,
+        }
+    }
+
+    /// Halves the rate, which is `usual` on a path that is not slowed. Returns whether anything changes.
+    pub(super) fn slow_down(&mut self, now: Timestamp, usual: u32, reason: BrakeReason, evidence: &str) -> bool {
+        match self.status(now) {
+            // Answers to what was under way.
+            PathStatus::Stopped | PathStatus::Resting => return false,
+            PathStatus::Ok => *self = Self::default(),
+            PathStatus::Slowed => {}
+        }
+        let halved = self.halve(now, now, usual);
+        if halved {
+            self.note(Some(reason), evidence);
+        }
+        halved
+    }
+
+    /// Lets the path rest, and go on at half the rate. Returns whether anything changes.
+    pub(super) fn rest(&mut self, now: Timestamp, usual: u32, reason: BrakeReason, evidence: &str) -> bool {
+        match self.status(now) {
+            PathStatus::Stopped | PathStatus::Resting => return false,
+            PathStatus::Ok => *self = Self::default(),
+            PathStatus::Slowed => {}
+        }
+        let length = FIRST_REST.saturating_mul(1 << self.rests.min(10)).min(LONGEST_REST);
+        let until = now + length;
+        self.halve(now, until, usual);
+        self.rest_until = Some(until);
+        self.rests = self.rests.saturating_add(1);
+        self.note(Some(reason), evidence);
+        true
+    }
+
+    /// Stops the path. Returns whether anything changes.
+    pub(super) fn stop(&mut self, reason: Option<BrakeReason>, evidence: &str) -> bool {
+        if self.is_stopped && (reason.is_some() || self.reason.is_none()) {
+            return false;
+        }
+        self.is_stopped = true;
+        self.note(reason, evidence);
+        true
+    }
+
+    fn halve(&mut self, now: Timestamp, since: Timestamp, usual: u32) -> bool {
+        let usual = usual.max(LEAST_USUAL);
+        let Some(slowed) = self.slowed else {
+            self.slowed = Some(Slowed { rate: (usual / 2).max(1), usual, since, halved_at: now });
+            return true;
+        };
+        let rate = slowed.grown(now).unwrap_or(slowed.usual);
+        let settles = now.since(slowed.halved_at) < SETTLING && slowed.halved_at <= now;
+        let (rate, halved_at) = if settles { (rate, slowed.halved_at) } else { ((rate / 2).max(1), now) };
+        self.slowed = Some(Slowed { rate, since, halved_at, ..slowed });
+        !settles
+    }
+
+    fn note(&mut self, reason: Option<BrakeReason>, evidence: &str) {
+        self.reason = reason;
+        self.evidence = Some(evidence.chars().take(MAX_EVIDENCE).collect());
+    }
+}

@@ -1,0 +1,78 @@
+//! What a reply says about the sender, and what a path does about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::delivery::bounce::Concern;
+
+/// What a reply says is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// Too much, too fast, too many connections.
+    Rate,
+    /// The site thinks little of the source: complaints, spam, a bad reputation.
+    Reputation,
+    /// The address of the source, or its network, is on a block list.
+    BlockedIp,
+    /// A domain that the message names is on a block list.
+    BlockedDomain,
+    /// SPF, DKIM, DMARC, reverse DNS or the greeting are missing or wrong.
+    Authentication,
+    /// This message is refused for what it holds.
+    Content,
+    /// The reply is about one mailbox, or about one sender writing to it.
+    User,
+}
+
+/// What a path does about a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathAction {
+    /// Nothing.
+    None,
+    /// Halves the rate.
+    SlowDown,
+    /// Sends nothing for a while, longer each time.
+    Rest,
+    /// Sends nothing until a person looks.
+    Stop,
+}
+
+/// What a reply says, and what follows for the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Verdict {
+    /// What the reply says.
+    pub meaning: Meaning,
+    /// What the path does about it.
+    pub action: PathAction,
+}
+
+impl Meaning {
+    /// The usual consequence. A block that the site itself calls temporary ends by itself, so the path only rests. A
+    /// domain's block is the fault of one tenant, so it never stops a source that others share.
+    pub const fn action(self, is_permanent: bool) -> PathAction {
+        match (self, is_permanent) {
+            (Self::Rate, _) => PathAction::SlowDown,
+            (Self::BlockedIp, true) => PathAction::Stop,
+            (Self::Reputation | Self::BlockedDomain | Self::BlockedIp, _) => PathAction::Rest,
+            (Self::Authentication | Self::Content | Self::User, _) => PathAction::None,
+        }
+    }
+}
+
+impl Verdict {
+    /// A meaning with its usual consequence.
+    pub const fn new(meaning: Meaning, is_permanent: bool) -> Self {
+        Self { meaning, action: meaning.action(is_permanent) }
+    }
+}
+
+impl From<Concern> for Meaning {
+    fn from(concern: Concern) -> Self {
+        match concern {
+            Concern::Rate => Self::Rate,
+            Concern::Content => Self::Content,
+            Concern::Mailbox => Self::User,
+        }
+    }
+}
