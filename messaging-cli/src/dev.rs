@@ -46,7 +46,7 @@ pub(crate) fn command() -> Command {
 /// Carries it out; returns when the server has stopped.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let mut settings = serve::settings(matches)?;
-    settings.engine = settings.engine.allow_unqualified_name(true);
+    settings.engine = settings.engine.allow_unqualified_name(true).grants_every_source(true);
     let fakes = fake_providers::chosen(matches);
     // That is where fakes are.
     settings.allow_private_targets |= fakes.is_some();

@@ -29,6 +29,7 @@ pub mod custom_fields;
 pub mod events;
 pub mod health;
 pub mod imports;
+pub mod ip_pools;
 pub mod keys;
 pub mod lists;
 pub mod members;
@@ -190,6 +191,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sending_domains::UpdateSendingDomain>(),
         Endpoint::of::<sending_domains::DeleteSendingDomain>(),
         Endpoint::of::<sending_domains::verification::RotateDkim>(),
+        Endpoint::of::<ip_pools::ListIpPools>(),
+        Endpoint::of::<ip_pools::CreateIpPool>(),
+        Endpoint::of::<ip_pools::GetIpPool>(),
+        Endpoint::of::<ip_pools::UpdateIpPool>(),
+        Endpoint::of::<ip_pools::DeleteIpPool>(),
         // Section 15.
         Endpoint::of::<webhooks::ListWebhooks>(),
         Endpoint::of::<webhooks::CreateWebhook>(),

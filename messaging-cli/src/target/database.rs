@@ -264,7 +264,8 @@ pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     };
     let mut settings = given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))?;
     // As the server that `dev` runs there.
-    settings.engine = settings.engine.allow_unqualified_name(dev_file::is_there(&arguments::data_directory(matches)));
+    let is_dev = dev_file::is_there(&arguments::data_directory(matches));
+    settings.engine = settings.engine.allow_unqualified_name(is_dev).grants_every_source(is_dev);
     Ok(settings)
 }
 

@@ -34,6 +34,9 @@ pub struct Settings {
     /// Whether sending domains can be added without a fully qualified name of the installation, for trying out: their
     /// records cannot be published then.
     pub allow_unqualified_name: bool,
+    /// Whether workspaces may name every address in their IP pools, for trying out; otherwise those alone that the operator
+    /// released to them.
+    pub grants_every_source: bool,
     /// Shown on workspaces.
     pub data_region: String,
     /// Addresses of this process that email leaves from; empty for the one that the system chooses, named `hostname`.
@@ -71,6 +74,7 @@ impl Default for Settings {
             hostname: "localhost".to_owned(),
             postmaster: None,
             allow_unqualified_name: false,
+            grants_every_source: false,
             data_region: "local".to_owned(),
             sources: Vec::new(),
             warm_sources: Vec::new(),

@@ -12,16 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::endpoint::Endpoint;
-use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
+use crate::ops::operation::{Call, NoContent, Operation};
 
 /// Every reserved operation, in the order of the contract.
 pub const fn reserved() -> &'static [Endpoint] {
     const RESERVED: &[Endpoint] = &[
-        Endpoint::of::<ListIpPools>(),
-        Endpoint::of::<CreateIpPool>(),
-        Endpoint::of::<GetIpPool>(),
-        Endpoint::of::<UpdateIpPool>(),
-        Endpoint::of::<DeleteIpPool>(),
         Endpoint::of::<ConfigureDns>(),
     ];
     RESERVED
@@ -36,8 +31,6 @@ pub struct ReservedPath {
     pub id: String,
 }
 
-const POOLS: &str = "/workspaces/{workspace_id}/ip-pools";
-const POOL: &str = "/workspaces/{workspace_id}/ip-pools/{id}";
 const AUTO_DNS: &str = "/workspaces/{workspace_id}/sending-domains/{id}/auto-dns";
 
 /// A row of section 21.
@@ -66,9 +59,4 @@ macro_rules! reserve {
     };
 }
 
-reserve!(ListIpPools, "listIpPools", GET POOLS of InWorkspace, "ip-pool list");
-reserve!(CreateIpPool, "createIpPool", POST POOLS of InWorkspace, "ip-pool create");
-reserve!(GetIpPool, "getIpPool", GET POOL of ReservedPath, "ip-pool get");
-reserve!(UpdateIpPool, "updateIpPool", PATCH POOL of ReservedPath, "ip-pool update");
-reserve!(DeleteIpPool, "deleteIpPool", DELETE POOL of ReservedPath, "ip-pool delete");
 reserve!(ConfigureDns, "configureDns", POST AUTO_DNS of ReservedPath, "sending-domain auto-dns");

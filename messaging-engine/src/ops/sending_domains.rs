@@ -5,13 +5,13 @@
 pub mod report;
 pub mod verification;
 
-use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
+use messaging_core::changes::{Document, DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
 use messaging_core::domain::mail::dns_record::UNNAMED;
 use messaging_core::domain::mail::domain_name::{self, Unsuitable};
 use messaging_core::domain::mail::sending_domain::{Check, SendingDomain};
 use messaging_core::domain::mail::verification::SANDBOX_DOMAIN;
-use messaging_core::ids::{DomainId, WorkspaceId};
+use messaging_core::ids::{DomainId, PoolId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};
 use messaging_core::ports::store::{PageRequest, Stored};
@@ -204,6 +204,13 @@ pub struct SendingDomainPatch {
     /// address. A new one is used once its record is verified.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub tracking_subdomain: Patch<String>,
+    /// IP pool that mail of the domain leaves from, one of the workspace or a shared one; null for all addresses that no
+    /// pool of another workspace holds.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub ip_pool_id: Patch<String>,
+    /// IP pool of campaign and automation mail; null where that leaves as all other mail does.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub marketing_ip_pool_id: Patch<String>,
 }
 
 impl Input for SendingDomainPatch {}
@@ -218,8 +225,8 @@ impl Operation for UpdateSendingDomain {
     const ACCESS: Access = Access::Scope(Scope::DomainsWrite);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "domain update";
-    const SUMMARY: &'static str = "Change the tracking of a sending domain";
-    // So that an unknown domain is 404 before a wrong tracking host is 422.
+    const SUMMARY: &'static str = "Change the tracking of a sending domain, or the IP pools that its mail leaves from";
+    // So that an unknown domain is 404 before a wrong tracking host or pool is 422.
     const LOOKS_UP: bool = true;
     type Path = DomainPath;
     type Query = Empty;
@@ -246,11 +253,53 @@ impl Operation for UpdateSendingDomain {
         if domain.tracking_subdomain != record.tracking_subdomain {
             domain.tracking = Check::default();
         }
+        let marketing = (call.body.marketing_ip_pool_id, &mut domain.marketing_ip_pool_id);
+        for (pointer, (sent, member)) in
+            [("/ip_pool_id", (call.body.ip_pool_id, &mut domain.ip_pool_id)), ("/marketing_ip_pool_id", marketing)]
+        {
+            choose_pool(cx, call.path.workspace_id, pointer, sent, member).await?;
+        }
         if domain != record {
             cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         }
         Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
     }
+}
+
+/// Applies what a request says of a pool of a domain.
+async fn choose_pool(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    pointer: &str,
+    sent: Patch<String>,
+    member: &mut Option<PoolId>,
+) -> Result<(), Error> {
+    let sent = match sent {
+        Patch::Absent => return Ok(()),
+        Patch::Null => None,
+        Patch::Set(text) => {
+            let found = match text.parse() {
+                Ok(id) => cx.store().ip_pool(workspace, id).await?,
+                Err(_) => None,
+            };
+            let Some(Stored { record, revision }) = found else {
+                cx.violations.add(pointer, FieldCode::NotFound, "no IP pool of this workspace has this id, nor a shared one");
+                return Ok(());
+            };
+            let id = record.id;
+            if *member != Some(id) && !cx.changes.writes().iter().any(|write| puts_pool(write, id)) {
+                // A conflict if the pool is deleted meanwhile.
+                cx.change(Write::put(record, Expect::Revision(revision)));
+            }
+            Some(id)
+        }
+    };
+    *member = sent;
+    Ok(())
+}
+
+fn puts_pool(write: &Write, id: PoolId) -> bool {
+    matches!(write, Write::Put(Document::Pool(pool), _) if pool.id == id)
 }
 
 /// `DELETE /workspaces/{workspace_id}/sending-domains/{id}`

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::mail::dkim::Algorithm;
-use crate::ids::{DomainId, WorkspaceId};
+use crate::ids::{DomainId, PoolId, WorkspaceId};
 use crate::time::Timestamp;
 
 /// Status of a sending domain: whether email may be sent from it.
@@ -109,6 +109,12 @@ pub struct SendingDomain {
     pub open_tracking: bool,
     /// Whether links of HTML email are redirected.
     pub click_tracking: bool,
+    /// IP pool that mail of the domain leaves from; `None` for all addresses that no pool of another workspace holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_pool_id: Option<PoolId>,
+    /// IP pool of campaign and automation mail instead of `ip_pool_id`, if it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marketing_ip_pool_id: Option<PoolId>,
     /// The keys, oldest first.
     pub dkim: Vec<DkimKey>,
     /// The SPF record of the bounce domain.
@@ -140,6 +146,8 @@ impl SendingDomain {
             status: DomainStatus::Pending,
             open_tracking: true,
             click_tracking: true,
+            ip_pool_id: None,
+            marketing_ip_pool_id: None,
             dkim: Vec::new(),
             spf: Check::default(),
             dmarc: Check::default(),
@@ -155,6 +163,11 @@ impl SendingDomain {
     /// Whether `host` (lower case, A-labels) is the domain or a sub-domain of it.
     pub fn covers(&self, host: &str) -> bool {
         host.strip_suffix(self.domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+
+    /// Whether some of the domain's mail leaves from an IP pool.
+    pub fn names_pool(&self, pool: PoolId) -> bool {
+        [self.ip_pool_id, self.marketing_ip_pool_id].contains(&Some(pool))
     }
 
     /// Where bounces come back to: the domain of the envelope sender.

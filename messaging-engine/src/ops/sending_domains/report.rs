@@ -2,7 +2,7 @@
 
 use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
 use messaging_core::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
-use messaging_core::ids::DomainId;
+use messaging_core::ids::{DomainId, PoolId};
 use messaging_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,10 @@ pub struct SendingDomainReport {
     pub open_tracking: bool,
     /// Whether links of HTML email are redirected.
     pub click_tracking: bool,
+    /// IP pool that mail of the domain leaves from; null for all addresses that no pool of another workspace holds.
+    pub ip_pool_id: Option<PoolId>,
+    /// IP pool of campaign and automation mail; null where that leaves as all other mail does.
+    pub marketing_ip_pool_id: Option<PoolId>,
     /// The records of the signing keys, oldest first: for each pair of keys RSA, which every receiver
     /// verifies, and Ed25519.
     pub dkim: Vec<DkimReport>,
@@ -111,6 +115,8 @@ impl SendingDomainReport {
             status: domain.status,
             open_tracking: domain.open_tracking,
             click_tracking: domain.click_tracking,
+            ip_pool_id: domain.ip_pool_id,
+            marketing_ip_pool_id: domain.marketing_ip_pool_id,
             dkim: domain.dkim.iter().map(|key| DkimReport::of(domain, key)).collect(),
             spf: RecordReport::of(here.spf(domain), &domain.spf),
             dmarc: RecordReport::of(Installation::dmarc(domain), &domain.dmarc),

@@ -1,0 +1,69 @@
+//! Sources of mail as they are shown: what nodes have, and what is kept of it.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use messaging_core::domain::delivery::ip_pool::source::{NodeSource, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::ports::store::{Store, StoreError};
+
+use crate::app::App;
+
+/// Rows of sources that are read at a time.
+const READ_AT_ONCE: usize = 500;
+
+/// Rows of sources that are read in all. An installation with more nodes than that has none that is asked for here.
+const MAX_ROWS: usize = 20_000;
+
+/// The sources of the nodes that live, with what is kept of each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownSources {
+    live: Vec<NodeSource>,
+    rows: HashMap<SourceAddress, SourceRow>,
+}
+
+impl KnownSources {
+    /// The live sources, by node.
+    pub(crate) fn live(&self) -> &[NodeSource] {
+        &self.live
+    }
+
+    /// What is kept of a source; `None` before anything was.
+    pub(crate) fn row(&self, ip: SourceAddress) -> Option<&SourceRow> {
+        self.rows.get(&ip)
+    }
+
+    /// State of a source; one that nothing is known of warms up.
+    pub(crate) fn status(&self, ip: SourceAddress) -> SourceStatus {
+        self.row(ip).map(|row| row.status).unwrap_or_default()
+    }
+
+    /// State of an address; `None` where no live node has it.
+    pub(crate) fn status_of(&self, ip: IpAddr) -> Option<SourceStatus> {
+        let ip = SourceAddress::from(ip);
+        self.live.iter().any(|live| live.source.ip == ip).then(|| self.status(ip))
+    }
+}
+
+impl App {
+    /// The sources of the nodes that live, with what is kept of each.
+    pub(crate) async fn known_sources(&self) -> Result<KnownSources, StoreError> {
+        let live = self.store().live_sources().await?;
+        let rows = if live.is_empty() { HashMap::new() } else { all_rows(self.store()).await? };
+        Ok(KnownSources { live, rows })
+    }
+}
+
+async fn all_rows(store: &dyn Store) -> Result<HashMap<SourceAddress, SourceRow>, StoreError> {
+    let mut rows = HashMap::new();
+    let mut after = None;
+    while rows.len() < MAX_ROWS {
+        let page = store.source_rows(after, READ_AT_ONCE).await?;
+        let is_last = page.len() < READ_AT_ONCE;
+        after = page.last().map(|stored| stored.record.ip);
+        rows.extend(page.into_iter().map(|stored| (stored.record.ip, stored.record)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(rows)
+}
