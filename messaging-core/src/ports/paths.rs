@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::transport::Outcome;
 use crate::domain::delivery::ip_pool::source::{NamedSource, SourceAddress};
 use crate::domain::delivery::lane::JobClass;
+use crate::domain::delivery::site::SiteName;
 use crate::domain::message::hold::HoldReason;
 use crate::time::Timestamp;
 
@@ -104,7 +105,7 @@ pub struct Leave {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPath {
     /// Operator of the exchangers.
-    pub site: Arc<str>,
+    pub site: SiteName,
     /// Connections of the source to the site at the same time.
     pub connections: usize,
     /// Messages over one connection.

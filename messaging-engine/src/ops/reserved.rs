@@ -16,9 +16,7 @@ use crate::ops::operation::{Call, NoContent, Operation};
 
 /// Every reserved operation, in the order of the contract.
 pub const fn reserved() -> &'static [Endpoint] {
-    const RESERVED: &[Endpoint] = &[
-        Endpoint::of::<ConfigureDns>(),
-    ];
+    const RESERVED: &[Endpoint] = &[Endpoint::of::<ConfigureDns>()];
     RESERVED
 }
 

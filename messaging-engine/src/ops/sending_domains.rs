@@ -283,7 +283,11 @@ async fn choose_pool(
                 Err(_) => None,
             };
             let Some(Stored { record, revision }) = found else {
-                cx.violations.add(pointer, FieldCode::NotFound, "no IP pool of this workspace has this id, nor a shared one");
+                cx.violations.add(
+                    pointer,
+                    FieldCode::NotFound,
+                    "no IP pool of this workspace has this id, nor a shared one",
+                );
                 return Ok(());
             };
             let id = record.id;

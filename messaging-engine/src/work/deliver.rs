@@ -134,7 +134,7 @@ impl DeliverMessage {
         let admission = if is_expired && self.is_over(message, expiry) {
             AttemptAdmission::Over(last_words(&cx.app, message).await?)
         } else {
-            let terms = self.path_terms(expires_at);
+            let terms = self.path_terms(cx, message, expires_at).await?;
             admit(cx, message, self.lane.class(), self.single_domain(), terms).await?
         };
         let (reservation, probe, slot, expired_with) = match admission {

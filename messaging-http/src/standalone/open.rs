@@ -6,6 +6,7 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use std::time::Instant;
 
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::mail::domain_name::is_fully_qualified;
 use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
@@ -222,6 +223,7 @@ async fn build(
         .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
         .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
+        .site_rules(SiteRules::embedded())
         .settings(settings.engine.clone().public_url(public_url))
         .checkup(checkup)
         .build()

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::attempt::Dialog;
 use messaging_core::domain::delivery::ip_pool::source::SourceAddress;
+use messaging_core::domain::delivery::site::SiteName;
 use messaging_core::ports::paths::Leave;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
@@ -44,7 +44,7 @@ pub(super) enum PeerKey {
     /// The exchanger of this name, from a source.
     Exchanger(SourceAddress, String),
     /// All exchangers of a site, from a source: only the number of connections is kept by it.
-    Site(SourceAddress, Arc<str>),
+    Site(SourceAddress, SiteName),
 }
 
 /// An attempt under way.
@@ -223,7 +223,7 @@ impl<'a> Attempt<'a> {
         let key = self.key(host);
         let gate = match &self.leave.path {
             Some(path) => {
-                let site = PeerKey::Site(self.leave.source.ip, Arc::clone(&path.site));
+                let site = PeerKey::Site(self.leave.source.ip, path.site.clone());
                 pool.gate_of(&site, path.connections.max(1))
             }
             None => pool.gate(&key),

@@ -53,6 +53,8 @@ pub struct Facts<'a> {
     pub obstacle: Option<&'a Obstacle>,
     /// The suspension of a part of the queue, where that is what `paused_since` is about.
     pub suspension: Option<&'a Suspension>,
+    /// Sentence about why no path is open to the message, where it waits for one and this process knows.
+    pub path: Option<&'a str>,
     /// True when the sandbox carries the message: what it takes never leaves the server.
     pub is_captured: bool,
 }
@@ -109,7 +111,11 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         return suspended(hold, suspension);
     }
     if let Some(hold) = hold {
-        return held(message, hold);
+        let explanation = held(message, hold);
+        return match facts.path.filter(|_| hold.reason.is_of_path()) {
+            Some(sentence) => Explanation { text: sentence.to_owned(), ..explanation },
+            None => explanation,
+        };
     }
     let since = message.updated_at;
     let plain = |text: &str| Explanation {

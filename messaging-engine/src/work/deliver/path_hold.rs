@@ -8,6 +8,7 @@ use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::ports::paths::PathTerms;
+use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::DeliverMessage;
@@ -17,9 +18,15 @@ use crate::work::job::{JobContext, JobError};
 impl DeliverMessage {
     /// Conditions under which the message may leave. Only mail that somebody waits for goes out at the end of its time
     /// whatever the warm-up says; the time of other mail begins with its turn.
-    pub(super) fn path_terms(&self, expires_at: Timestamp) -> PathTerms {
+    pub(super) async fn path_terms(
+        &self,
+        cx: &JobContext,
+        message: &Message,
+        expires_at: Timestamp,
+    ) -> Result<PathTerms, StoreError> {
         let is_waited_for = self.lane.class() == JobClass::Transactional;
-        PathTerms { sources: None, expires_at: is_waited_for.then_some(expires_at) }
+        let sources = cx.app.sources_for(message).await?;
+        Ok(PathTerms { sources, expires_at: is_waited_for.then_some(expires_at) })
     }
 
     /// Puts the message back until a path may be open to it, and says what it waits for.
