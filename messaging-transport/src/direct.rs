@@ -34,7 +34,7 @@ mod sources;
 mod waiting;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -250,7 +250,7 @@ impl Transport for DirectDelivery {
         Reservation::holding(Reserved { domain: domain.clone(), admission, departing })
     }
 
-    fn attach_paths(&self, paths: Arc<dyn Paths>) {
+    fn attach_paths(&self, paths: Weak<dyn Paths>) {
         self.sources.attach(paths);
     }
 

@@ -173,8 +173,9 @@ pub trait Transport: Debug + Send + Sync {
     /// first message.
     fn attach(&self, _sink: Weak<dyn ProviderSink>) {}
 
-    /// Who chooses the source of each attempt and keeps what is learned of paths. Called once, before the first message.
-    fn attach_paths(&self, _paths: Arc<dyn Paths>) {}
+    /// Who chooses the source of each attempt and keeps what is learned of paths. Called before the first message; of several
+    /// calls the last one counts.
+    fn attach_paths(&self, _paths: Weak<dyn Paths>) {}
 
     /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
     /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.

@@ -59,7 +59,7 @@ pub(super) fn attach(shared: &Shared) {
     for transport in shared.transports.values() {
         if told.insert(Arc::as_ptr(transport).cast::<()>()) {
             transport.attach(Arc::downgrade(&shared.provider_sink));
-            transport.attach_paths(Arc::clone(&shared.paths) as Arc<dyn Paths>);
+            transport.attach_paths(Arc::downgrade(&shared.paths) as Weak<dyn Paths>);
         }
     }
 }

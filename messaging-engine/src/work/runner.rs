@@ -396,6 +396,7 @@ impl App {
                 }
             };
             if claimed.is_empty() && in_work.tasks.is_empty() {
+                keep_paths::save_all(self).await;
                 return Ok(());
             }
             for job in claimed {

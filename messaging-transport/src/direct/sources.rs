@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
@@ -28,7 +28,7 @@ pub(super) struct Sources {
     all: Vec<Arc<NamedSource>>,
     /// Address that the system chooses, with the name of the machine.
     by_system: Arc<NamedSource>,
-    paths: OnceLock<Arc<dyn Paths>>,
+    paths: Mutex<Option<Weak<dyn Paths>>>,
     /// Number of the next turn, where nobody keeps paths.
     turn: AtomicUsize,
 }
@@ -60,13 +60,17 @@ impl Sources {
         if all.is_empty() {
             all.push(Arc::clone(&by_system));
         }
-        Self { all, by_system, paths: OnceLock::new(), turn: AtomicUsize::default() }
+        Self { all, by_system, paths: Mutex::default(), turn: AtomicUsize::default() }
     }
 
     /// Lets `paths` choose from now on.
-    pub(super) fn attach(&self, paths: Arc<dyn Paths>) {
-        // Whoever comes second is the same application.
-        let _ = self.paths.set(paths);
+    pub(super) fn attach(&self, paths: Weak<dyn Paths>) {
+        *self.paths.lock().unwrap_or_else(PoisonError::into_inner) = Some(paths);
+    }
+
+    /// Who keeps paths, as long as it is there.
+    fn paths(&self) -> Option<Arc<dyn Paths>> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
 
     /// Chooses the source of an attempt; `Err` when the message has to wait. `limit` bounds the look-ups.
@@ -80,8 +84,8 @@ impl Sources {
         if matches!(routing, Routing::Override(_)) {
             return Ok(Departing::without_path(&self.by_system));
         }
-        let paths = self.paths.get();
-        if let (None, [only]) = (paths, &self.all[..]) {
+        let paths = self.paths();
+        if let (None, [only]) = (&paths, &self.all[..]) {
             return Ok(Departing::without_path(only));
         }
         let exchangers = match routing.hosts(domain).await {
@@ -102,7 +106,7 @@ impl Sources {
 
     /// Tells the keeper of paths what the exchangers answered.
     pub(super) fn ended<'a>(&self, leave: &Leave, outcomes: impl Iterator<Item = &'a Outcome>) {
-        let (Some(paths), Some(_)) = (self.paths.get(), &leave.path) else { return };
+        let (Some(paths), Some(_)) = (self.paths(), &leave.path) else { return };
         let answered = |outcome: &&Outcome| outcome.answer().is_some_and(|answer| is_of_peer(&answer.response));
         let outcomes: Vec<_> = outcomes.filter(answered).collect();
         paths.ended(leave, &outcomes);

@@ -1,6 +1,6 @@
 //! The address that a transaction leaves from, and who chooses it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::JobClass;
@@ -82,7 +82,7 @@ async fn a_host_that_the_operator_names_is_reached_from_any_address() {
     let fixed = format!("127.0.0.1:{}", bed.port).parse().unwrap();
     let delivery = bed.builder().sources(two()).mx_override(Some(fixed)).build();
     let keeper = Keeper::new(vec![Departure::Waits(waiting())]);
-    delivery.attach_paths(keeper.clone());
+    keeper.attach(&delivery);
     assert_eq!(send(&delivery, &["a@b.test"]).await, "accepted 250 2.0.0");
     assert_eq!(seen(bed.first()), pairs(&[("127.0.0.1", "client.test")]));
     assert!(keeper.asked().is_empty());
@@ -100,6 +100,10 @@ impl Keeper {
     fn new(mut answers: Vec<Departure>) -> Arc<Self> {
         answers.reverse();
         Arc::new(Self { answers: Mutex::new(answers), asked: Mutex::default(), ended: Mutex::default() })
+    }
+
+    fn attach(self: &Arc<Self>, delivery: &DirectDelivery) {
+        delivery.attach_paths(Arc::downgrade(self) as Weak<dyn Paths>);
     }
 
     fn asked(&self) -> Vec<String> {
@@ -155,7 +159,7 @@ async fn who_keeps_paths_chooses_and_hears_the_answers() {
     bed.first().answer("no@b.test", "550 5.1.1 no such user");
     let keeper = Keeper::new(vec![leaving(two().remove(1), 20, 100)]);
     let delivery = bed.builder().sources(two()).build();
-    delivery.attach_paths(keeper.clone());
+    keeper.attach(&delivery);
     let mut message = message(&["no@b.test", "yes@b.test"], email());
     message.reservation = delivery.reserve(&route(JobClass::Bulk)).await;
     assert_eq!(words(&attempt(&delivery, &message).await), "refused 550 5.1.1, accepted 250 2.0.0");
@@ -169,7 +173,7 @@ async fn a_message_that_has_to_wait_is_held_without_an_attempt_and_gives_its_tur
     let bed = Bed::start(1).await;
     let keeper = Keeper::new(vec![Departure::Waits(waiting()), leaving(two().remove(0), 20, 100)]);
     let delivery = bed.builder().concurrency(1, 1).timeouts(Timeouts { queue: IMPATIENCE, ..PATIENT }).build();
-    delivery.attach_paths(keeper.clone());
+    keeper.attach(&delivery);
     let reservation = delivery.reserve(&route(JobClass::Transactional)).await;
     assert_eq!(reservation.wait(), Some(Duration::from_secs(90)));
     assert_eq!(reservation.hold(), Some(&waiting()));
@@ -185,7 +189,8 @@ async fn a_moment_of_waiting_is_no_hold() {
     let bed = Bed::start(1).await;
     let wait = PathWait { reason: None, wait: Duration::from_millis(200), sentence: String::new() };
     let delivery = bed.delivery();
-    delivery.attach_paths(Keeper::new(vec![Departure::Waits(wait)]));
+    let keeper = Keeper::new(vec![Departure::Waits(wait)]);
+    keeper.attach(&delivery);
     let reservation = delivery.reserve(&route(JobClass::Transactional)).await;
     assert_eq!((reservation.wait(), reservation.hold()), (Some(Duration::from_millis(200)), None));
 }
@@ -195,7 +200,8 @@ async fn a_connection_carries_as_many_messages_as_the_path_allows() {
     let bed = Bed::start(1).await;
     let answers = (0..5).map(|_| leaving(two().remove(0), 20, 2)).collect();
     let delivery = bed.delivery();
-    delivery.attach_paths(Keeper::new(answers));
+    let keeper = Keeper::new(answers);
+    keeper.attach(&delivery);
     for _ in 0..5 {
         assert_eq!(send(&delivery, &["a@b.test"]).await, "accepted 250 2.0.0");
     }
@@ -206,7 +212,8 @@ async fn a_connection_carries_as_many_messages_as_the_path_allows() {
 async fn transactions_of_one_message_are_counted_for_the_connection_too() {
     let bed = Bed::start(1).await;
     let delivery = bed.delivery();
-    delivery.attach_paths(Keeper::new(vec![leaving(two().remove(0), 20, 2)]));
+    let keeper = Keeper::new(vec![leaving(two().remove(0), 20, 2)]);
+    keeper.attach(&delivery);
     let mut email = email();
     let senders = ["1@x.test", "2@x.test", "3@x.test"].map(crate::support::address);
     email.envelope_from = messaging_core::ports::transport::EnvelopeFrom::PerRecipient(senders.to_vec());
@@ -223,7 +230,8 @@ async fn a_path_bounds_connections_over_all_exchangers_of_the_site() {
     let answers = (0..2).map(|_| leaving(two().remove(0), 1, 100)).collect();
     let timeouts = Timeouts { queue: IMPATIENCE, ..PATIENT };
     let delivery = Arc::new(bed.builder().timeouts(timeouts).build());
-    delivery.attach_paths(Keeper::new(answers));
+    let keeper = Keeper::new(answers);
+    keeper.attach(&delivery);
     let first = tokio::spawn({
         let delivery = Arc::clone(&delivery);
         async move { send(&delivery, &["a@b.test"]).await }
