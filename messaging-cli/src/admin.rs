@@ -1,6 +1,7 @@
 //! `admin`: users, workspaces and API keys, straight on the database, also while a server works on it.
 
 mod deletion;
+mod ip_pools;
 #[cfg(feature = "postgres")]
 mod moving;
 mod quarantine;
@@ -39,6 +40,8 @@ const EXAMPLES: &str = "Examples:
   messaging admin delete-user --email ann@example.com
   messaging admin verify --data ./messaging-data
   messaging admin quarantine release --all
+  messaging admin grant-ip --workspace wsp_… --ip 203.0.113.7
+  messaging admin create-pool --shared --name transactional --ip 203.0.113.8,203.0.113.9
   messaging admin rotate-secret-key
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
@@ -72,6 +75,22 @@ enum Admin {
     LoginLink(LoginLink),
     /// Let a restored or copied installation send again, once what waits was cancelled or not
     Resume(Resume),
+    /// Let a workspace name an address of a node in its IP pools
+    #[command(after_help = ip_pools::GRANTS)]
+    GrantIp(ip_pools::GrantIp),
+    /// Take an address back from a workspace; refused while one of its IP pools names it
+    RevokeIp(ip_pools::GrantIp),
+    /// List the addresses that a workspace may name in its IP pools
+    ListGrants(ip_pools::ListGrants),
+    /// Make an IP pool that every workspace may use and none may change
+    #[command(after_help = ip_pools::SHARED)]
+    CreatePool(ip_pools::CreatePool),
+    /// List the IP pools that all workspaces share
+    ListPools,
+    /// Rename a shared IP pool, or name other addresses
+    UpdatePool(ip_pools::UpdatePool),
+    /// Delete a shared IP pool; refused while a sending domain names it
+    DeletePool(ip_pools::DeletePool),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
     /// Move everything from SQLite to an empty PostgreSQL database, compare both, and fence the source
@@ -356,6 +375,13 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
         Admin::Quarantine(quarantine) => quarantine::carry_out(app, quarantine, output).await,
+        Admin::GrantIp(grant) => ip_pools::grant(app, &grant, output).await,
+        Admin::RevokeIp(grant) => ip_pools::revoke(app, &grant, output).await,
+        Admin::ListGrants(grants) => ip_pools::list_grants(app, &grants, output).await,
+        Admin::CreatePool(pool) => ip_pools::create(app, pool, output).await,
+        Admin::ListPools => output.resource(&admin::list_shared_pools(app).await.map_err(refused)?),
+        Admin::UpdatePool(pool) => ip_pools::update(app, pool, output).await,
+        Admin::DeletePool(pool) => ip_pools::delete(app, &pool, output).await,
         Admin::Verify => verified(&admin::verify(app).await.map_err(refused)?, output),
         Admin::ListKeys(keys) => {
             let workspace = workspace(&keys.workspace)?;

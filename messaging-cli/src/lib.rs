@@ -49,6 +49,7 @@ mod resend;
 mod resources;
 mod send;
 mod serve;
+mod source_order;
 mod target;
 mod templates;
 mod terminal;

@@ -27,11 +27,12 @@ struct Kind {
     members: &'static [&'static str],
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind { noun: "template", prefix: "tpl_", name: "name", members: &["template_id"] },
     Kind { noun: "list", prefix: "lst_", name: "name", members: &["list_id", "list_ids", "exclude_list_ids"] },
     Kind { noun: "segment", prefix: "seg_", name: "name", members: &["segment_id", "segment_ids"] },
     Kind { noun: "domain", prefix: "dom_", name: "domain", members: &["sending_domain_id"] },
+    Kind { noun: "pool", prefix: "ipp_", name: "name", members: &["ip_pool_id", "marketing_ip_pool_id"] },
 ];
 
 /// Names that are offered where none fits.

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::members::{self, Kind, Member};
 use crate::send;
+use crate::source_order;
 
 /// A request that still lacks its workspace.
 #[derive(Debug, Clone)]
@@ -97,6 +98,9 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
         send::add_conveniences(matches, &mut flags)?;
     }
     audience::add(matches, &mut flags);
+    if source_order::is_ours(endpoint) {
+        source_order::add(matches, &mut flags);
+    }
     let file = arguments::text(matches, arguments::JSON_BODY);
     let mut object = match file {
         // Untouched, so that the API sees the file as it is.

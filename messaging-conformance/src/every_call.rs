@@ -224,7 +224,7 @@ macro_rules! for_every_read {
                 shared_ip_pools(limit: usize) -> Vec<Stored<IpPool>>;
                 all_ip_pools(after: Option<PoolId>, limit: usize) -> Vec<IpPool>;
                 ip_grants(workspace: WorkspaceId, after: Option<IpAddr>, limit: usize) -> Vec<IpGrant>;
-                granted_ips(workspace: WorkspaceId, ips: &[IpAddr]) -> Vec<IpAddr>;
+                granted_ips(workspace: WorkspaceId, ips: &[IpAddr]) -> Vec<IpGrant>;
             }
             impl OperatorQueue {
                 suspensions() -> Vec<Suspension>;

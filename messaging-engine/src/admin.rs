@@ -7,6 +7,7 @@
 mod accounts;
 mod deletion;
 mod embedding;
+mod ip_pools;
 mod quarantine;
 mod secret_key;
 mod verify;
@@ -48,6 +49,10 @@ use crate::services::dkim::{ALGORITHMS, NewKeys};
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
 pub use self::embedding::embedded_workspace;
+pub use self::ip_pools::{
+    GrantReport, SharedPoolChange, SharedPoolInput, create_shared_pool, delete_shared_pool, grant_ip, list_grants,
+    list_shared_pools, revoke_ip, update_shared_pool,
+};
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,
 };

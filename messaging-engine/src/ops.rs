@@ -41,6 +41,7 @@ pub mod segments;
 pub mod sending_domains;
 mod session_cookie;
 pub mod sessions;
+pub mod sources;
 pub mod suppressions;
 pub mod system;
 pub mod templates;
@@ -218,6 +219,9 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<channels::try_out::TestChannel>(),
         // Section 22.
         Endpoint::of::<system::GetSystem>(),
+        Endpoint::of::<sources::ListSources>(),
+        Endpoint::of::<sources::UpdateSource>(),
+        Endpoint::of::<sources::UpdatePath>(),
         // Section 26.
         Endpoint::of::<queue::ListQueue>(),
         Endpoint::of::<queue::RetryQueue>(),

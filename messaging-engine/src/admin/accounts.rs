@@ -72,19 +72,20 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
 }
 
 /// A listing that is no operation's.
-struct Listing<'a> {
-    app: &'a App,
-    name: &'static str,
+pub(super) struct Listing<'a> {
+    pub(super) app: &'a App,
+    /// Name of the listing, which its cursors are bound to.
+    pub(super) name: &'static str,
 }
 
 impl Listing<'_> {
-    fn request(&self, page: &PageQuery) -> Result<PageRequest, Error> {
+    pub(super) fn request(&self, page: &PageQuery) -> Result<PageRequest, Error> {
         let open = |text: &str| self.app.cursor_key().open(&self.scope(), text).ok_or(Error::InvalidCursor);
         let after = page.cursor.as_deref().map(open).transpose()?.map(StoreCursor::from_bytes);
         Ok(PageRequest { after, limit: page.limit.unwrap_or(DEFAULT_LIMIT) as usize })
     }
 
-    fn page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
+    pub(super) fn page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
         let next_cursor = slice.next.map(|place| self.app.cursor_key().seal(&self.scope(), place.to_bytes()));
         Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
     }

@@ -210,7 +210,7 @@ async fn require_grants(cx: &mut Context<'_>, workspace: WorkspaceId, ips: &[IpA
         return Ok(());
     }
     let granted = cx.store().granted_ips(workspace, ips).await?;
-    for (place, ip) in ips.iter().enumerate().filter(|(_, ip)| !granted.contains(ip)) {
+    for (place, ip) in ips.iter().enumerate().filter(|(_, ip)| granted.iter().all(|grant| grant.ip != **ip)) {
         let message = format_args!(
             "was not released to the workspace; the operator does that with `messaging admin grant-ip --workspace \
              {workspace} --ip {ip}`"

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use messaging_core::domain::delivery::ip_pool::source::{NodeSource, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::ip_pool::source::{NodeSource, PathRow, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::{PathReport, PathState, PathStatus};
+use messaging_core::domain::delivery::site::{SiteLimits, SiteName, SiteRules};
 use messaging_core::ports::store::{Store, StoreError};
+use messaging_core::time::Timestamp;
 
 use crate::app::App;
 
@@ -51,6 +54,39 @@ impl App {
         let rows = if live.is_empty() { HashMap::new() } else { all_rows(self.store()).await? };
         Ok(KnownSources { live, rows })
     }
+}
+
+/// The day of a time, counted from 1970-01-01 in UTC.
+pub(crate) const fn day_of(time: Timestamp) -> i64 {
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+    time.as_millis().div_euclid(DAY)
+}
+
+/// The state in a row of a path. One that cannot be read is that of a path over which nothing was sent.
+pub(crate) fn path_state(row: &PathRow) -> PathState {
+    serde_json::from_str(&row.state).unwrap_or_default()
+}
+
+/// What is shown of a path.
+pub(crate) fn path_report(row: &PathRow, now: Timestamp) -> PathReport {
+    path_state(row).report(&limits_of(&row.site), now)
+}
+
+/// The row of a path with another state; what the row says beside follows from it.
+pub(crate) fn with_state(row: PathRow, state: &PathState, now: Timestamp) -> PathRow {
+    PathRow {
+        state: serde_json::to_string(state).expect("a state has text keys and plain values"),
+        sent_today: state.report(&limits_of(&row.site), now).sent_today.into(),
+        day: day_of(now),
+        is_stopped: state.status(now) == PathStatus::Stopped,
+        updated_at: now,
+        ..row
+    }
+}
+
+/// What a site allows one source.
+fn limits_of(site: &str) -> SiteLimits {
+    SiteName::parse(site).map(|site| SiteRules::embedded().limits(&site)).unwrap_or_default()
 }
 
 async fn all_rows(store: &dyn Store) -> Result<HashMap<SourceAddress, SourceRow>, StoreError> {

@@ -42,6 +42,9 @@ const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
 /// Which rows of an import were refused is kept this long after it was asked for.
 const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
+/// What is known of a path is kept this long after it was used. Its warm-up begins anew already before.
+const PATHS_KEPT: Duration = Duration::from_hours(60 * 24);
+
 impl Job for Upkeep {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         let app = &cx.app;
@@ -106,6 +109,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
             Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)
         }
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
+        Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
     }
 }
 

@@ -238,6 +238,9 @@ impl World {
         let field = self.post("/custom-fields", json!({"key": "plan", "type": "string"})).await;
         assert!(field["id"].is_string());
         let domains = self.get(&self.clear, &format!("{}/sending-domains", self.base())).await;
+        let product = &self.hooks.product;
+        messaging_engine::admin::grant_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
+        let pool = self.post("/ip-pools", json!({"name": "p", "ips": ["203.0.113.7"]})).await;
         let audience = json!({"list_ids": [list["id"]]});
         let campaign = json!({"name": "n", "channel": "email", "template_id": template["id"], "audience": audience});
         let campaign = self.post("/campaigns", campaign).await;
@@ -266,6 +269,7 @@ impl World {
             ("/workspaces/{workspace_id}/segments/{id}", &segment),
             ("/workspaces/{workspace_id}/templates/{id}", &template),
             ("/workspaces/{workspace_id}/sending-domains/{id}", &domains["data"][0]),
+            ("/workspaces/{workspace_id}/ip-pools/{id}", &pool),
         ] {
             self.ids.push((of, resource["id"].as_str().unwrap().to_owned()));
         }

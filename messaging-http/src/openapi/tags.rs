@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 25] = [
+pub(super) const ALL: [&str; 27] = [
     "auth",
     "session",
     "invitation",
@@ -13,6 +13,7 @@ pub(super) const ALL: [&str; 25] = [
     "message",
     "template",
     "domain",
+    "pool",
     "channel",
     "webhook",
     "sandbox",
@@ -28,6 +29,7 @@ pub(super) const ALL: [&str; 25] = [
     "analytics",
     "system",
     "queue",
+    "source",
     "health",
 ];
 
@@ -55,12 +57,18 @@ pub(super) fn description(tag: &str) -> &'static str {
         "list" => "Lists that contacts are put on.",
         "member" => "The people of a workspace and their roles.",
         "message" => "Single messages: send, follow, cancel, and what was said on the wire.",
+        "pool" => {
+            "Named sets of the addresses that mail leaves from; a sending domain uses one, and may use another for marketing."
+        }
         "queue" => {
             "What waits to be sent in the whole installation, and how an operator holds it back, tries it again or gives it up."
         }
         "sandbox" => "What the sandbox captured instead of sending it.",
         "segment" => "Contacts that a filter matches, kept up to date.",
         "session" => "The sign-ins of a person: where, since when, and how to end one.",
+        "source" => {
+            "The addresses that mail leaves from, how far each has warmed up, and how its mail fares at each site; for operators."
+        }
         "suppression" => "Addresses that are not written to, and why.",
         "system" => "The state of the installation: queues, nodes, disk, checks.",
         "template" => "What messages say: sources with versions, and previews.",

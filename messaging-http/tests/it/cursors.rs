@@ -1,6 +1,7 @@
 //! Cursors of every listing: each works where it came from and nowhere else.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_conformance::listings::World;
 use messaging_core::changes::{AccountWrite, Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::campaign::CampaignStatus;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::domain::security::account::{Member, MemberStatus, Session, User};
 use messaging_core::domain::security::digest::Digest;
@@ -61,6 +63,9 @@ impl Tenant {
             payload: r#"{"attempt":1}"#.into(),
         };
         server.commit(["a.example", "b.example"].map(|domain| Write::Job(JobWrite::Enqueue(job(domain))))).await;
+        let named =
+            |n: u8| NamedSource { ip: IpAddr::from([203, 0, 113, n]).into(), name: format!("mx{n}.example.org") };
+        store.announce_sources(&[named(1), named(2)]).await.unwrap();
         let token = format!("ms_{}", world.user);
         let session = |token: &str| {
             Write::Account(AccountWrite::PutSession(Session {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,10 +11,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use messaging_core::changes::{Expect, SourceWrite, Write};
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, PathRow, SourceAddress, SourceRow};
+use messaging_core::domain::delivery::path::PathState;
 use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
 use messaging_core::ports::fetch::Fetched;
+use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
 use messaging_engine::ops::members::{CreateMember, MemberInput};
 use messaging_engine::ops::{self, Endpoint};
@@ -74,6 +79,27 @@ async fn invitation(app: &App, name: &str) -> String {
     workspace.to_string()
 }
 
+/// A source of mail with a path, as a node that has sent keeps them.
+async fn source(app: &App) {
+    let ip = SourceAddress::from(IpAddr::from([203, 0, 113, 7]));
+    app.store().announce_sources(&[NamedSource { ip, name: "mail.example.com".to_owned() }]).await.unwrap();
+    let row = SourceRow { level: 4, last_used_at: Some(app.now()), ..SourceRow::new(ip, app.now()) };
+    let path = PathRow {
+        ip,
+        site: "gmail".to_owned(),
+        state: serde_json::to_string(&PathState::default()).unwrap(),
+        sent_today: 0,
+        day: 0,
+        is_stopped: false,
+        updated_at: app.now(),
+    };
+    let writes = [
+        Write::Source(SourceWrite::PutSource(row, Expect::Absent)),
+        Write::Source(SourceWrite::PutPath(Box::new(path), Expect::Absent)),
+    ];
+    app.store().commit(writes.into_iter().collect(), Priority::Foreground).await.unwrap();
+}
+
 impl Run {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -88,12 +114,13 @@ impl Run {
             .entropy(entropy.clone())
             .fetch(fetch)
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
-            .settings(Settings::default().hostname("mail.example.com"))
+            .settings(Settings::default().hostname("mail.example.com").grants_every_source(true))
             .transports(messaging_transport::defaults(&Options::new("mail.example.com")))
             .build()
             .await
             .unwrap();
         let dev = admin::prepare_dev(&app).await.unwrap();
+        source(&app).await;
         let service = ApiService::new(app.clone(), ServiceOptions::default());
         let (inviting, declined) = (invitation(&app, "Partners").await, invitation(&app, "Elsewhere").await);
         let kept = BTreeMap::from([

@@ -60,8 +60,10 @@ pub(crate) fn revoke(on: &mut dyn Statements, workspace: WorkspaceId, ip: IpAddr
     on.run(sql!("DELETE FROM ip_grants WHERE workspace = $1 AND ip = $2"), params![key(workspace), ip.to_string()])
 }
 
-fn address(row: &dyn Row, column: usize) -> Result<IpAddr, Fault> {
-    get::<&str>(row, column)?.parse().map_err(|_| Fault::Malformed("an address is none"))
+/// The grant of a row of address and time.
+fn grant_of(workspace_id: WorkspaceId, row: &dyn Row) -> Result<IpGrant, Fault> {
+    let ip = get::<&str>(row, 0)?.parse().map_err(|_| Fault::Malformed("a granted address is none"))?;
+    Ok(IpGrant { workspace_id, ip, granted_at: time(row, 1)? })
 }
 
 #[async_trait]
@@ -108,18 +110,17 @@ impl<D: Database> IpPools for SqlStore<D> {
         const SQL: Sql =
             sql!("SELECT ip, granted_at FROM ip_grants WHERE workspace = $1 AND ip > $2 ORDER BY ip LIMIT $3");
         let after = after.map_or_else(String::new, |ip| ip.to_string());
-        let query = Query::new(SQL, params![key(workspace), after, sql_limit(limit)], move |row| {
-            Ok(IpGrant { workspace_id: workspace, ip: address(row, 0)?, granted_at: time(row, 1)? })
-        });
+        let query =
+            Query::new(SQL, params![key(workspace), after, sql_limit(limit)], move |row| grant_of(workspace, row));
         self.many(query).await
     }
 
-    async fn granted_ips(&self, workspace: WorkspaceId, ips: &[IpAddr]) -> Result<Vec<IpAddr>, StoreError> {
+    async fn granted_ips(&self, workspace: WorkspaceId, ips: &[IpAddr]) -> Result<Vec<IpGrant>, StoreError> {
         const SQL: Sql = sql!(
-            sqlite: "SELECT ip FROM ip_grants WHERE workspace = $1 AND ip IN (SELECT value FROM json_each($2))",
-            postgres: "SELECT ip FROM ip_grants WHERE workspace = $1 AND ip = ANY ($2)",
+            sqlite: "SELECT ip, granted_at FROM ip_grants WHERE workspace = $1 AND ip IN (SELECT value FROM json_each($2))",
+            postgres: "SELECT ip, granted_at FROM ip_grants WHERE workspace = $1 AND ip = ANY ($2)",
         );
         let ips: Vec<_> = ips.iter().map(ToString::to_string).collect();
-        self.many(Query::new(SQL, params![key(workspace), ips], |row| address(row, 0))).await
+        self.many(Query::new(SQL, params![key(workspace), ips], move |row| grant_of(workspace, row))).await
     }
 }

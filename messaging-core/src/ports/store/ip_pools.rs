@@ -29,6 +29,6 @@ pub trait IpPools {
         after: Option<IpAddr>,
         limit: usize,
     ) -> Result<Vec<IpGrant>, StoreError>;
-    /// Those of the addresses that the workspace may name.
-    async fn granted_ips(&self, workspace: WorkspaceId, ips: &[IpAddr]) -> Result<Vec<IpAddr>, StoreError>;
+    /// Those of the addresses that the workspace may name, in no particular order.
+    async fn granted_ips(&self, workspace: WorkspaceId, ips: &[IpAddr]) -> Result<Vec<IpGrant>, StoreError>;
 }

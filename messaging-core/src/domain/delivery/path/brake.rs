@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reply::MAX_EVIDENCE;
@@ -27,7 +28,7 @@ const LEAST_USUAL: u32 = 20;
 const MAX_STEPS: u32 = 200;
 
 /// How a path goes (contract section 14.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStatus {
     /// At its full rate.
@@ -56,7 +57,7 @@ impl PathStatus {
 }
 
 /// Why a path is braked (contract section 14.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum BrakeReason {

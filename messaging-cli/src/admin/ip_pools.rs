@@ -1,0 +1,127 @@
+//! `admin`: the addresses that workspaces may name in their IP pools, and pools that all of them share.
+
+use clap::Args;
+use messaging_core::ids::PoolId;
+use messaging_engine::admin::{self, SharedPoolChange, SharedPoolInput};
+use messaging_engine::{App, Error};
+
+use super::{ListPage, list, workspace};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::target;
+
+/// Help text of `grant-ip`, printed below its flags.
+pub(super) const GRANTS: &str = "Addresses belong to whoever runs the server: `messaging serve --source 203.0.113.7=mx1.example.org` gives a node one.
+A workspace puts those that it was granted into IP pools, and names the pools in its sending domains. Mail of a domain without
+a pool leaves from every address that no pool of another workspace holds.
+
+Examples:
+  messaging admin grant-ip --workspace wsp_… --ip 203.0.113.7
+  messaging pool create --name marketing --ip 203.0.113.7
+  messaging domain update acme.com --marketing-ip-pool-id marketing
+  messaging source list";
+
+/// Help text of `create-pool`, printed below its flags.
+pub(super) const SHARED: &str = "A shared pool is seen by every workspace, whose sending domains may name it. It holds nothing back: mail of domains without a
+pool leaves from its addresses as well. Workspaces make pools of their own with `messaging pool create`, of addresses that
+`messaging admin grant-ip` has released to them.
+
+Examples:
+  messaging admin create-pool --shared --name transactional --ip 203.0.113.8,203.0.113.9
+  messaging domain update acme.com --ip-pool-id transactional";
+
+#[derive(Debug, Args)]
+pub(super) struct GrantIp {
+    /// The workspace
+    #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
+    workspace: String,
+    /// The address, IPv4 or IPv6; no node need have it yet
+    #[arg(long, value_name = "IP")]
+    ip: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListGrants {
+    /// The workspace
+    #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
+    workspace: String,
+    #[command(flatten)]
+    page: ListPage,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CreatePool {
+    /// Every workspace may use the pool; one of a single workspace is made with `messaging pool create`
+    #[arg(long, required = true)]
+    shared: bool,
+    /// Its name, 1 to 100 characters
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// The addresses of the pool
+    #[arg(long, value_name = "IP,…", value_delimiter = ',', required = true)]
+    ip: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "change", required = true, multiple = true, args = ["name", "ip"])]
+pub(super) struct UpdatePool {
+    /// The pool's id, of `messaging admin list-pools`
+    #[arg(long, value_name = "POOL_ID")]
+    id: String,
+    /// Its name from now on
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// All addresses of the pool from now on
+    #[arg(long, value_name = "IP,…", value_delimiter = ',')]
+    ip: Option<Vec<String>>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DeletePool {
+    /// The pool's id, of `messaging admin list-pools`
+    #[arg(long, value_name = "POOL_ID")]
+    id: String,
+}
+
+/// Lets a workspace name an address.
+pub(super) async fn grant(app: &App, flags: &GrantIp, output: Output) -> Result<(), Failure> {
+    let workspace = workspace(&flags.workspace)?;
+    let report = admin::grant_ip(app, workspace, &flags.ip).await;
+    output.resource(&report.map_err(|error| target::refused(app, error))?)
+}
+
+/// Takes that back.
+pub(super) async fn revoke(app: &App, flags: &GrantIp, output: Output) -> Result<(), Failure> {
+    let workspace = workspace(&flags.workspace)?;
+    let report = admin::revoke_ip(app, workspace, &flags.ip).await;
+    output.resource(&report.map_err(|error| target::refused(app, error))?)
+}
+
+/// Lists what a workspace may name.
+pub(super) async fn list_grants(app: &App, flags: &ListGrants, output: Output) -> Result<(), Failure> {
+    let workspace = workspace(&flags.workspace)?;
+    list(app, &flags.page, output, async |query| admin::list_grants(app, workspace, &query).await).await
+}
+
+/// Makes a shared pool.
+pub(super) async fn create(app: &App, flags: CreatePool, output: Output) -> Result<(), Failure> {
+    let input = SharedPoolInput { name: flags.name, ips: flags.ip };
+    output.resource(&admin::create_shared_pool(app, &input).await.map_err(|error| target::refused(app, error))?)
+}
+
+/// Changes a shared pool.
+pub(super) async fn update(app: &App, flags: UpdatePool, output: Output) -> Result<(), Failure> {
+    let id = pool(app, &flags.id)?;
+    let change = SharedPoolChange { name: flags.name, ips: flags.ip };
+    output.resource(&admin::update_shared_pool(app, id, &change).await.map_err(|error| target::refused(app, error))?)
+}
+
+/// Deletes a shared pool.
+pub(super) async fn delete(app: &App, flags: &DeletePool, output: Output) -> Result<(), Failure> {
+    let id = pool(app, &flags.id)?;
+    output.resource(&admin::delete_shared_pool(app, id).await.map_err(|error| target::refused(app, error))?)
+}
+
+fn pool(app: &App, text: &str) -> Result<PoolId, Failure> {
+    text.parse().map_err(|_| target::refused(app, Error::NotFound))
+}

@@ -1,0 +1,46 @@
+//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use messaging_engine::ops::sources::UpdateSource;
+use messaging_engine::ops::{Endpoint, Operation as _};
+use serde_json::{Map, Value, json};
+
+use crate::arguments;
+use crate::command::part::Part;
+
+/// The member of the body.
+const MEMBER: &str = "status";
+
+/// The flags, the values of the member that they stand for, and what they are about.
+const FLAGS: [(&str, &str, &str); 3] = [
+    ("warmed", "warm", "Receivers know the address already: no warm-up bounds it"),
+    ("warming", "warming", "Its paths warm up, each from where it is"),
+    ("stopped", "stopped", "Nothing leaves from it until another state is set"),
+];
+
+/// Whether it is the operation that this is about.
+pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
+    endpoint.id == UpdateSource::ID
+}
+
+/// Adds the flags.
+pub(crate) fn extend(command: Command) -> Command {
+    let flag = |(long, _, help): (&'static str, &'static str, &'static str)| {
+        let others = FLAGS.iter().map(|(other, ..)| *other).filter(move |other| *other != long);
+        Arg::new(long)
+            .long(long)
+            .action(ArgAction::SetTrue)
+            .conflicts_with_all(others)
+            .conflicts_with(Part::Body.id(MEMBER))
+            .help_heading("Body")
+            .help(help)
+    };
+    command.args(FLAGS.map(flag))
+}
+
+/// Fills the member of a body from the flags.
+pub(crate) fn add(matches: &ArgMatches, body: &mut Map<String, Value>) {
+    if let Some((_, status, _)) = FLAGS.iter().find(|(long, ..)| arguments::is_set(matches, long)) {
+        body.insert(MEMBER.to_owned(), json!(status));
+    }
+}

@@ -1,0 +1,322 @@
+//! Sources of mail and their paths, as the operator sees and orders them.
+//!
+//! Contract section 14.1. A node keeps the states of its own sources in memory and writes them down; what is ordered here
+//! is a write that every node is told of ([`SourceWrite::OrderSource`], [`SourceWrite::OrderPath`]), so that the node goes
+//! on from it. An order counts as well for an address that a node is only to have.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{Expect, SourceWrite, Write};
+use messaging_core::domain::delivery::ip_pool::source::{NodeSource, PathRow, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::{BrakeReason, PathStatus};
+use messaging_core::input::{Empty, Input, PageQuery};
+use messaging_core::ports::store::Stored;
+use messaging_core::scope::Access;
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::FieldCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, Operation};
+use crate::ops::page::Page;
+use crate::services::sources::{day_of, path_report, path_state, with_state};
+
+/// Paths of a source that are shown, the busiest of the day.
+const MAX_PATHS: usize = 50;
+
+/// Name of the listing's order, which cursors are bound to. Such a cursor holds the number of items before the page,
+/// because nodes come and go.
+const CURSOR_PART: &str = "by node";
+
+/// A source of mail as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Source")]
+#[non_exhaustive]
+pub struct SourceView {
+    /// Its address, or `default` for the one that the system of the node chooses.
+    pub ip: SourceAddress,
+    /// The name that it greets with (EHLO); null where no node that lives has the address.
+    pub name: Option<String>,
+    /// The node that has it; null where none does.
+    pub node: Option<String>,
+    /// `warming`: sends little more each day, over each path as far as that is; `warm`: no warm-up bounds it; `resting`:
+    /// sends nothing for a while; `stopped`: sends nothing until an operator says otherwise.
+    pub status: SourceStatus,
+    /// Level of its warm-up, from 0.
+    pub level: u32,
+    /// When mail left from it last.
+    pub last_used_at: Option<Timestamp>,
+    /// Its paths over which most was sent today; at most 50.
+    pub paths: Vec<PathView>,
+}
+
+/// A path as shown: the source, and the site that its mail goes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SourcePath")]
+#[non_exhaustive]
+pub struct PathView {
+    /// The operator of the recipients' exchangers, such as `gmail`, or the domain of the exchangers.
+    pub site: String,
+    /// `ok`: at its full rate; `slowed`: at a lower one; `resting`: not at all until a time; `stopped`: not at all until an
+    /// operator says otherwise.
+    pub status: PathStatus,
+    /// Messages a minute that may be sent over it; null without a bound.
+    pub rate_per_minute: Option<u32>,
+    /// When a rest ends.
+    pub until: Option<Timestamp>,
+    /// Why the path is not `ok`; null as well where an operator stopped it.
+    pub reason: Option<BrakeReason>,
+    /// The reply of the site, or the figures, behind the reason.
+    pub evidence: Option<String>,
+    /// Messages that left over it today (UTC).
+    pub sent_today: u32,
+    /// Messages that may leave over it today; null without a bound.
+    pub allowed_today: Option<u32>,
+}
+
+impl PathView {
+    fn of(row: &PathRow, now: Timestamp) -> Self {
+        let report = path_report(row, now);
+        Self {
+            site: row.site.clone(),
+            status: report.status,
+            rate_per_minute: report.rate_per_minute,
+            until: report.until,
+            reason: report.reason,
+            evidence: report.evidence,
+            sent_today: report.sent_today,
+            allowed_today: report.allowed_today,
+        }
+    }
+}
+
+/// What is shown of a source; `live` is the node's word for it, where a node has it.
+async fn view(cx: &Context<'_>, row: &SourceRow, live: Option<&NodeSource>) -> Result<SourceView, Error> {
+    let paths = cx.store().busiest_paths(row.ip, day_of(cx.now), MAX_PATHS).await?;
+    Ok(SourceView {
+        ip: row.ip,
+        name: live.map(|live| live.source.name.clone()),
+        node: live.map(|live| live.node.clone()),
+        status: row.status,
+        level: row.level,
+        last_used_at: row.last_used_at,
+        paths: paths.iter().map(|row| PathView::of(row, cx.now)).collect(),
+    })
+}
+
+/// `GET /system/sources`
+pub struct ListSources;
+
+impl Operation for ListSources {
+    const ID: &'static str = "listSources";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/system/sources";
+    const ACCESS: Access = Access::Operator;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "source list";
+    const SUMMARY: &'static str =
+        "List the addresses that mail leaves from, by node, with warm-up, brakes and the busiest paths";
+    type Path = Empty;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<SourceView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SourceView>, Error> {
+        let from = match &call.query.cursor {
+            Some(text) => cx.read_cursor_in(CURSOR_PART, text).ok_or(Error::InvalidCursor)?,
+            None => [0; 16],
+        };
+        let from = usize::try_from(u128::from_be_bytes(from)).unwrap_or(usize::MAX);
+        let limit = cx.page(&PageQuery::of(call.query.limit, None))?.limit;
+        let known = cx.app.known_sources().await?;
+        let mut data = Vec::new();
+        for live in known.live().iter().skip(from).take(limit) {
+            let ip = live.source.ip;
+            let row = known.row(ip).cloned().unwrap_or_else(|| SourceRow::new(ip, cx.now));
+            data.push(view(cx, &row, Some(live)).await?);
+        }
+        let next = from.saturating_add(limit);
+        let has_more = known.live().len() > next;
+        let next_cursor = has_more.then(|| cx.cursor_in(CURSOR_PART, (next as u128).to_be_bytes()));
+        Ok(Page { data, next_cursor })
+    }
+}
+
+/// The path of an operation on a source.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SourceParameters {
+    /// Its address, or `default`.
+    pub ip: String,
+}
+
+/// State that an operator puts a source into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceOrder {
+    /// Each path sends as much as its warm-up allows, from where that is.
+    Warming,
+    /// The address is known to receivers: no warm-up bounds it.
+    Warm,
+    /// Nothing leaves from it.
+    Stopped,
+    /// Only as it is shown: a source rests by itself.
+    Resting,
+}
+
+/// A change of a source.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SourcePatch {
+    /// State from now on: `warming`, `warm` or `stopped`; required.
+    #[validate(required)]
+    pub status: Option<SourceOrder>,
+}
+
+impl Input for SourcePatch {}
+
+/// `PATCH /system/sources/{ip}`
+pub struct UpdateSource;
+
+impl Operation for UpdateSource {
+    const ID: &'static str = "updateSource";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/system/sources/{ip}";
+    const ACCESS: Access = Access::Operator;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "source set";
+    const SUMMARY: &'static str =
+        "Say that receivers know an address already, have it warm up, or stop everything that leaves from it";
+    // So that an unknown source is 404 before a missing status is 422.
+    const LOOKS_UP: bool = true;
+    type Path = SourceParameters;
+    type Query = Empty;
+    type Body = SourcePatch;
+    type Output = SourceView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SourceView, Error> {
+        let ip: SourceAddress = call.path.ip.parse().map_err(|_| Error::NotFound)?;
+        let live = live_source(cx, ip).await?;
+        let stored = cx.store().source_row(ip).await?;
+        let expect = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+        // An address may be known to receivers, or be kept from sending, before a node has it.
+        let is_ahead =
+            ip != SourceAddress::Default && matches!(call.body.status, Some(SourceOrder::Warm | SourceOrder::Stopped));
+        let known = match stored {
+            Some(stored) => stored.record,
+            None if live.is_some() || is_ahead => SourceRow::new(ip, cx.now),
+            None => return Err(Error::NotFound),
+        };
+        let mut row = known.clone();
+        match call.body.status {
+            // What is shown can be sent back.
+            Some(SourceOrder::Resting) if known.status == SourceStatus::Resting => {}
+            Some(SourceOrder::Resting) => {
+                cx.violations.add(
+                    "/status",
+                    FieldCode::NotAllowed,
+                    "a source rests by itself; set warming, warm or stopped",
+                );
+            }
+            Some(SourceOrder::Warming) => row.status = SourceStatus::Warming,
+            Some(SourceOrder::Warm) => row.status = SourceStatus::Warm,
+            Some(SourceOrder::Stopped) => row.status = SourceStatus::Stopped,
+            // The missing member is a violation already.
+            None => {}
+        }
+        if row != known || expect == Expect::Absent {
+            row.updated_at = cx.now;
+            cx.change(Write::Source(SourceWrite::OrderSource(row.clone(), expect)));
+        }
+        view(cx, &row, live.as_ref()).await
+    }
+}
+
+/// The path of an operation on a path of a source.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PathParameters {
+    /// The address of the source, or `default`.
+    pub ip: String,
+    /// The site, as `GET /system/sources` names it.
+    pub site: String,
+}
+
+/// State that an operator puts a path into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathOrder {
+    /// Its brake is released; a warm-up goes on.
+    Ok,
+    /// Nothing leaves over it.
+    Stopped,
+    /// Only as it is shown: a path is slowed down by itself.
+    Slowed,
+    /// Only as it is shown: a path rests by itself.
+    Resting,
+}
+
+/// A change of a path.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PathPatch {
+    /// State from now on: `ok` or `stopped`; required.
+    #[validate(required)]
+    pub status: Option<PathOrder>,
+}
+
+impl Input for PathPatch {}
+
+/// `PATCH /system/sources/{ip}/paths/{site}`
+pub struct UpdatePath;
+
+impl Operation for UpdatePath {
+    const ID: &'static str = "updateSourcePath";
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/system/sources/{ip}/paths/{site}";
+    const ACCESS: Access = Access::Operator;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "source set-path";
+    const SUMMARY: &'static str =
+        "Release the brake of one address at one site, or stop what leaves from it to the site";
+    // So that an unknown path is 404 before a missing status is 422.
+    const LOOKS_UP: bool = true;
+    type Path = PathParameters;
+    type Query = Empty;
+    type Body = PathPatch;
+    type Output = PathView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<PathView, Error> {
+        let ip: SourceAddress = call.path.ip.parse().map_err(|_| Error::NotFound)?;
+        let found = cx.store().path_row(ip, &call.path.site).await?;
+        let Stored { record, revision } = found.ok_or(Error::NotFound)?;
+        let mut state = path_state(&record);
+        let status = state.status(cx.now);
+        match call.body.status {
+            Some(PathOrder::Ok) => state.release(),
+            Some(PathOrder::Stopped) => state.stop(),
+            // What is shown can be sent back.
+            Some(PathOrder::Slowed) if status == PathStatus::Slowed => {}
+            Some(PathOrder::Resting) if status == PathStatus::Resting => {}
+            Some(PathOrder::Slowed | PathOrder::Resting) => {
+                cx.violations.add("/status", FieldCode::NotAllowed, "a path is braked by itself; set ok or stopped");
+            }
+            // The missing member is a violation already.
+            None => {}
+        }
+        let row = with_state(record.clone(), &state, cx.now);
+        let shown = PathView::of(&row, cx.now);
+        if row.state != record.state {
+            cx.change(Write::Source(SourceWrite::OrderPath(Box::new(row), Expect::Revision(revision))));
+        }
+        Ok(shown)
+    }
+}
+
+/// The source of a live node with an address; of several the one of the oldest node.
+async fn live_source(cx: &Context<'_>, ip: SourceAddress) -> Result<Option<NodeSource>, Error> {
+    let live = cx.store().live_sources().await?;
+    Ok(live.into_iter().find(|live| live.source.ip == ip))
+}
