@@ -122,3 +122,22 @@ fn a_body_that_is_refused_is_1_and_no_body_is_2() {
     }
     assert_eq!(server.command(&["message", "list", "--json"]).expect(0).json()["data"], serde_json::json!([]));
 }
+
+/// An address of another machine, of no machine, or that is named twice: the server does not start, and makes nothing.
+#[test]
+fn a_source_that_mail_cannot_leave_from_is_2() {
+    let directory = directory();
+    let data = directory.path().join("data");
+    for (sources, words) in [
+        // Of the block that is kept for documentation, which no machine has (RFC 5737).
+        (&["--source", "127.0.0.1,203.0.113.7=m7.example.org"][..], ["203.0.113.7", "--source"]),
+        (&["--source", "0.0.0.0"], ["0.0.0.0", "--source"]),
+        (&["--source", "127.0.0.2", "--source", "127.0.0.2=m2.example.org"], ["127.0.0.2", "twice"]),
+        (&["--source", "127.0.0.2", "--source-warm", "127.0.0.3"], ["127.0.0.3", "--source-warm"]),
+    ] {
+        let start = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        let ran = run([&start[..], sources].concat()).expect(2);
+        assert!(words.iter().all(|word| ran.stderr.contains(word)), "{ran:?}");
+        assert!(!data.exists(), "{sources:?}");
+    }
+}

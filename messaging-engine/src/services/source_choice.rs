@@ -37,7 +37,7 @@ impl App {
         let own = self.paths().sources().iter();
         let own: Vec<_> =
             own.map(|source| NodeSource { source: source.as_ref().clone(), node: String::new() }).collect();
-        let usable = match usable_sources(message.workspace_id, pool, &pools, &own) {
+        let usable: Arc<[SourceAddress]> = match usable_sources(message.workspace_id, pool, &pools, &own) {
             Usable::Sources(usable) => usable.into_iter().map(|source| source.ip).collect(),
             Usable::NoPool => Arc::from([]),
         };
