@@ -4,6 +4,7 @@ mod deletion;
 mod ip_pools;
 #[cfg(feature = "postgres")]
 mod moving;
+mod parts;
 mod quarantine;
 mod rotate_secret_key;
 
@@ -12,19 +13,17 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
-use messaging_core::ids::{ApiKeyId, WorkspaceId};
-use messaging_core::input::{self, PageQuery};
+use messaging_core::ids::ApiKeyId;
+use messaging_core::input;
 use messaging_core::scope::Scope;
 use messaging_engine::admin::{DifferenceReport, Queued, VerifyReport};
-use messaging_engine::ops::Page;
 use messaging_engine::ops::keys::ApiKeyInput;
 use messaging_engine::{App, Error, admin};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::parts::{ListPage, list, workspace};
 use crate::arguments;
 use crate::failure::Failure;
-use crate::output::rows::Rows;
 use crate::output::{self, Output};
 use crate::target;
 
@@ -186,26 +185,6 @@ struct ListKeys {
 }
 
 #[derive(Debug, Args)]
-struct ListPage {
-    /// At most this many items [default: 50]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: Option<u32>,
-    /// `next_cursor` of the previous page
-    #[arg(long, value_name = "TEXT")]
-    cursor: Option<String>,
-    /// All items, page after page
-    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
-    all: bool,
-}
-
-impl ListPage {
-    /// The page that is asked for, or the first of all.
-    fn query(&self) -> PageQuery {
-        PageQuery::of(if self.all { Some(MAX_PAGE) } else { self.limit }, self.cursor.clone())
-    }
-}
-
-#[derive(Debug, Args)]
 struct LoginLink {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
@@ -230,9 +209,6 @@ struct Resume {
     #[arg(long, value_name = "WHAT", value_parser = ["send", "cancel"])]
     queued: String,
 }
-
-/// Items of one page, where all are asked for.
-const MAX_PAGE: u32 = 200;
 
 /// How often it is looked whether a server has cancelled everything.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -403,26 +379,6 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
     }
 }
 
-/// Prints a page of a listing, or all of them.
-async fn list<T: Serialize>(
-    app: &App,
-    page: &ListPage,
-    output: Output,
-    mut look: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
-) -> Result<(), Failure> {
-    let mut found = look(page.query()).await.map_err(|error| target::refused(app, error))?;
-    if !page.all {
-        return output.resource(&found);
-    }
-    let mut rows = Rows::new(output);
-    loop {
-        rows.add(&found.data)?;
-        let Some(cursor) = found.next_cursor else { return rows.end() };
-        let query = PageQuery::of(Some(MAX_PAGE), Some(cursor));
-        found = look(query).await.map_err(|error| target::refused(app, error))?;
-    }
-}
-
 /// Prints what was compared; a failure when something differs.
 fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
     if output.is_json() {
@@ -440,10 +396,6 @@ fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
         output::raw(format!("{checked} numbers, rows and files are as they should be\n").as_bytes())?;
     }
     Ok(())
-}
-
-fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
-    text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
 }
 
 fn password(app: &App, user: &CreateUser) -> Result<Option<String>, Failure> {

@@ -5,7 +5,7 @@ use messaging_core::ids::PoolId;
 use messaging_engine::admin::{self, SharedPoolChange, SharedPoolInput};
 use messaging_engine::{App, Error};
 
-use super::{ListPage, list, workspace};
+use super::parts::{ListPage, list, workspace};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::target;
@@ -52,7 +52,7 @@ pub(super) struct ListGrants {
 #[derive(Debug, Args)]
 pub(super) struct CreatePool {
     /// Every workspace may use the pool; one of a single workspace is made with `messaging pool create`
-    #[arg(long, required = true)]
+    #[arg(long)]
     shared: bool,
     /// Its name, 1 to 100 characters
     #[arg(long, value_name = "NAME")]
@@ -105,6 +105,10 @@ pub(super) async fn list_grants(app: &App, flags: &ListGrants, output: Output) -
 
 /// Makes a shared pool.
 pub(super) async fn create(app: &App, flags: CreatePool, output: Output) -> Result<(), Failure> {
+    if !flags.shared {
+        let rule = "say with --shared that every workspace may use the pool; `messaging pool create` makes one for a workspace";
+        return Err(Failure::usage(rule));
+    }
     let input = SharedPoolInput { name: flags.name, ips: flags.ip };
     output.resource(&admin::create_shared_pool(app, &input).await.map_err(|error| target::refused(app, error))?)
 }

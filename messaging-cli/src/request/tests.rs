@@ -57,6 +57,24 @@ fn query_members_are_flags() {
 }
 
 #[test]
+fn the_state_of_a_source_is_a_flag() {
+    let set = ["source", "set", "203.0.113.7"];
+    for (flag, status) in [("--warmed", "warm"), ("--warming", "warming"), ("--stopped", "stopped")] {
+        let line = [&set[..], &[flag]].concat();
+        check(&line, "ip=203.0.113.7", "", &format!(r#"{{"status":"{status}"}}"#));
+    }
+    check(&[&set[..], &["--status", "warm"]].concat(), "ip=203.0.113.7", "", r#"{"status":"warm"}"#);
+    check_refused(&[&set[..], &["--warmed", "--stopped"]].concat(), "cannot be used with");
+    check_refused(&[&set[..], &["--warmed", "--status", "warm"]].concat(), "cannot be used with");
+    check(
+        &["source", "set-path", "default", "gmail", "--status", "ok"],
+        "ip=default site=gmail",
+        "",
+        r#"{"status":"ok"}"#,
+    );
+}
+
+#[test]
 fn body_members_are_flags() {
     check(&["workspace", "update", "--name", "Acme"], "", "", r#"{"name":"Acme"}"#);
     check(&["workspace", "update"], "", "", "{}");

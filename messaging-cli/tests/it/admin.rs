@@ -35,6 +35,34 @@ fn an_installation_begins_with_a_user_a_workspace_and_a_key() {
 }
 
 #[test]
+fn addresses_are_released_and_pools_shared() {
+    let directory = directory();
+    let data = directory.path();
+    admin(data, &["create-user", "--email", "ann@example.com"]).expect(0);
+    let workspace = admin(data, &["create-workspace", "--name", "Acme", "--owner", "ann@example.com"]).expect(0).json();
+    let workspace = ["--workspace", workspace["id"].as_str().unwrap()];
+    let grant = admin(data, &[&["grant-ip", "--ip", "2001:DB8::7"], &workspace[..]].concat()).expect(0).json();
+    assert_eq!(grant["ip"], "2001:db8::7");
+    let listed = admin(data, &[&["list-grants"], &workspace[..]].concat()).expect(0).json();
+    assert_eq!(listed["data"], json!([grant]));
+    admin(data, &[&["grant-ip", "--ip", "mx.example.org"], &workspace[..]].concat()).expect(1);
+    admin(data, &[&["revoke-ip", "--ip", "2001:db8::7"], &workspace[..]].concat()).expect(0);
+    admin(data, &[&["revoke-ip", "--ip", "2001:db8::7"], &workspace[..]].concat()).expect(1);
+
+    let create = ["create-pool", "--name", "transactional", "--ip", "203.0.113.8,203.0.113.9"];
+    admin(data, &create).expect(2);
+    let pool = admin(data, &[&create[..], &["--shared"]].concat()).expect(0).json();
+    assert_eq!((&pool["shared"], pool["ips"].as_array().map(Vec::len)), (&json!(true), Some(2)));
+    let id = ["--id", pool["id"].as_str().unwrap()];
+    admin(data, &[&["update-pool"], &id[..]].concat()).expect(2);
+    let changed = admin(data, &[&["update-pool", "--ip", "203.0.113.9"], &id[..]].concat()).expect(0).json();
+    assert_eq!((&changed["name"], &changed["ips"]), (&json!("transactional"), &json!(["203.0.113.9"])));
+    assert_eq!(admin(data, &["list-pools"]).expect(0).json()["data"], json!([changed]));
+    admin(data, &[&["delete-pool"], &id[..]].concat()).expect(0);
+    admin(data, &[&["delete-pool"], &id[..]].concat()).expect(1);
+}
+
+#[test]
 fn an_installation_gets_another_name() {
     let directory = directory();
     admin(directory.path(), &["create-user", "--email", "ann@example.com"]).expect(0);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::{IpGrant, IpPool, MAX_IPS, MAX_POOLS, parse_ip};
 use messaging_core::domain::mail::sending_domain::SendingDomain;
-use messaging_core::ids::{Id as _, PoolId, WorkspaceId};
+use messaging_core::ids::{PoolId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, Stored};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations, refuse};
@@ -20,8 +20,9 @@ use crate::ops::{Page, PageQuery};
 /// Longest name of a pool, in characters.
 const MAX_NAME: usize = 100;
 
-/// Sending domains of all workspaces that are looked through for those that name a pool.
-const MAX_DOMAINS: usize = 1_000_000;
+/// Sending domains of all workspaces that are looked through for those that name a pool. Mail of a domain beyond whose pool
+/// is gone waits.
+const MAX_DOMAINS: usize = 100_000;
 
 /// An address that a workspace may name in its IP pools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,6 +30,9 @@ use crate::services::sources::KnownSources;
 /// Longest name of a pool, in characters.
 const MAX_NAME: u64 = 100;
 
+/// [`MAX_IPS`] as rules of members take it.
+const MOST_IPS: u64 = MAX_IPS as u64;
+
 /// State of an address of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -139,7 +142,7 @@ pub struct IpPoolInput {
     pub name: String,
     /// 1 to 100 addresses, IPv4 or IPv6, that the operator has released to the workspace. One that no node has yet is
     /// shown as absent until one does.
-    #[validate(length(min = 1, max = MAX_IPS))]
+    #[validate(length(min = 1, max = MOST_IPS))]
     pub ips: Vec<String>,
 }
 
@@ -274,7 +277,7 @@ pub struct IpPoolPatch {
     pub name: Replace<String>,
     /// All addresses of the pool from now on, 1 to 100, that the operator has released to the workspace.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
-    #[validate(length(min = 1, max = MAX_IPS))]
+    #[validate(length(min = 1, max = MOST_IPS))]
     pub ips: Replace<Vec<String>>,
 }
 

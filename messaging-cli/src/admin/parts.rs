@@ -1,0 +1,61 @@
+//! What several commands of `admin` have in common: pages of listings, and the workspace that they are about.
+
+use clap::Args;
+use messaging_core::ids::WorkspaceId;
+use messaging_core::input::PageQuery;
+use messaging_engine::ops::Page;
+use messaging_engine::{App, Error};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::output::rows::Rows;
+use crate::target;
+
+/// Items of one page, where all are asked for.
+const MAX_PAGE: u32 = 200;
+
+#[derive(Debug, Args)]
+pub(super) struct ListPage {
+    /// At most this many items [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page
+    #[arg(long, value_name = "TEXT")]
+    cursor: Option<String>,
+    /// All items, page after page
+    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
+    all: bool,
+}
+
+impl ListPage {
+    /// The page that is asked for, or the first of all.
+    fn query(&self) -> PageQuery {
+        PageQuery::of(if self.all { Some(MAX_PAGE) } else { self.limit }, self.cursor.clone())
+    }
+}
+
+/// Prints a page of a listing, or all of them.
+pub(super) async fn list<T: Serialize>(
+    app: &App,
+    page: &ListPage,
+    output: Output,
+    mut look: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
+) -> Result<(), Failure> {
+    let mut found = look(page.query()).await.map_err(|error| target::refused(app, error))?;
+    if !page.all {
+        return output.resource(&found);
+    }
+    let mut rows = Rows::new(output);
+    loop {
+        rows.add(&found.data)?;
+        let Some(cursor) = found.next_cursor else { return rows.end() };
+        let query = PageQuery::of(Some(MAX_PAGE), Some(cursor));
+        found = look(query).await.map_err(|error| target::refused(app, error))?;
+    }
+}
+
+/// The workspace of a flag.
+pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
+    text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
+}
