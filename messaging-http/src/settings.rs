@@ -10,16 +10,18 @@ mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::security::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
 use messaging_transport::MxOverride;
 
-pub use self::args::SettingsArgs;
+pub use self::args::{SettingsArgs, read_site_rules};
 pub use self::database::Database;
 pub use self::error::SettingsError;
 pub(crate) use self::in_force::{FILE as IN_FORCE, InForce};
@@ -58,6 +60,8 @@ pub struct Settings {
     pub dns: Option<SocketAddr>,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
+    /// The rules of sites; `None` for those that are built in.
+    pub site_rules: Option<Arc<SiteRules>>,
     /// Whether `http` and addresses that are not public may be called.
     pub allow_private_targets: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -120,7 +124,13 @@ impl SettingsArgs {
     pub fn with_absolute_paths(mut self) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         self.data = Some(absolute(self.data_directory()));
-        for path in [&mut self.secret_key_file, &mut self.tls_cert, &mut self.tls_key, &mut self.console_dir] {
+        for path in [
+            &mut self.secret_key_file,
+            &mut self.site_rules,
+            &mut self.tls_cert,
+            &mut self.tls_key,
+            &mut self.console_dir,
+        ] {
             *path = path.as_deref().map(absolute);
         }
         if let Some(Ok(Database::Sqlite(path))) = self.database.as_deref().map(Database::parse) {
@@ -164,6 +174,7 @@ impl SettingsArgs {
             return Err(SettingsError::WarmWithoutSource(*stranger));
         }
         let mx_override = self.mx_override.map(|text| text.parse().map_err(SettingsError::MxOverride)).transpose()?;
+        let site_rules = self.site_rules.as_deref().map(read_site_rules).transpose()?.map(Arc::new);
         let message_retry = match self.message_retry {
             Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
             Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
@@ -226,6 +237,7 @@ impl SettingsArgs {
             engine,
             dns: self.dns,
             mx_override,
+            site_rules,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,

@@ -223,7 +223,7 @@ async fn build(
         .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
         .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
-        .site_rules(SiteRules::embedded())
+        .site_rules(settings.site_rules.clone().unwrap_or_else(SiteRules::embedded))
         .settings(settings.engine.clone().public_url(public_url))
         .checkup(checkup)
         .build()
