@@ -378,7 +378,7 @@ fn no_source() -> Departure {
     Departure::Waits(PathWait {
         reason: Some(HoldReason::NoSource),
         wait: UNTIL_SOMEBODY_ACTS,
-        sentence: "No server that runs has an address that the message may be sent from.".to_owned(),
+        sentence: "The server that works on the message has no address that it may be sent from.".to_owned(),
     })
 }
 

@@ -1,19 +1,23 @@
 //! Messages whose path warms up, is stopped, or is none: what they say, and when they leave.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
-use messaging_core::domain::delivery::ip_pool::source::{SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::ip_pool::IpPool;
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::paths::{Departure, Leave, PathRequest, Paths, Reach};
+use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
-use messaging_engine::App;
+use messaging_engine::{App, Settings};
 
 use crate::bed::START;
 use crate::support::Product;
@@ -171,4 +175,70 @@ async fn a_source_of_an_installation_that_is_older_than_paths_is_known() {
     assert_eq!(with_status(&product, &ids, MessageStatus::Delivered).await, 60);
     let row = product.store.source_row(SourceAddress::Default).await.unwrap().unwrap();
     assert_eq!(row.record.status, SourceStatus::Warm);
+}
+
+/// A source at an address that is kept for documentation.
+fn source(number: u8) -> NamedSource {
+    NamedSource { ip: IpAddr::from([203, 0, 113, number]).into(), name: format!("m{number}.service.test") }
+}
+
+/// Gives the sending domain of the product a pool of these addresses.
+async fn with_pool(product: &Product, numbers: &[u8]) {
+    let pool = IpPool {
+        id: product.app.new_id(START),
+        workspace_id: Some(product.workspace),
+        name: "own".to_owned(),
+        ips: numbers.iter().map(|number| IpAddr::from([203, 0, 113, *number])).collect(),
+        created_at: START,
+        updated_at: START,
+    };
+    let all = PageRequest { after: None, limit: 10 };
+    let domain = product.store.domains(product.workspace, all).await.unwrap().items.remove(0);
+    let stored = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap();
+    let domain = SendingDomain { ip_pool_id: Some(pool.id), ..stored.record };
+    let writes = [Write::put(pool, Expect::Absent), Write::put(domain, Expect::Revision(stored.revision))];
+    product.commit(Changes::from_iter(writes)).await;
+}
+
+#[tokio::test]
+async fn a_pool_decides_which_sources_a_domain_uses() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    let settings = Settings::default().sources([source(7), source(8)]).warm_sources([[203, 0, 113, 7].into()]);
+    let node = product.another_process_told(settings);
+    node.prepare_to_work().await.unwrap();
+    with_pool(&product, &[7]).await;
+    for _ in 0..4 {
+        product.send_to("ann@b.example").await;
+    }
+    node.run_until_idle().await.unwrap();
+    let sent = product.store.path_row(source(7).ip, "b.example").await.unwrap().unwrap();
+    assert_eq!(sent.record.sent_today, 4);
+    assert!(product.store.path_row(source(8).ip, "b.example").await.unwrap().is_none());
+    // What was said to be known does not warm up, and the other one does.
+    let known = (status_of(&product, 7).await, status_of(&product, 8).await);
+    assert_eq!(known, (SourceStatus::Warm, SourceStatus::Warming));
+    let live = product.store.live_sources().await.unwrap();
+    assert_eq!(live.into_iter().map(|live| live.source).collect::<Vec<_>>(), [source(7), source(8)]);
+}
+
+async fn status_of(product: &Product, number: u8) -> SourceStatus {
+    product.store.source_row(source(number).ip).await.unwrap().unwrap().record.status
+}
+
+#[tokio::test]
+async fn without_an_address_of_the_pool_a_message_is_held() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    let node = product.another_process_told(Settings::default().sources([source(7)]));
+    node.prepare_to_work().await.unwrap();
+    with_pool(&product, &[9]).await;
+    let id = product.send_to("ann@b.example").await;
+    node.run_until_idle().await.unwrap();
+    let report = product.report(id).await;
+    assert_eq!(report.explanation.code, "no_source");
+    assert_eq!(report.hold.map(|hold| hold.reason), Some(HoldReason::NoSource));
+    let better = product.another_process_told(Settings::default().sources([source(9)]));
+    better.prepare_to_work().await.unwrap();
+    product.clock.advance(HOUR);
+    better.run_until_idle().await.unwrap();
+    assert_eq!(product.report(id).await.status, MessageStatus::Delivered);
 }

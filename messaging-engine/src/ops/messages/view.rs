@@ -219,7 +219,7 @@ impl State {
             let meta = cx.redactor().meta(message.channel, event.meta.clone());
             MessageEvent { meta, ..event.clone() }
         });
-        let path = message.hold.filter(|hold| hold.reason.is_of_path());
+        let path = message.hold.filter(|hold| matches!(hold.reason, HoldReason::WarmingUp | HoldReason::Braked));
         let path = path.and_then(|_| cx.app.paths().sentence_for(&domain_of(&message.to)));
         let facts = Facts {
             path: path.as_deref(),
