@@ -203,7 +203,7 @@ async fn with_pool(product: &Product, numbers: &[u8]) {
 #[tokio::test]
 async fn a_pool_decides_which_sources_a_domain_uses() {
     let product = Product::carried_by(Arc::new(Exchangers::default())).await;
-    let settings = Settings::default().sources([source(7), source(8)]).warm_sources([[203, 0, 113, 7].into()]);
+    let settings = Settings::default().sources([source(7), source(8)]).warm_sources([IpAddr::from([203, 0, 113, 7])]);
     let node = product.another_process_told(settings);
     node.prepare_to_work().await.unwrap();
     with_pool(&product, &[7]).await;
