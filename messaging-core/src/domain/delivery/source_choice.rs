@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::domain::delivery::path::WaitReason;
 
-    fn at(millis: i64) -> Option<Timestamp> {
-        Some(Timestamp::from_millis(millis))
+    const fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
     }
 
     const fn may(weight: u32) -> Candidate {
@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn a_source_that_waits_is_passed_over() {
-        check(&[waits(at(5)), may(10), waits(None)], 10, &[0, 10, 0]);
+        check(&[waits(Some(at(5))), may(10), waits(None)], 10, &[0, 10, 0]);
         check(&[overdue(), may(1)], 10, &[0, 10]);
-        check(&[overdue(), waits(at(5)), overdue()], 10, &[5, 0, 5]);
+        check(&[overdue(), waits(Some(at(5))), overdue()], 10, &[5, 0, 5]);
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     fn the_shortest_wait_is_told() {
         let wait = |candidates: &[Candidate]| choose(candidates, &mut Turns::default());
         let until = |until| Choice::Wait(Wait { until, reason: WaitReason::Pace });
-        assert_eq!(wait(&[waits(at(9)), waits(at(5)), waits(None)]), until(at(5)));
+        assert_eq!(wait(&[waits(Some(at(9))), waits(Some(at(5))), waits(None)]), until(Some(at(5))));
         assert_eq!(wait(&[waits(None)]), until(None));
         assert_eq!(wait(&[]), Choice::NoSource);
     }
