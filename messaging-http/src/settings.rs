@@ -372,6 +372,22 @@ mod tests {
     }
 
     #[test]
+    fn rules_of_sites_are_read_and_a_fault_is_named_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("site-rules.toml");
+        let setting = format!("site_rules = '{}'", path.display());
+        assert!(from_toml(&setting).unwrap_err().contains("failed to read the site rules"));
+        std::fs::write(&path, "[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\nconnections = 7\n").unwrap();
+        let rules = from_toml(&setting).unwrap().site_rules.unwrap();
+        let site = rules.site_of(&["mx.acme.com"]).unwrap();
+        assert_eq!((site.as_str(), rules.limits(&site).connections), ("acme", 7));
+        std::fs::write(&path, "[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\nconnections = 0\n").unwrap();
+        let problem = from_toml(&setting).unwrap_err();
+        assert!(problem.contains("line 4, column 15") && problem.contains("1 to 1000"), "{problem}");
+        assert_eq!(from_toml("").unwrap().site_rules, None);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for (bad, word) in [
             ("database = \"mysql://localhost/x\"", "postgres://"),

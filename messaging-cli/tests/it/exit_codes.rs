@@ -22,6 +22,36 @@ fn what_cannot_be_understood_is_2() {
 }
 
 #[test]
+fn rules_of_sites_are_listed_and_a_fault_is_2_with_its_place() {
+    let listed = run(["site", "list", "--json"]).expect(0).json();
+    let rows = listed["data"].as_array().unwrap();
+    let gmail = rows.iter().find(|row| row["name"] == "gmail").unwrap();
+    assert_eq!((&gmail["warm_up"], &gmail["exchangers"][0]), (&4.into(), &"google.com".into()));
+    assert_eq!((&rows.last().unwrap()["name"], &rows.last().unwrap()["connections"]), (&"*".into(), &20.into()));
+    assert!(run(["site", "list"]).expect(0).stdout.contains("gmail"));
+
+    let directory = directory();
+    let file = directory.path().join("site-rules.toml");
+    let file = file.to_str().unwrap();
+    std::fs::write(file, "replace = true\n[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\n").unwrap();
+    let listed = run(["site", "list", "--site-rules", file, "--json"]).expect(0).json();
+    assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]["name"]), (2, &"acme".into()));
+    std::fs::write(file, "[[reply]]\ntext = \"(\"\nsays = \"rate\"\n").unwrap();
+    let data = directory.path().join("data");
+    let data = data.to_str().unwrap();
+    for line in [
+        vec!["site", "list", "--site-rules", file],
+        vec!["config", "check", "--site-rules", file],
+        vec!["serve", "--data", data, "--listen", "127.0.0.1:0", "--site-rules", file],
+    ] {
+        let ran = run(&line).expect(2);
+        assert!(ran.stderr.contains("line 2, column 8") && ran.stderr.contains("regular expression"), "{ran:?}");
+    }
+    // Nothing was begun.
+    assert!(!std::path::Path::new(data).exists());
+}
+
+#[test]
 fn help_and_version_are_0() {
     assert!(run(["--help"]).expect(0).stdout.contains("MESSAGING_API_KEY"));
     assert!(run(["message", "send", "--help"]).expect(0).stdout.contains("--attach"));
