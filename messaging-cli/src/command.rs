@@ -15,7 +15,7 @@ use messaging_engine::ops;
 use self::word::{Word, place};
 use crate::{
     admin, arguments, automations, backup, campaign_watch, completions, config, console, dev, doctor, export, import,
-    import_from, listen, login, man, raw, resend, serve, templates, watch,
+    import_from, listen, login, man, raw, resend, serve, sites, templates, watch,
 };
 
 /// The words of the commands that run a server.
@@ -42,7 +42,14 @@ pub fn root() -> Command {
         import_from::command(),
     ]);
     let groups = tree();
-    let others = [login::command(), raw::command(), console::command(), completions::command(), man::command()];
+    let others = [
+        login::command(),
+        raw::command(),
+        sites::command(),
+        console::command(),
+        completions::command(),
+        man::command(),
+    ];
     let help = help::top(&root, &groups, &others);
     for noun in groups {
         root = root.subcommand(noun.into_command());

@@ -49,6 +49,7 @@ mod resend;
 mod resources;
 mod send;
 mod serve;
+mod sites;
 mod source_order;
 mod target;
 mod templates;
@@ -98,6 +99,7 @@ fn carry_out(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         Some(("restore", matches)) => backup::restore(matches, output),
         Some(("admin", matches)) => admin::run(matches, output),
         Some((import_from::WORD, matches)) => import_from::run(matches, output),
+        Some((sites::WORD, matches)) => sites::run(matches, output),
         Some((console::WORD, matches)) => console::run(matches, output),
         Some(("completions", matches)) => completions::run(matches, command::root()),
         Some(("man", matches)) => man::run(matches, command::root(), output),

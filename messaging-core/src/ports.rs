@@ -6,6 +6,7 @@ pub mod dns_provider;
 pub mod fetch;
 pub mod host_probe;
 pub mod inbound;
+pub mod paths;
 pub mod resolver;
 pub mod settling;
 pub mod store;

@@ -24,6 +24,7 @@ mod last_uses;
 pub(crate) mod memory_budget;
 pub(crate) mod metrics;
 mod news;
+pub(crate) mod paths;
 mod provider_sink;
 pub(crate) mod receiving;
 pub(crate) mod role_mail_pace;
@@ -86,6 +87,7 @@ use known_urls::KnownUrls;
 use last_uses::LastUses;
 use memory_budget::MemoryBudget;
 use metrics::Metrics;
+use paths::PathKeeper;
 use receiving::Receiving;
 use role_mail_pace::RoleMailPace;
 use running_keys::RunningKeys;
@@ -142,6 +144,8 @@ pub(crate) struct Shared {
     pub(crate) account_rates: AccountRates,
     /// Accounts at providers whose answers cannot be read.
     pub(crate) unreadable_answers: UnreadableAnswers,
+    /// Paths of the sources of this process; transports share it.
+    pub(crate) paths: Arc<PathKeeper>,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
@@ -251,6 +255,11 @@ impl App {
     /// How fast messages leave over accounts at providers.
     pub(crate) fn account_rates(&self) -> &AccountRates {
         &self.0.account_rates
+    }
+
+    /// Paths of the sources of this process.
+    pub(crate) fn paths(&self) -> &Arc<PathKeeper> {
+        &self.0.paths
     }
 
     /// Accounts at providers whose answers cannot be read.

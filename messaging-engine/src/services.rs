@@ -46,6 +46,7 @@ mod secret_keys;
 mod secrets;
 mod segments;
 mod sign_ins;
+mod source_choice;
 pub(crate) mod sources;
 mod spf_looks;
 pub(crate) mod suppressing;

@@ -44,6 +44,7 @@ mod erase_contact;
 mod follow_changes;
 mod import_contacts;
 mod job;
+mod keep_paths;
 mod lanes;
 mod move_messages;
 mod paused_lanes;

@@ -52,4 +52,4 @@ pub use console::Console;
 pub use server::{Listener, Server, ServerOptions};
 pub use service::{Answering, ApiService, PeerAddress};
 pub use service_options::ServiceOptions;
-pub use settings::{Settings, SettingsArgs};
+pub use settings::{Settings, SettingsArgs, read_site_rules};

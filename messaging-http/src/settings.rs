@@ -6,24 +6,29 @@ mod database;
 mod error;
 mod in_force;
 mod reload;
+mod sources;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::security::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
 use messaging_transport::{Dns, MxOverride};
 
-pub use self::args::SettingsArgs;
+pub use self::args::{SettingsArgs, read_site_rules};
 pub use self::database::Database;
 pub use self::error::SettingsError;
 pub(crate) use self::in_force::{FILE as IN_FORCE, InForce};
 pub use self::in_force::{Running, running};
 pub use self::reload::Reload;
+pub use self::sources::SourceArg;
+pub(crate) use self::sources::bind_each;
 use crate::console::Console;
 use crate::logging::LogFormat;
 
@@ -57,6 +62,8 @@ pub struct Settings {
     pub dns_trust_ad: bool,
     /// What takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
+    /// The rules of sites; `None` for those that are built in.
+    pub site_rules: Option<Arc<SiteRules>>,
     /// Whether `http` and addresses that are not public may be called.
     pub allow_private_targets: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -119,7 +126,13 @@ impl SettingsArgs {
     pub fn with_absolute_paths(mut self) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         self.data = Some(absolute(self.data_directory()));
-        for path in [&mut self.secret_key_file, &mut self.tls_cert, &mut self.tls_key, &mut self.console_dir] {
+        for path in [
+            &mut self.secret_key_file,
+            &mut self.site_rules,
+            &mut self.tls_cert,
+            &mut self.tls_key,
+            &mut self.console_dir,
+        ] {
             *path = path.as_deref().map(absolute);
         }
         if let Some(Ok(Database::Sqlite(path))) = self.database.as_deref().map(Database::parse) {
@@ -160,7 +173,14 @@ impl SettingsArgs {
         if dns_trust_ad && !Dns::is_on_this_machine(self.dns) {
             return Err(SettingsError::DnsTrustAd);
         }
+        let sources = sources::sources(self.source, &hostname)?;
+        let warm = self.source_warm.unwrap_or_default();
+        let is_ours = |address: &IpAddr| sources.iter().any(|source| source.ip.ip() == Some(*address));
+        if let Some(stranger) = warm.iter().find(|address| !is_ours(address)) {
+            return Err(SettingsError::WarmWithoutSource(*stranger));
+        }
         let mx_override = self.mx_override.map(|text| text.parse().map_err(SettingsError::MxOverride)).transpose()?;
+        let site_rules = self.site_rules.as_deref().map(read_site_rules).transpose()?.map(Arc::new);
         let message_retry = match self.message_retry {
             Some(seconds) if seconds.is_empty() || seconds.contains(&0) => return Err(SettingsError::MessageRetry),
             Some(seconds) => seconds.into_iter().map(Duration::from_secs).collect(),
@@ -210,6 +230,8 @@ impl SettingsArgs {
             .segment_refresh(segment_refresh)
             .data_region(self.data_region.unwrap_or(defaults.data_region));
         engine.postmaster = self.postmaster;
+        engine.sources = sources;
+        engine.warm_sources = warm;
         Ok(Settings {
             listen: self.listen.unwrap_or(DEFAULT_LISTEN),
             secret_key_file: self.secret_key_file.unwrap_or_else(|| data.join(SECRET_KEY_FILE)),
@@ -222,6 +244,7 @@ impl SettingsArgs {
             dns: self.dns,
             dns_trust_ad,
             mx_override,
+            site_rules,
             allow_private_targets: self.allow_private_targets.unwrap_or(false),
             trusted_proxy: self.trusted_proxy.unwrap_or_default(),
             smtp_listen: self.smtp_listen,
@@ -293,6 +316,8 @@ mod tests {
             dns = "127.0.0.1:5353"
             dns_trust_ad = true
             mx_override = "localhost:2525"
+            source = ["127.0.0.2", "127.0.0.3=m3.example.org"]
+            source_warm = ["127.0.0.3"]
             message_retry = [1, 2]
             message_expiry = 60
             webhook_retry = [1, 2, 3]
@@ -321,6 +346,9 @@ mod tests {
         assert_eq!(settings.dns.map(|dns| dns.port()), Some(5353));
         assert!(settings.dns_trust_ad);
         assert_eq!(settings.mx_override.map(|host| host.to_string()).as_deref(), Some("localhost:2525"));
+        let sources: Vec<_> = settings.engine.sources.iter().map(ToString::to_string).collect();
+        assert_eq!(sources, ["127.0.0.2 (m.example.org)", "127.0.0.3 (m3.example.org)"]);
+        assert_eq!(settings.engine.warm_sources, [IpAddr::from([127, 0, 0, 3])]);
         assert_eq!(settings.trusted_proxy.len(), 2);
         assert_eq!(settings.smtp_listen.unwrap().port(), 25);
         assert_eq!(settings.submission_listen.unwrap().port(), 587);
@@ -350,6 +378,22 @@ mod tests {
     fn an_unknown_key_is_named_with_its_place() {
         let problem = from_toml("log = \"info\"\nlisten_on = \"127.0.0.1:1\"").unwrap_err();
         assert!(problem.contains("line 2, column 1") && problem.contains("listen_on"), "{problem}");
+    }
+
+    #[test]
+    fn rules_of_sites_are_read_and_a_fault_is_named_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("site-rules.toml");
+        let setting = format!("site_rules = '{}'", path.display());
+        assert!(from_toml(&setting).unwrap_err().contains("failed to read the site rules"));
+        std::fs::write(&path, "[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\nconnections = 7\n").unwrap();
+        let rules = from_toml(&setting).unwrap().site_rules.unwrap();
+        let site = rules.site_of(&["mx.acme.com"]).unwrap();
+        assert_eq!((site.as_str(), rules.limits(&site).connections), ("acme", 7));
+        std::fs::write(&path, "[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\nconnections = 0\n").unwrap();
+        let problem = from_toml(&setting).unwrap_err();
+        assert!(problem.contains("line 4, column 15") && problem.contains("1 to 1000"), "{problem}");
+        assert_eq!(from_toml("").unwrap().site_rules, None);
     }
 
     #[test]

@@ -103,6 +103,11 @@ impl ScriptedSmtpServer {
         lock(&self.shared.log).connections
     }
 
+    /// The addresses that connections came from, in their order.
+    pub fn peers(&self) -> Vec<IpAddr> {
+        lock(&self.shared.log).peers.clone()
+    }
+
     /// The number of connections that are open.
     pub fn open(&self) -> usize {
         lock(&self.shared.log).open
@@ -210,10 +215,11 @@ impl ScriptedSmtpServerBuilder {
 /// Owns the tasks of the connections: they end with it.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    while let Ok((stream, peer)) = listener.accept().await {
         let number = {
             let mut log = lock(&shared.log);
             log.connections += 1;
+            log.peers.push(peer.ip());
             log.open += 1;
             log.connections
         };

@@ -31,19 +31,22 @@ mod lane;
 mod lanes;
 mod plain;
 mod route;
+mod sources;
 mod tls_policy;
 mod waiting;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::{Flow, JobClass};
 use messaging_core::ports::clock::{Clock, SystemClock, SystemEntropy};
 use messaging_core::ports::fetch::Fetch;
+use messaging_core::ports::paths::{PathTerms, PathWait, Paths};
 use messaging_core::ports::sts_policy_cache::StsPolicyCache;
 use messaging_core::ports::transport::{
     Content, Email, Outcome, Outgoing, Reservation, Route, RouteState, Sent, Transport, TransportError,
@@ -57,6 +60,7 @@ use self::lanes::Lanes;
 use self::plain::PlainHosts;
 use self::route::{ByDns, Routing, response};
 pub use self::route::{MalformedMxOverride, MxOverride};
+use self::sources::{Departing, Sources};
 use self::tls_policy::Pkix;
 use crate::dns::Dns;
 use crate::guard::Guard;
@@ -74,6 +78,7 @@ const SMTP: u16 = 25;
 pub struct DirectDelivery {
     client: Client,
     lanes: Lanes,
+    sources: Sources,
 }
 
 impl DirectDelivery {
@@ -96,6 +101,7 @@ impl DirectDelivery {
             extra_roots: Vec::new(),
             mta_sts: None,
             clock: Arc::new(SystemClock),
+            sources: Vec::new(),
             timeouts: Timeouts::DIRECT,
             pace: Pace { start: 5, most: 20, rest: Self::REST },
             limits: Limits {
@@ -117,14 +123,22 @@ impl DirectDelivery {
         self.lanes.lane(domain).admit(Instant::now() + self.client.timeouts.queue, flow).await
     }
 
+    /// Chooses the source of an attempt; `Err` when the message has to wait.
+    async fn depart(&self, domain: &str, class: JobClass, terms: &PathTerms) -> Result<Departing, PathWait> {
+        let Client { routing, timeouts, .. } = &self.client;
+        self.sources.depart(routing, domain, (class, terms), timeouts.connect).await
+    }
+
     /// Delivers to the recipients of one domain.
     async fn to_domain(&self, group: &Group, delivery: &MessageDelivery<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
-        let admission = if let Some(admission) = delivery.reserved(&group.domain) {
-            admission
-        } else {
-            let workspace = Some(delivery.outgoing.workspace_id);
-            self.admit(&group.domain, Flow { class: JobClass::Transactional, workspace }).await
+        let class = JobClass::Transactional;
+        let (admission, departing) = match delivery.reserved(&group.domain) {
+            Some(reserved) => (reserved.admission, reserved.departing),
+            None => {
+                let workspace = Some(delivery.outgoing.workspace_id);
+                (self.admit(&group.domain, Flow { class, workspace }).await, None)
+            }
         };
         let permit = match admission {
             LaneAdmission::Go(permit) => permit,
@@ -138,6 +152,14 @@ impl DirectDelivery {
                 return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &text))));
             }
         };
+        let departing = match departing {
+            Some(departing) => Ok(departing),
+            None => self.depart(&group.domain, class, &PathTerms::default()).await,
+        };
+        let mut departing = match departing {
+            Ok(departing) => departing,
+            Err(wait) => return Ok(everyone(Outcome::deferred(response(None, "4.4.5", &wait.sentence)))),
+        };
         let envelope = Envelope {
             recipients: &group.recipients,
             needs_utf8: delivery.needs_utf8,
@@ -146,9 +168,12 @@ impl DirectDelivery {
             since: delivery.since,
             judge: |outcome, _| outcome,
         };
-        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, delivery.outgoing.options.require_tls);
+        let require_tls = delivery.outgoing.options.require_tls;
+        let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, &mut departing, require_tls);
         permit.report(attempt.run().await);
-        Ok(Arrived { dialogs: attempt.dialogs, outcomes: attempt.answers.into_outcomes() })
+        let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
+        self.sources.ended(&departing.leave, outcomes.iter());
+        Ok(Arrived { dialogs, outcomes })
     }
 }
 
@@ -175,12 +200,14 @@ struct MessageDelivery<'a> {
 struct Reserved {
     domain: String,
     admission: LaneAdmission,
+    /// What the message leaves with, if it was admitted.
+    departing: Option<Departing>,
 }
 
 impl MessageDelivery<'_> {
-    fn reserved(&self, domain: &str) -> Option<LaneAdmission> {
+    fn reserved(&self, domain: &str) -> Option<Reserved> {
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        reserved.take_if(|reserved| reserved.domain == domain).map(|reserved| reserved.admission)
+        reserved.take_if(|reserved| reserved.domain == domain)
     }
 
     fn content(&self) -> Result<&WireContent, TransportError> {
@@ -221,13 +248,21 @@ impl Group {
 #[async_trait]
 impl Transport for DirectDelivery {
     async fn reserve(&self, route: &Route) -> Reservation {
-        match &route.domain {
-            Some(domain) => {
-                let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
-                Reservation::holding(Reserved { domain: domain.clone(), admission: self.admit(domain, flow).await })
-            }
-            None => Reservation::default(),
-        }
+        let Some(domain) = &route.domain else { return Reservation::default() };
+        let flow = Flow { class: route.class, workspace: Some(route.workspace_id) };
+        let admission = self.admit(domain, flow).await;
+        let departing = match &admission {
+            LaneAdmission::Go(_) => match self.depart(domain, route.class, &route.terms).await {
+                Ok(departing) => Some(departing),
+                Err(wait) => return Reservation::held(wait),
+            },
+            _ => None,
+        };
+        Reservation::holding(Reserved { domain: domain.clone(), admission, departing })
+    }
+
+    fn attach_paths(&self, paths: Weak<dyn Paths>) {
+        self.sources.attach(paths);
     }
 
     fn state_of(&self, route: &Route) -> RouteState {
@@ -268,7 +303,7 @@ impl Transport for DirectDelivery {
 
 impl fmt::Debug for DirectDelivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DirectDelivery").field("ehlo_name", &self.client.ehlo_name).finish_non_exhaustive()
+        f.debug_struct("DirectDelivery").field("sources", &self.sources).finish_non_exhaustive()
     }
 }
 
@@ -283,6 +318,7 @@ pub struct DirectDeliveryBuilder {
     extra_roots: Vec<CertificateDer<'static>>,
     mta_sts: Option<(Arc<dyn Fetch>, Arc<dyn StsPolicyCache>)>,
     clock: Arc<dyn Clock>,
+    sources: Vec<NamedSource>,
     timeouts: Timeouts,
     pace: Pace,
     limits: Limits,
@@ -317,6 +353,13 @@ impl DirectDeliveryBuilder {
     /// Dates what certificates and policies are judged by; the system's clock if not said.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Addresses that messages leave from, with the name that is said in EHLO over each; if not said, the one that the
+    /// system chooses, with the name of the machine. Characters of a name that no name has are left out.
+    pub fn sources(mut self, sources: Vec<NamedSource>) -> Self {
+        self.sources = sources.into_iter().map(|one| NamedSource { name: clean_name(&one.name), ..one }).collect();
         self
     }
 
@@ -363,19 +406,19 @@ impl DirectDeliveryBuilder {
         let dns = &self.dns;
         let mta_sts = self.mta_sts.filter(|_| self.mx_override.is_none());
         let mta_sts = mta_sts.map(|(fetch, kept)| MtaSts::new(dns.clone(), fetch, kept));
+        let sources = Sources::new(&self.hostname, self.sources);
         let routing = match self.mx_override {
             Some(fixed) => Routing::Override(fixed),
             None => Routing::Dns(Box::new(ByDns {
                 dns: self.dns,
                 port: self.port,
-                own_name: self.hostname.clone(),
+                own_name: self.hostname,
                 guard: Guard { allow_private: self.allow_private },
                 entropy: SystemEntropy::default(),
             })),
         };
         DirectDelivery {
             client: Client {
-                ehlo_name: self.hostname,
                 routing,
                 timeouts: self.timeouts,
                 tls: Tls::new(Trust::Anyone),
@@ -386,6 +429,7 @@ impl DirectDeliveryBuilder {
                 pool: Pool::new(self.limits),
             },
             lanes: Lanes::new(self.pace),
+            sources,
         }
     }
 }

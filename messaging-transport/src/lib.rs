@@ -91,6 +91,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::sts_policy_cache::StsPolicyCache;
@@ -116,6 +117,8 @@ pub use whatsapp::WhatsappCloud;
 pub struct Options {
     /// Name by which this machine introduces itself to mail servers (EHLO).
     pub hostname: String,
+    /// Addresses that direct delivery leaves from; empty for the one that the system chooses.
+    pub sources: Vec<NamedSource>,
     /// The resolver by which the transports look up names.
     pub dns: Dns,
     /// What takes the place of every recipient's mail exchangers.
@@ -139,8 +142,17 @@ impl Options {
         let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
         let fetch = Arc::new(GuardedFetch::builder(dns.clone()).build());
         let clock = Arc::new(SystemClock);
-        let hostname = hostname.to_owned();
-        Self { hostname, dns, mx_override: None, allow_private: false, rest, fetch, sts_policies: None, clock }
+        Self {
+            hostname: hostname.to_owned(),
+            sources: Vec::new(),
+            dns,
+            mx_override: None,
+            allow_private: false,
+            rest,
+            fetch,
+            sts_policies: None,
+            clock,
+        }
     }
 }
 
@@ -149,7 +161,7 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox::default());
     let relay = SmtpRelay::builder().ehlo_name(&options.hostname).allow_private(options.allow_private);
     let relay: Arc<dyn Transport> = Arc::new(relay.build());
-    let direct = DirectDelivery::builder(&options.hostname, options.dns.clone());
+    let direct = DirectDelivery::builder(&options.hostname, options.dns.clone()).sources(options.sources.clone());
     let direct =
         direct.mx_override(options.mx_override.clone()).allow_private(options.allow_private).rest(options.rest);
     let direct = match &options.sts_policies {

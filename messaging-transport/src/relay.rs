@@ -176,7 +176,7 @@ impl SmtpRelay {
     }
 
     async fn open(&self, settings: &Settings, transcript: &mut Transcript) -> Result<Session, OpenError> {
-        let opener = Opener { ehlo_name: &self.ehlo_name, timeouts: &self.timeouts, tls: &self.tls };
+        let opener = Opener { ehlo_name: &self.ehlo_name, from: None, timeouts: &self.timeouts, tls: &self.tls };
         let peer =
             Peer { host: &settings.host, security: settings.security, credentials: settings.credentials.as_ref() };
         let end = Instant::now() + self.timeouts.connect_in_all;

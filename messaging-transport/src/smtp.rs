@@ -25,7 +25,7 @@ use messaging_core::ports::transport::Outcome;
 
 pub(crate) use answers::Answers;
 pub(crate) use content::WireContent;
-pub(crate) use envelope::Envelope;
+pub(crate) use envelope::{DECIDED_HERE, Envelope};
 pub(crate) use pool::{Limits, Pool};
 pub(crate) use recipient::Recipient;
 pub(crate) use session::{Credentials, OpenError, Opener, Peer, Security, Session, clean_name};

@@ -22,6 +22,36 @@ fn what_cannot_be_understood_is_2() {
 }
 
 #[test]
+fn rules_of_sites_are_listed_and_a_fault_is_2_with_its_place() {
+    let listed = run(["site", "list", "--json"]).expect(0).json();
+    let rows = listed["data"].as_array().unwrap();
+    let gmail = rows.iter().find(|row| row["name"] == "gmail").unwrap();
+    assert_eq!((&gmail["warm_up"], &gmail["exchangers"][0]), (&4.into(), &"google.com".into()));
+    assert_eq!((&rows.last().unwrap()["name"], &rows.last().unwrap()["connections"]), (&"*".into(), &20.into()));
+    assert!(run(["site", "list"]).expect(0).stdout.contains("gmail"));
+
+    let directory = directory();
+    let file = directory.path().join("site-rules.toml");
+    let file = file.to_str().unwrap();
+    std::fs::write(file, "replace = true\n[[site]]\nname = \"acme\"\nexchangers = [\"acme.com\"]\n").unwrap();
+    let listed = run(["site", "list", "--site-rules", file, "--json"]).expect(0).json();
+    assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]["name"]), (2, &"acme".into()));
+    std::fs::write(file, "[[reply]]\ntext = \"(\"\nsays = \"rate\"\n").unwrap();
+    let data = directory.path().join("data");
+    let data = data.to_str().unwrap();
+    for line in [
+        vec!["site", "list", "--site-rules", file],
+        vec!["config", "check", "--site-rules", file],
+        vec!["serve", "--data", data, "--listen", "127.0.0.1:0", "--site-rules", file],
+    ] {
+        let ran = run(&line).expect(2);
+        assert!(ran.stderr.contains("line 2, column 8") && ran.stderr.contains("regular expression"), "{ran:?}");
+    }
+    // Nothing was begun.
+    assert!(!std::path::Path::new(data).exists());
+}
+
+#[test]
 fn help_and_version_are_0() {
     assert!(run(["--help"]).expect(0).stdout.contains("MESSAGING_API_KEY"));
     assert!(run(["message", "send", "--help"]).expect(0).stdout.contains("--attach"));
@@ -121,4 +151,23 @@ fn a_body_that_is_refused_is_1_and_no_body_is_2() {
         }
     }
     assert_eq!(server.command(&["message", "list", "--json"]).expect(0).json()["data"], serde_json::json!([]));
+}
+
+/// An address of another machine, of no machine, or that is named twice: the server does not start, and makes nothing.
+#[test]
+fn a_source_that_mail_cannot_leave_from_is_2() {
+    let directory = directory();
+    let data = directory.path().join("data");
+    for (sources, words) in [
+        // Of the block that is kept for documentation, which no machine has (RFC 5737).
+        (&["--source", "127.0.0.1,203.0.113.7=m7.example.org"][..], ["203.0.113.7", "--source"]),
+        (&["--source", "0.0.0.0"], ["0.0.0.0", "--source"]),
+        (&["--source", "127.0.0.2", "--source", "127.0.0.2=m2.example.org"], ["127.0.0.2", "twice"]),
+        (&["--source", "127.0.0.2", "--source-warm", "127.0.0.3"], ["127.0.0.3", "--source-warm"]),
+    ] {
+        let start = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        let ran = run([&start[..], sources].concat()).expect(2);
+        assert!(words.iter().all(|word| ran.stderr.contains(word)), "{ran:?}");
+        assert!(!data.exists(), "{sources:?}");
+    }
 }

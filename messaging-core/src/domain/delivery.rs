@@ -16,6 +16,7 @@ pub mod response;
 pub mod retry;
 pub mod retry_after;
 pub mod site;
+pub mod source;
 pub mod source_choice;
 pub mod warm_up;
 

@@ -114,7 +114,8 @@ impl Message {
             status,
             updated_at: at,
             revision: self.revision + 1,
-            hold: self.hold.filter(|_| waits),
+            // What is put off by a server has left its path behind.
+            hold: self.hold.filter(|hold| waits && !(status == MessageStatus::Deferred && hold.reason.is_of_path())),
             milestones: self.milestones.with_status(status, at),
             ..self.clone()
         }

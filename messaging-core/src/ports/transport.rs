@@ -23,6 +23,7 @@ use crate::domain::delivery::attempt::Dialog;
 use crate::domain::delivery::lane::JobClass;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::ports::inbound::ProviderSink;
+use crate::ports::paths::{PathTerms, PathWait, Paths};
 
 pub use callback::{
     About, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
@@ -172,6 +173,10 @@ pub trait Transport: Debug + Send + Sync {
     /// first message.
     fn attach(&self, _sink: Weak<dyn ProviderSink>) {}
 
+    /// Who chooses the source of each attempt and keeps what is learned of paths. Called before the first message; of several
+    /// calls the last one counts.
+    fn attach_paths(&self, _paths: Weak<dyn Paths>) {}
+
     /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
     /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
     fn is_local(&self) -> bool {
@@ -235,6 +240,8 @@ pub struct Route {
     pub domain: Option<String>,
     /// The one recipient, off email.
     pub recipient: Option<String>,
+    /// Conditions under which an email may leave for a mail exchanger.
+    pub terms: PathTerms,
 }
 
 /// State of the way to a recipient or a domain; see [`Transport::state_of`].
@@ -253,6 +260,7 @@ pub struct RouteState {
 pub struct Reservation {
     slot: Option<Arc<Mutex<ReservedSlot>>>,
     wait: Option<Duration>,
+    held: Option<Arc<PathWait>>,
 }
 
 /// What a reservation holds until it is taken out.
@@ -261,13 +269,25 @@ type ReservedSlot = Option<Box<dyn Any + Send>>;
 impl Reservation {
     /// A reservation that holds this.
     pub fn holding(reserved: impl Any + Send) -> Self {
-        Self { slot: Some(Arc::new(Mutex::new(Some(Box::new(reserved))))), wait: None }
+        Self { slot: Some(Arc::new(Mutex::new(Some(Box::new(reserved))))), ..Self::default() }
     }
 
     /// No place now: one may be asked for again after so long. The message is not attempted before, and that is no
     /// attempt.
     pub const fn later(wait: Duration) -> Self {
-        Self { slot: None, wait: Some(wait) }
+        Self { slot: None, wait: Some(wait), held: None }
+    }
+
+    /// No place now, because no path is open to the message: it asks again after the wait, and is held for the reason
+    /// where there is one.
+    pub fn held(wait: PathWait) -> Self {
+        let (time, is_told) = (wait.wait, wait.reason.is_some());
+        Self { slot: None, wait: Some(time), held: is_told.then(|| Arc::new(wait)) }
+    }
+
+    /// Why no path is open to the message, if that is why there is no place.
+    pub fn hold(&self) -> Option<&PathWait> {
+        self.held.as_deref()
     }
 
     /// After how long a place may be asked for again, if there is none now.

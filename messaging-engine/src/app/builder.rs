@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, ProviderKind};
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::ids::IdSource;
@@ -29,6 +30,7 @@ use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
 use super::metrics::Metrics;
+use super::paths::PathKeeper;
 use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
 use super::running_keys::RunningKeys;
@@ -60,6 +62,7 @@ pub struct Builder {
     secret_keys: KeyRing,
     temporary_stores: Option<Arc<dyn TemporaryStores>>,
     checkup: Option<Checkup>,
+    site_rules: Arc<SiteRules>,
     idle_interval: Duration,
     is_without_log: bool,
 }
@@ -148,6 +151,13 @@ impl Builder {
         self
     }
 
+    /// Reads the answers of sites by `rules`, and bounds what is sent to them. Without rules every site is one that is not
+    /// known.
+    pub fn site_rules(mut self, rules: Arc<SiteRules>) -> Self {
+        self.site_rules = rules;
+        self
+    }
+
     /// How long work that waits for others to do something waits before it looks by itself.
     pub(crate) fn idle_interval(mut self, idle_interval: Duration) -> Self {
         self.idle_interval = idle_interval;
@@ -161,6 +171,9 @@ impl Builder {
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
         let uploads = self.uploads.unwrap_or_else(|| self.store.uploads());
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
+        let Settings { sources, hostname, .. } = &self.settings;
+        let (for_paths, chance) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
+        let paths = Arc::new(PathKeeper::new(for_paths, chance, self.site_rules, sources, hostname));
         let metrics = Arc::new(Metrics::new());
         self.store.observe(Arc::clone(&metrics) as Arc<dyn CommitObserver>);
         let shared = Arc::new_cyclic(|shared| Shared {
@@ -198,6 +211,7 @@ impl Builder {
             chat_order: Arc::default(),
             account_rates: super::account_rates::AccountRates::default(),
             unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
+            paths,
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
@@ -259,6 +273,7 @@ impl App {
             secret_keys: secret_keys.into(),
             temporary_stores: None,
             checkup: None,
+            site_rules: Arc::default(),
             idle_interval: IDLE_INTERVAL,
             is_without_log: false,
         }

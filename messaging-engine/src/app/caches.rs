@@ -8,6 +8,7 @@ use messaging_core::domain::audience::custom_field::FieldTypes;
 use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::ip_pool::IpPool;
 use messaging_core::domain::delivery::queue::Suspensions;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::content::TemplateUse;
@@ -40,6 +41,8 @@ pub(crate) struct Lookups {
     pub(crate) ending_workspaces: Watched<HashSet<WorkspaceId>>,
     /// The parts of the queue that are suspended.
     pub(crate) suspensions: Watched<Suspensions>,
+    /// The IP pools of all workspaces.
+    pub(crate) ip_pools: Watched<Vec<IpPool>>,
     /// Sending domains of a workspace, verified or not.
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     /// The provider of a channel; `None` if the channel has no settings.
@@ -96,6 +99,7 @@ impl Lookups {
             workspaces: Cache::new(),
             ending_workspaces: Watched::new(),
             suspensions: Watched::new(),
+            ip_pools: Watched::new(),
             domains: Cache::new(),
             providers: Cache::new(),
             field_types: Cache::new(),
@@ -116,6 +120,9 @@ impl Lookups {
             self.api_keys.clear();
             self.sessions.clear();
             self.roles.clear();
+        }
+        if topics.contains(Topic::Sources) {
+            self.ip_pools.forget();
         }
         if topics.contains(Topic::Workspaces) {
             self.workspaces.clear();

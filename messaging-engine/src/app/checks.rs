@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::installation::checkup::CheckReport;
 use messaging_core::ports::HostProbe;
 use messaging_core::time::Monotonic;
@@ -15,6 +16,8 @@ use tokio::sync::{Semaphore, watch};
 pub struct CheckOptions {
     /// A domain that receives mail, to whose mail server a connection is tried at port 25.
     pub probe: Option<String>,
+    /// Addresses that mail leaves from, where they were named.
+    pub sources: Vec<NamedSource>,
     /// Host and port that take the place of every mail server.
     pub mx_override: Option<(String, u16)>,
     /// Zones of blocklists.

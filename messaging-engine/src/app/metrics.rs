@@ -19,6 +19,7 @@ use prometheus::{
     Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+use super::paths::ShownPath;
 use super::unknown_kinds::UnknownKinds;
 
 /// Bounds of what takes from a tenth of a millisecond to some seconds.
@@ -81,6 +82,7 @@ pub(crate) struct Metrics {
     lanes_paused: IntGauge,
     store_health: IntGaugeVec,
     checks: IntGaugeVec,
+    paths: IntGaugeVec,
     /// Held while checks are replaced, so that no page shows half of them.
     replacing: Mutex<()>,
 }
@@ -211,6 +213,11 @@ impl Metrics {
                 "0 when the check found a fault, as `messaging doctor` tells it.",
                 &["check", "subject"],
             ),
+            paths: families.gauge_of(
+                "messaging_path_state",
+                "1 for each path that is slowed, rests or is stopped, and for those to known sites.",
+                &["source", "site", "status"],
+            ),
             replacing: Mutex::default(),
             registry,
         };
@@ -234,6 +241,15 @@ impl Metrics {
         for check in looked_at.take(MAX_CHECKS) {
             let labels = [check.id.as_str(), check.subject.as_str()];
             self.checks.with_label_values(&labels).set(i64::from(!check.is_fault()));
+        }
+    }
+
+    /// State of paths, in place of what was told before.
+    pub(crate) fn tell_paths(&self, paths: &[ShownPath]) {
+        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.paths.reset();
+        for ShownPath { source, site, status } in paths {
+            self.paths.with_label_values(&[source.as_str(), site.as_str(), status.as_str()]).set(1);
         }
     }
 

@@ -20,6 +20,11 @@ pub(super) fn follow(shared: &Arc<Shared>) {
             if told.contains(Topic::Queue) {
                 shared.follow_suspensions().await;
             }
+            if told.contains(Topic::Sources)
+                && let Err(error) = shared.paths.look_again(shared.store.as_ref(), true).await
+            {
+                tracing::warn!(error = %Chain(&error), "it is not known what the operator ordered for sources and paths");
+            }
             // What is not found out now is before the next claim.
             if told.contains(Topic::Fence)
                 && let Err(error) = shared.look_at_fence().await

@@ -9,6 +9,7 @@ use messaging_core::domain::channel::inbound_message::InboundMessage;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink};
+use messaging_core::ports::paths::Paths;
 use serde_json::{Map, Value};
 
 use super::{App, Shared};
@@ -52,12 +53,13 @@ impl ProviderSink for WeakApp {
     }
 }
 
-/// Tells each transport once, however many providers it carries, who hears what it is told.
+/// Tells each transport once, however many providers it carries, who hears what it is told and who keeps paths.
 pub(super) fn attach(shared: &Shared) {
     let mut told = HashSet::new();
     for transport in shared.transports.values() {
         if told.insert(Arc::as_ptr(transport).cast::<()>()) {
             transport.attach(Arc::downgrade(&shared.provider_sink));
+            transport.attach_paths(Arc::downgrade(&shared.paths) as Weak<dyn Paths>);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Settings of an installation, as the engine takes them.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::validate::Setters;
 
@@ -37,6 +39,10 @@ pub struct Settings {
     pub grants_every_source: bool,
     /// Shown on workspaces.
     pub data_region: String,
+    /// Addresses of this process that email leaves from; empty for the one that the system chooses, named `hostname`.
+    pub sources: Vec<NamedSource>,
+    /// Those of the sources that receivers know already: they are not warmed up.
+    pub warm_sources: Vec<IpAddr>,
     /// Waits between email attempts; the last one repeats.
     pub message_retry: Vec<Duration>,
     /// By how much at most a wait between email attempts is longer than `message_retry` says, in
@@ -70,6 +76,8 @@ impl Default for Settings {
             allow_unqualified_name: false,
             grants_every_source: false,
             data_region: "local".to_owned(),
+            sources: Vec::new(),
+            warm_sources: Vec::new(),
             message_retry: waits.map(Duration::from_secs).to_vec(),
             message_retry_jitter: 100,
             message_expiry: Duration::from_secs(72 * HOUR),

@@ -11,6 +11,7 @@ use messaging_core::domain::message::obstacle::{Obstacle, ObstacleKind};
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::simulator;
 use messaging_core::ids::WorkspaceId;
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Route, RouteState};
 
@@ -53,6 +54,7 @@ impl App {
             settings: provider.settings,
             domain,
             recipient,
+            terms: PathTerms::default(),
         };
         let RouteState { rests_for, last_refusal, .. } = transport.state_of(&route);
         Ok(rests_for.map(|wait| Obstacle {
@@ -92,7 +94,8 @@ impl App {
             return Ok(RouteState::default());
         };
         let (class, domain) = (JobClass::Transactional, Some(domain.to_owned()));
-        let route = Route { workspace_id: workspace, class, settings, domain, recipient: None };
+        let route =
+            Route { workspace_id: workspace, class, settings, domain, recipient: None, terms: PathTerms::default() };
         Ok(self.transport(Channel::Email, &name).map(|transport| transport.state_of(&route)).unwrap_or_default())
     }
 

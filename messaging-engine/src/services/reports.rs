@@ -17,8 +17,8 @@ use messaging_core::domain::mail::report::Report;
 use messaging_core::domain::mail::returned::{self, Returned};
 use messaging_core::domain::mail::sending_domain::{BOUNCE_LABEL, SendingDomain};
 use messaging_core::domain::message::content;
-use messaging_core::domain::message::recipients::{self, Recipient};
-use messaging_core::domain::message::{Message, MessageContent};
+use messaging_core::domain::message::recipients::{self, Recipient, RecipientKind};
+use messaging_core::domain::message::{EventKind, Message, MessageContent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink, ReturnAddress};
 use messaging_core::ports::store::StoreError;
@@ -107,7 +107,10 @@ impl App {
     pub async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), Error> {
         match (to.purpose, report) {
             (ReturnPurpose::Bounce, Report::Delivery(_) | Report::Complaint { .. }) => {
-                self.until_committed(|| self.judge(to, report)).await?;
+                let complained = self.until_committed(|| self.judge(to, report)).await?;
+                for domain in complained {
+                    self.paths().complained(&domain);
+                }
                 let kind = if matches!(report, Report::Delivery(_)) { "bounce" } else { "complaint" };
                 self.note_inbound(to.workspace_id, Channel::Email, Some(to.message_id), kind);
                 Ok(())
@@ -126,9 +129,10 @@ impl App {
         }
     }
 
-    async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, ()), Error> {
+    /// The changes, and the domains of recipients who complain for the first time.
+    async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, Vec<String>), Error> {
         let found = self.store().message_with_content(to.workspace_id, to.message_id).await?;
-        let Some((message, content)) = found else { return Ok((Changes::default(), ())) };
+        let Some((message, content)) = found else { return Ok((Changes::default(), Vec::new())) };
         let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
         if let Some(tag) = to.recipient {
             // Whatever the mail names, it is about whom the address was made for.
@@ -142,7 +146,7 @@ impl App {
             Returned { status: message.status, recipients: &recipients, complete, past: &past }.judge(report);
         if judgment.events.is_empty() {
             tracing::debug!(message = %message.id, "a report says nothing new of anybody who received the message");
-            return Ok((Changes::default(), ()));
+            return Ok((Changes::default(), Vec::new()));
         }
         let now = self.now();
         // Where the state stays, the revision moves all the same: of two mails at once that say the
@@ -153,7 +157,10 @@ impl App {
         for write in self.address_writes(&message, &judgment).await? {
             changes.push(write);
         }
-        Ok((changes, ()))
+        let complaints = judgment.events.iter().filter(|(kind, _)| *kind == EventKind::Complaint);
+        let of = complaints.map(|(_, meta)| meta.get("recipient").and_then(Value::as_str).unwrap_or(&message.to));
+        let domains = of.map(|address| Recipient::new(RecipientKind::To, address.to_owned()).domain()).collect();
+        Ok((changes, domains))
     }
 }
 

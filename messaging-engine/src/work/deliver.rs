@@ -11,6 +11,7 @@ mod compose;
 mod devices;
 mod expiry;
 mod marketing_look;
+mod path_hold;
 mod perform;
 mod prepare;
 mod prepared;
@@ -133,7 +134,8 @@ impl DeliverMessage {
         let admission = if is_expired && self.is_over(message, expiry) {
             AttemptAdmission::Over(last_words(&cx.app, message).await?)
         } else {
-            admit(cx, message, self.lane.class(), self.single_domain()).await?
+            let terms = self.path_terms(cx, message, expires_at).await?;
+            admit(cx, message, self.lane.class(), self.single_domain(), terms).await?
         };
         let (reservation, probe, slot, expired_with) = match admission {
             AttemptAdmission::Go(reservation, probe, slot) => (reservation, probe, slot, None),
@@ -146,6 +148,10 @@ impl DeliverMessage {
             }
             AttemptAdmission::TooFast(wait) => {
                 return Ok(cx.put_back(self.wait(&cx.app, message, wait), false).await.map(|()| None)?);
+            }
+            AttemptAdmission::Held(_, hold) if is_expired => (Reservation::default(), None, None, Some(hold.sentence)),
+            AttemptAdmission::Held(reason, hold) => {
+                return self.hold_for_path(cx, message, reason, hold.wait).await.map(|()| None);
             }
             AttemptAdmission::Over(words) => (Reservation::default(), None, None, words),
         };

@@ -24,6 +24,7 @@ use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::{JobData as _, Reach, lanes};
 use crate::work::job::{JobContext, JobError};
+use crate::work::keep_paths;
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, paused_lanes};
 
@@ -125,6 +126,7 @@ impl InWork {
 async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     let mut in_work = InWork::default();
     let mut is_prepared = false;
+    let keeping = keep_paths::spawn(&app, &stopped);
     while !*stopped.borrow() {
         in_work.collect();
         if !app.store().health().takes_work() {
@@ -183,6 +185,9 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     if tokio::time::timeout(GRACE, ending).await.is_err() {
         tracing::warn!("some jobs did not end in time and will be run again");
     }
+    // It ends with the signal that ends this.
+    let _ = keeping.await;
+    keep_paths::save_all(&app).await;
 }
 
 /// Returns when the store takes work again, and what it missed is stored.
@@ -391,6 +396,7 @@ impl App {
                 }
             };
             if claimed.is_empty() && in_work.tasks.is_empty() {
+                keep_paths::save_all(self).await;
                 return Ok(());
             }
             for job in claimed {

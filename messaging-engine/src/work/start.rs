@@ -9,11 +9,13 @@ use crate::work::sweep;
 
 impl App {
     /// Sees to it that the installation has its name, the `hostname` of the first process that works for it or, where
-    /// nobody could look that up, of the first whose name is fully qualified; that every sweep is a job, and so is the
+    /// nobody could look that up, of the first whose name is fully qualified; that what is kept of its sources is read; that every sweep is a job, and so is the
     /// removal of every workspace under deletion; and that campaigns of a copy wait for somebody. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
     /// claims jobs in its own way does so before; one that answers requests, before it answers: otherwise a sending
     /// domain that is added at once would be refused for want of a name, and a campaign of a copy be seen at work.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
+        // Before the name is kept: an installation without one is new.
+        self.open_paths().await?;
         self.keep_name().await?;
         self.heed_fence().await?;
         let mut jobs = sweep::enqueue_all(self);

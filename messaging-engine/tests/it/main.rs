@@ -48,6 +48,7 @@ mod obstacles;
 mod own_files;
 mod own_providers;
 mod pages;
+mod paths;
 mod push;
 mod queue;
 mod receipts;

@@ -1,15 +1,18 @@
 //! The settings as flags, variables of the environment and keys of a file: each declared here and nowhere else.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::IpNet;
+use messaging_core::domain::delivery::site::{MAX_RULES_BYTES, SiteRules};
 use messaging_core::domain::security::api_key::parse_block;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::error::SettingsError;
+use super::sources::SourceArg;
 use crate::logging::LogFormat;
 
 /// Declares a type whose members may all be missing, and how one is filled up from another.
@@ -135,6 +138,30 @@ optional! {
         /// verified. For mail that has to leave through one door, and for trying things out.
         #[arg(long, env = "MESSAGING_MX_OVERRIDE", value_name = "HOST:PORT")]
         pub mx_override: Option<String>,
+
+        /// Addresses that mail leaves from, each perhaps with its name in EHLO, comma separated
+        /// [default: one that the system chooses, named --hostname]
+        ///
+        /// For example `203.0.113.7=m1.example.org,203.0.113.8=m2.example.org`. Each must be an address of this machine,
+        /// and its name should resolve to it and back. IP pools choose among them. An IPv6 address sends to IPv6
+        /// addresses alone, and IPv4 to IPv4.
+        #[arg(long, env = "MESSAGING_SOURCE", value_name = "IP[=NAME],…", value_delimiter = ',')]
+        pub source: Option<Vec<SourceArg>>,
+
+        /// Those of the addresses that receivers know already, comma separated: they need no warm-up [default: none]
+        ///
+        /// An address that never sent mail, or none for 30 days, begins slowly at each provider and gets faster by the
+        /// day. Name here what sent as much with another program.
+        #[arg(long, env = "MESSAGING_SOURCE_WARM", value_name = "IP,…", value_delimiter = ',')]
+        pub source_warm: Option<Vec<IpAddr>>,
+
+        /// TOML file of what mailbox providers allow and what their replies mean [default: the rules that are built in]
+        ///
+        /// Its sites and patterns go before those that are built in, or take their place where it says `replace = true`.
+        /// `messaging site list --site-rules FILE` shows what comes of it. Exit code 2 where it is not right, with line
+        /// and column.
+        #[arg(long, env = "MESSAGING_SITE_RULES", value_name = "FILE")]
+        pub site_rules: Option<PathBuf>,
 
         /// Seconds between attempts to deliver an email, comma separated; the last one repeats
         /// [default: 60,300,900,1800,3600,7200,14400,28800,43200]
@@ -284,6 +311,16 @@ impl SettingsArgs {
         toml::from_str(&text)
             .map_err(|error| SettingsError::Malformed { path: path.to_owned(), problem: error.to_string() })
     }
+}
+
+/// Reads a file of rules of sites, of at most [`MAX_RULES_BYTES`].
+pub fn read_site_rules(path: &Path) -> Result<SiteRules, SettingsError> {
+    let unreadable = |source| SettingsError::SiteRulesUnreadable { path: path.to_owned(), source };
+    let mut text = String::new();
+    // One octet more shows that the file is too large.
+    let most = u64::try_from(MAX_RULES_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)).map_err(unreadable)?;
+    SiteRules::parse(&text).map_err(|fault| SettingsError::SiteRules { path: path.to_owned(), fault })
 }
 
 fn block(text: &str) -> Result<IpNet, String> {

@@ -1,7 +1,9 @@
 //! Errors of settings that cannot be used.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
+use messaging_core::domain::delivery::site::RulesFault;
 use messaging_transport::direct::MalformedMxOverride;
 
 /// The settings make no sense.
@@ -53,6 +55,32 @@ pub enum SettingsError {
     /// The override cannot be connected to.
     #[error("--mx-override must be a host and a port such as mail.example.org:25")]
     MxOverride(#[source] MalformedMxOverride),
+    /// An address is given twice as a source.
+    #[error("--source names {0} twice; give each address once")]
+    SameSource(IpAddr),
+    /// There are more sources than a node has.
+    #[error("--source may name at most 100 addresses")]
+    TooManySources,
+    /// An address is warm that is no source.
+    #[error("--source-warm names {0}, which is none of --source")]
+    WarmWithoutSource(IpAddr),
+    /// The rules of sites cannot be read.
+    #[error("failed to read the site rules {}", path.display())]
+    SiteRulesUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error of reading the file.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The rules of sites are not right.
+    #[error("the site rules {} are not right: {fault}", path.display())]
+    SiteRules {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        fault: RulesFault,
+    },
     /// Mail to the operator would have nowhere to go, or come back.
     #[error("--postmaster must be an email address at another host than this server's")]
     Postmaster,

@@ -47,6 +47,7 @@ pub(super) struct ThisHost {
 pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
     let resolver = settings.dns.map_or_else(|| "the system's resolver".to_owned(), |server| server.to_string());
     let options = CheckOptions::default()
+        .sources(settings.engine.sources.clone())
         .resolver(resolver)
         .data(settings.data.display().to_string())
         .database(settings.database.to_string())

@@ -6,6 +6,7 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use std::time::Instant;
 
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::mail::domain_name::is_fully_qualified;
 use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
@@ -28,7 +29,7 @@ use super::data_directory::{self, EPOCH};
 use super::host_probe::{KeyKnown, checkup};
 use super::process::raise_file_limit;
 use super::start_error::StartError;
-use crate::settings::{Database, Settings};
+use crate::settings::{Database, Settings, bind_each};
 
 /// How long a server waits for a database that does not answer.
 #[cfg(feature = "postgres")]
@@ -63,6 +64,10 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     }
     if role == Role::Server && settings.require_database && !settings.database.exists() {
         return Err(StartError::NoDatabase(settings.database.clone()));
+    }
+    if role == Role::Server {
+        let unusable = |(address, source)| StartError::Source { address, source };
+        bind_each(&settings.engine.sources).map_err(unusable)?;
     }
     data_directory::make_private(&settings.data, settings.database.file(), &settings.secret_key_file)?;
     raise_file_limit();
@@ -201,6 +206,7 @@ async fn build(
     let fetch: Arc<dyn Fetch> = Arc::new(fetch);
     let transport = messaging_transport::Options {
         hostname: settings.engine.hostname.clone(),
+        sources: settings.engine.sources.clone(),
         dns,
         mx_override: settings.mx_override.clone(),
         allow_private: settings.allow_private_targets,
@@ -221,6 +227,7 @@ async fn build(
         .transports(messaging_transport::defaults(&transport))
         .dns_providers(auto_dns::providers(&transport, &ApiBases::new()))
         .temporary_stores(Arc::new(TemporaryDatabases::new(simulations(&settings.data, role))))
+        .site_rules(settings.site_rules.clone().unwrap_or_else(SiteRules::embedded))
         .settings(settings.engine.clone().public_url(public_url))
         .checkup(checkup)
         .build()

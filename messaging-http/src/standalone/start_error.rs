@@ -88,6 +88,17 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+    /// Mail could not leave from an address.
+    #[error(
+        "--source names {address}, which this machine cannot send from: give addresses of its own (`ip address` lists them)"
+    )]
+    Source {
+        /// The address.
+        address: std::net::IpAddr,
+        /// The error of binding the address.
+        #[source]
+        source: io::Error,
+    },
     /// After a failed sync the database cannot be written until a new process has read it from the disk.
     #[error("the disk failed and lost what was not synced; start the server again")]
     Broken,
@@ -127,7 +138,14 @@ fn listening(flag: &str, error: &io::Error) -> String {
 impl StartError {
     /// Whether what was asked for makes no sense, rather than that it failed.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::PublicUrl | Self::WorkerNeedsPostgres | Self::Console { .. } | Self::NoDatabase(_))
+        matches!(
+            self,
+            Self::PublicUrl
+                | Self::WorkerNeedsPostgres
+                | Self::Console { .. }
+                | Self::NoDatabase(_)
+                | Self::Source { .. }
+        )
     }
 
     /// Whether a server works on the database.

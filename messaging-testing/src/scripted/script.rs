@@ -1,6 +1,7 @@
 //! What a scripted peer is told to do, and what it notes.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -125,6 +126,8 @@ pub(super) struct Script {
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) connections: usize,
+    /// Where each connection came from.
+    pub(super) peers: Vec<IpAddr>,
     pub(super) open: usize,
     pub(super) commands: Vec<String>,
     pub(super) pipelined: usize,

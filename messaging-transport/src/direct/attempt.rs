@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::attempt::Dialog;
+use messaging_core::domain::delivery::ip_pool::source::SourceAddress;
+use messaging_core::domain::delivery::site::SiteName;
 use messaging_core::domain::mail::mta_sts::StsPolicy;
 use messaging_core::ports::clock::Clock;
+use messaging_core::ports::paths::Leave;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
@@ -18,6 +21,7 @@ use self::security::no_tls;
 use super::lane::Report;
 use super::plain::PlainHosts;
 use super::route::{Exchangers, NoAddress, Routing, response};
+use super::sources::Departing;
 use super::tls_policy::{Pkix, TlsPolicy};
 use crate::dns::LookupFailure;
 use crate::guard::private_address;
@@ -34,7 +38,6 @@ const MAX_CONVERSATIONS: usize = 12;
 
 /// The client of direct delivery: routing, TLS, time-outs and kept connections, shared by all attempts.
 pub(super) struct Client {
-    pub(super) ehlo_name: String,
     pub(super) routing: Routing,
     pub(super) timeouts: Timeouts,
     pub(super) tls: Tls,
@@ -45,8 +48,17 @@ pub(super) struct Client {
     pub(super) mta_sts: Option<MtaSts>,
     /// Dates what certificates and policies are judged by.
     pub(super) clock: Arc<dyn Clock>,
-    /// Connections outlive messages; by the name of the exchanger.
-    pub(super) pool: Pool<str>,
+    /// Connections outlive messages.
+    pub(super) pool: Pool<PeerKey>,
+}
+
+/// What connections and their number are kept by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum PeerKey {
+    /// The exchanger of this name, from a source.
+    Exchanger(SourceAddress, String),
+    /// All exchangers of a site, from a source: only the number of connections is kept by it.
+    Site(SourceAddress, SiteName),
 }
 
 /// An attempt under way.
@@ -60,6 +72,10 @@ pub(super) struct Attempt<'a> {
     is_secure: bool,
     /// The MTA-STS policy of the domain.
     sts: Option<Arc<StsPolicy>>,
+    /// The source that it leaves from.
+    leave: &'a Leave,
+    /// The exchangers, where they are known.
+    exchangers: Option<Exchangers>,
     /// Who has an outcome so far.
     pub(super) answers: Answers,
     /// What was said, one for each exchanger.
@@ -118,7 +134,13 @@ enum Talk {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(client: &'a Client, envelope: &'a Envelope<'a>, domain: &'a str, require_tls: bool) -> Self {
+    pub(super) fn new(
+        client: &'a Client,
+        envelope: &'a Envelope<'a>,
+        domain: &'a str,
+        departing: &'a mut Departing,
+        require_tls: bool,
+    ) -> Self {
         Self {
             client,
             envelope,
@@ -126,6 +148,8 @@ impl<'a> Attempt<'a> {
             require_tls,
             is_secure: false,
             sts: None,
+            exchangers: departing.exchangers.take(),
+            leave: &departing.leave,
             answers: Answers::new(envelope.recipients.len()),
             dialogs: Vec::new(),
             connecting: client.timeouts.connect_in_all,
@@ -136,7 +160,11 @@ impl<'a> Attempt<'a> {
 
     /// Tries until everyone has an outcome.
     pub(super) async fn run(&mut self) -> Report {
-        let hosts = match self.client.routing.exchangers(self.domain).await {
+        let found = match self.exchangers.take() {
+            Some(found) => Ok(found),
+            None => self.client.routing.exchangers(self.domain).await,
+        };
+        let hosts = match found {
             Ok(Exchangers { hosts, is_secure }) => {
                 self.is_secure = is_secure;
                 hosts
@@ -156,6 +184,11 @@ impl<'a> Attempt<'a> {
             }
         }
         self.give_up()
+    }
+
+    /// What connections to an exchanger are kept by: none is used for mail of another source.
+    fn key(&self, host: &str) -> PeerKey {
+        PeerKey::Exchanger(self.leave.source.ip, host.to_owned())
     }
 
     /// Whether no further exchanger is tried: the time or the number of conversations is used up.
@@ -226,7 +259,15 @@ impl<'a> Attempt<'a> {
     async fn at_host(&mut self, host: &str) -> Step {
         let timeouts = &self.client.timeouts;
         let pool = &self.client.pool;
-        let Ok(permit) = timeout(timeouts.queue, pool.gate(host).acquire_owned()).await else {
+        let key = self.key(host);
+        let gate = match &self.leave.path {
+            Some(path) => {
+                let site = PeerKey::Site(self.leave.source.ip, path.site.clone());
+                pool.gate_of(&site, path.connections.max(1))
+            }
+            None => pool.gate(&key),
+        };
+        let Ok(permit) = timeout(timeouts.queue, gate.acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.
             let text = format!("too many messages are on their way to {host}");
             return self.missed(Miss::Broken(named(host, response(None, "4.4.5", &text))));
@@ -242,7 +283,7 @@ impl<'a> Attempt<'a> {
                 return self.missed(miss);
             }
         };
-        if let Some(session) = pool.take(host).await {
+        if let Some(session) = pool.take(&key).await {
             let mut notes = Transcript::new(host);
             session.introduce(&mut notes);
             // Another message may have been content with less.
@@ -273,6 +314,17 @@ impl<'a> Attempt<'a> {
                 return self.missed(miss);
             }
         };
+        let source = &self.leave.source;
+        let (addresses, others): (Vec<_>, Vec<_>) =
+            addresses.into_iter().partition(|address| source.reaches(address.ip()));
+        if let (true, Some(other)) = (addresses.is_empty(), others.first()) {
+            let kind = if other.is_ipv4() { "IPv4" } else { "IPv6" };
+            let text = format!("{host} has {kind} addresses alone, and the message leaves from {}", source.ip);
+            transcript.note(&text);
+            let miss = Miss::Unreachable(named(host, response(None, "4.4.1", &text)));
+            self.file(transcript, &miss);
+            return self.missed(miss);
+        }
         for address in addresses {
             match self.at_address(address, host, &policy, &mut transcript).await {
                 Step::Done => return Step::Done,
@@ -359,7 +411,9 @@ impl<'a> Attempt<'a> {
         transcript: &mut Transcript,
     ) -> Result<Result<Session, TransportError>, Miss> {
         let client = self.client;
-        let opener = Opener { ehlo_name: &client.ehlo_name, timeouts: &client.timeouts, tls: &client.tls };
+        let source = &self.leave.source;
+        let opener =
+            Opener { ehlo_name: &source.name, from: source.ip.ip(), timeouts: &client.timeouts, tls: &client.tls };
         let unreachable = |error: &TransportError| {
             let text = format!("{host} [{}]: {}", address.ip(), error.cause());
             Miss::Unreachable(named(host, response(None, "4.4.1", &text)))
@@ -371,7 +425,12 @@ impl<'a> Attempt<'a> {
         let stream = connected.map_err(|error| unreachable(&error))?;
         self.conversations += 1;
         match opener.open(stream, &Peer { host, security, credentials: None }, transcript).await {
-            Ok(session) => Ok(Ok(session)),
+            Ok(mut session) => {
+                if let Some(path) = &self.leave.path {
+                    session.limit_transactions(path.messages_per_connection);
+                }
+                Ok(Ok(session))
+            }
             Err(OpenError::Tls(error)) => Ok(Err(error)),
             // Nothing is ready for mail here: the same as no connection.
             Err(OpenError::Failed(error)) => Err(unreachable(&error)),
@@ -391,7 +450,7 @@ impl<'a> Attempt<'a> {
             Ok(()) => {
                 self.dialogs.push(transcript.into_dialog(self.answers.known()));
                 if session.reset(timeouts).await {
-                    self.client.pool.give(host, session).await;
+                    self.client.pool.give(&self.key(host), session).await;
                 } else {
                     session.quit().await;
                 }

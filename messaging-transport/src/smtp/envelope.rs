@@ -16,6 +16,9 @@ use super::transcript::Transcript;
 /// After so long the suppression list is asked again: somebody may have been put on it meanwhile.
 const LAST_LOOK_AFTER: Duration = Duration::from_secs(1);
 
+/// Words of a refusal that was decided here.
+pub(crate) const DECIDED_HERE: &str = "decided here and not by the peer";
+
 /// One message for one peer: its content, its recipients and their envelope senders.
 pub(crate) struct Envelope<'a> {
     /// The recipients this peer serves, each with its envelope sender.
@@ -66,7 +69,7 @@ impl Envelope<'_> {
                 answers.settle(&Outcome::Held);
             }
             let Some(group) = self.next_group(answers) else { break };
-            if transactions > 0 && !session.reset(timeouts).await {
+            if transactions > 0 && (session.is_full() || !session.reset(timeouts).await) {
                 return Err(Failure::Spent);
             }
             transactions += 1;
@@ -120,7 +123,7 @@ fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
     Outcome::refused(Response {
         code: Some(code),
         enhanced: Some(enhanced.to_owned()),
-        text: format!("{enhanced} not sent, decided here and not by the peer: {why}"),
+        text: format!("{enhanced} not sent, {DECIDED_HERE}: {why}"),
         host: Some(host.to_owned()),
     })
 }

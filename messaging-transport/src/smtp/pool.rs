@@ -62,8 +62,13 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
 
     /// What limits the messages that are sent to a peer at the same time.
     pub(crate) fn gate(&self, key: &K) -> Arc<Semaphore> {
+        self.gate_of(key, self.limits.concurrent)
+    }
+
+    /// The same for so many messages, which count from the first use of the key on.
+    pub(crate) fn gate_of(&self, key: &K, concurrent: usize) -> Arc<Semaphore> {
         let mut peers = self.lock();
-        let fresh = || Peer { idle: Vec::new(), gate: Arc::new(Semaphore::new(self.limits.concurrent)) };
+        let fresh = || Peer { idle: Vec::new(), gate: Arc::new(Semaphore::new(concurrent)) };
         if let Some(peer) = peers.by_key.get(key) {
             return Arc::clone(&peer.gate);
         }
@@ -88,7 +93,8 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         let mut old = Vec::new();
         {
             let peers = &mut *self.lock();
-            let is_kept = session.transactions < self.limits.messages && peers.idle < self.limits.idle_in_all;
+            let may_go_on = !session.is_full() && session.transactions < self.limits.messages;
+            let is_kept = may_go_on && peers.idle < self.limits.idle_in_all;
             let peer = peers.by_key.get_mut(key).filter(|peer| is_kept && peer.idle.len() < self.limits.idle);
             match peer {
                 Some(peer) => {

@@ -1,7 +1,8 @@
 //! Opening a connection: greeting, EHLO, STARTTLS, AUTH.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use base64::Engine;
@@ -9,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use messaging_core::domain::delivery::attempt::{AttemptTls, TlsVerification};
 use messaging_core::ports::transport::TransportError;
 use rustls_pki_types::CertificateDer;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -81,6 +82,8 @@ pub(crate) struct Session {
     tls: Option<AttemptTls>,
     /// How many transactions there were: after some, peers like to see a new connection.
     pub(super) transactions: usize,
+    /// The most of them, where the peer takes only so many over one connection.
+    most_transactions: usize,
     /// A transaction was begun and not ended: RSET before the next one.
     pub(super) needs_reset: bool,
     /// The peer said it closes, or something was odd: not to be used again.
@@ -152,6 +155,8 @@ impl From<TransportError> for OpenError {
 #[derive(Clone, Copy)]
 pub(crate) struct Opener<'a> {
     pub(crate) ehlo_name: &'a str,
+    /// Address that connections are bound to; `None` for the one that the system chooses.
+    pub(crate) from: Option<IpAddr>,
     pub(crate) timeouts: &'a Timeouts,
     pub(crate) tls: &'a Tls,
 }
@@ -164,7 +169,7 @@ impl Opener<'_> {
         limit: Duration,
         transcript: &mut Transcript,
     ) -> Result<TcpStream, TransportError> {
-        let failure = match timeout(limit, TcpStream::connect(address)).await {
+        let failure = match timeout(limit, dial(self.from, address)).await {
             Ok(Ok(stream)) => {
                 // Every write here is a whole thought; waiting for more would only delay it.
                 drop(stream.set_nodelay(true));
@@ -214,7 +219,16 @@ impl Opener<'_> {
         debug!(host = peer.host, security = ?peer.security, "a session is open");
         let wire = opening.wire;
         let tls = wire.tls_in_use(self.tls.verification());
-        Ok(Session { wire, capabilities, remote, tls, transactions: 0, needs_reset: false, is_spent: false })
+        Ok(Session {
+            wire,
+            capabilities,
+            remote,
+            tls,
+            transactions: 0,
+            most_transactions: usize::MAX,
+            needs_reset: false,
+            is_spent: false,
+        })
     }
 
     async fn secure(
@@ -237,6 +251,14 @@ impl Opener<'_> {
             }
         }
     }
+}
+
+/// Connects to an address, bound to one of our own where that is asked for.
+async fn dial(from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
+    let Some(from) = from else { return TcpStream::connect(to).await };
+    let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.bind(SocketAddr::new(from, 0))?;
+    socket.connect(to).await
 }
 
 /// A connection on its way to becoming a session.
@@ -395,6 +417,16 @@ impl Session {
     /// The number of mail transactions in this session so far.
     pub(crate) const fn transactions(&self) -> usize {
         self.transactions
+    }
+
+    /// Ends the use of the session after so many transactions.
+    pub(crate) fn limit_transactions(&mut self, most: usize) {
+        self.most_transactions = most.max(1);
+    }
+
+    /// True if the session had as many transactions as it may have.
+    pub(super) const fn is_full(&self) -> bool {
+        self.transactions >= self.most_transactions
     }
 
     /// Makes the session ready for another transaction; `false` if that cannot be.

@@ -2,6 +2,7 @@ use http::Method;
 use messaging_core::domain::channel::inbound_message::InboundNews;
 use messaging_core::ports::clock::{ManualClock, SystemClock};
 use messaging_core::ports::fetch::FetchError;
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::transport::{
     Acceptance, AddressFault, Button, CallbackNews, CallbackProof, ContentFault, Media, MediaKind, OutcomeClass, Scope,
     TelegramText,
@@ -24,6 +25,7 @@ fn bot_with(clock: Arc<dyn Clock>) -> (Arc<MemoryFetch>, TelegramBot) {
 
 fn route(chat: &str) -> Route {
     Route {
+        terms: PathTerms::default(),
         workspace_id: messaging_core::ids::Id::from_bytes([1; 16]),
         class: messaging_core::domain::delivery::lane::JobClass::Transactional,
         settings: Arc::new(object(&settings())),

@@ -6,6 +6,7 @@ mod lanes;
 mod last_look;
 mod private;
 mod reservation;
+mod sources;
 mod tls;
 mod tls_policies;
 

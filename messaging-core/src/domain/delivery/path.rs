@@ -155,7 +155,8 @@ impl PathState {
             Priority::Transactional { expires_at } => until >= expires_at,
             Priority::Marketing => false,
         };
-        if let Some(until) = self.brake.wait(now) {
+        if self.brake.holds(now) {
+            let until = self.brake.rests_until(now);
             return match until {
                 Some(until) if would_expire(until) => Permission::Overdue,
                 _ => Permission::Wait(Wait { until, reason: WaitReason::Braked(self.brake.reason()) }),
@@ -238,7 +239,7 @@ impl PathState {
             PathAction::Stop => self.brake.stop(Some(reason), evidence),
             PathAction::None => false,
         };
-        let until = self.brake.wait(now).flatten();
+        let until = self.brake.rests_until(now);
         has_changed.then(|| BrakeChange { action, reason, until, evidence: evidence.to_owned() })
     }
 
@@ -274,7 +275,7 @@ impl PathState {
                 PathStatus::Resting | PathStatus::Stopped => Some(0),
                 PathStatus::Ok | PathStatus::Slowed => self.rate(limits, now),
             },
-            until: self.brake.wait(now).flatten(),
+            until: self.brake.rests_until(now),
             reason: self.brake.reason().filter(|_| is_braked),
             evidence: self.brake.evidence().filter(|_| is_braked).map(str::to_owned),
             sent_today: warm_up.sent_today(),

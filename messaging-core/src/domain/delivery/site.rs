@@ -8,6 +8,8 @@
 #[cfg(feature = "site-rules")]
 mod parse;
 mod pattern;
+#[cfg(all(test, feature = "site-rules"))]
+mod tests;
 mod verdict;
 
 use std::borrow::Borrow;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::delivery::bounce;
+use crate::domain::delivery::bounce::{self, BounceClass};
 use crate::domain::delivery::response::Response;
 use crate::domain::mail::public_suffix::organizational;
 
@@ -126,7 +128,7 @@ pub struct Site {
 }
 
 /// The rules of all sites.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteRules {
     unknown: SiteLimits,
     sites: Vec<Site>,
@@ -157,6 +159,11 @@ impl SiteRules {
         }
         rules.sites = sites;
         rules
+    }
+
+    /// What a site allows that no rule names.
+    pub const fn unknown(&self) -> SiteLimits {
+        self.unknown
     }
 
     /// The sites that the rules name, in the order of the file.
@@ -193,10 +200,16 @@ impl SiteRules {
     /// What a refusal of a site, for now or for good, says about the sender; `None` where it says nothing that is known.
     pub fn judge(&self, site: &SiteName, reply: &Response) -> Option<Verdict> {
         let subject = Subject::of(reply);
-        let of_site = self.of_site.get(site).into_iter().flatten();
-        let found = of_site.chain(&self.general).find(|pattern| pattern.fits(&subject));
         let is_permanent = subject.is_permanent();
-        match found {
+        let of_site = self.of_site.get(site).into_iter().flatten().find(|pattern| pattern.fits(&subject));
+        if let Some(pattern) = of_site {
+            return Some(pattern.verdict(is_permanent));
+        }
+        // Who says that an address is bad may use words for it that are said of senders as well.
+        if matches!(bounce::classify(reply), BounceClass::InvalidRecipient | BounceClass::MailboxFull) {
+            return Some(Verdict::new(Meaning::User, is_permanent));
+        }
+        match self.general.iter().find(|pattern| pattern.fits(&subject)) {
             Some(pattern) => Some(pattern.verdict(is_permanent)),
             None => bounce::concern(reply).map(|concern| Verdict::new(concern.into(), is_permanent)),
         }

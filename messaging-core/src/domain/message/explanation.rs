@@ -54,6 +54,8 @@ pub struct Facts<'a> {
     pub obstacle: Option<&'a Obstacle>,
     /// The suspension of a part of the queue, where that is what `paused_since` is about.
     pub suspension: Option<&'a Suspension>,
+    /// Sentence about why no path is open to the message, where it waits for one and this process knows.
+    pub path: Option<&'a str>,
     /// True when the sandbox carries the message: what it takes never leaves the server.
     pub is_captured: bool,
 }
@@ -110,7 +112,11 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         return suspended(hold, suspension);
     }
     if let Some(hold) = hold {
-        return held(message, hold);
+        let explanation = held(message, hold);
+        return match facts.path.filter(|_| hold.reason.is_of_path()) {
+            Some(sentence) => Explanation { text: sentence.to_owned(), ..explanation },
+            None => explanation,
+        };
     }
     let since = message.updated_at;
     let plain = |text: &str| Explanation {
@@ -246,6 +252,22 @@ fn held(message: &Message, hold: Hold) -> Explanation {
                  give it up.",
             );
             ("held", "The server was started from a copy and sends nothing until it is told to.", Some(cure))
+        }
+        HoldReason::WarmingUp => {
+            let text = "The sending addresses are new to the recipient's provider and warming up: they have sent what they \
+                        may for now, and the message follows when there is room.";
+            ("warming_up", text, None)
+        }
+        HoldReason::Braked => {
+            let text = "The recipient's provider wants less mail from the sending address, or none for a while, and the \
+                        message waits until it may be sent.";
+            ("braked", text, None)
+        }
+        HoldReason::NoSource => {
+            let cure = advice(
+                "Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.",
+            );
+            ("no_source", "The server that works on the message has no address that it may be sent from.", Some(cure))
         }
     };
     let next_attempt_at = hold.until;
@@ -596,6 +618,9 @@ mod tests {
         queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
         queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
         queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
+        queued: warming_up | The sending addresses are new to the recipient's provider and warming up: they have sent what they may for now, and the message follows when there is room. | 2026-01-31T09:15:00.000Z | 
+        queued: braked | The recipient's provider wants less mail from the sending address, or none for a while, and the message waits until it may be sent. | 2026-01-31T09:15:00.000Z | 
+        queued: no_source | The server that works on the message has no address that it may be sent from. | 2026-01-31T09:15:00.000Z | Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.
         "#);
     }
 

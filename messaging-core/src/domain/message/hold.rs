@@ -45,11 +45,17 @@ pub enum HoldReason {
     Paused,
     /// Somebody who lets the server send again.
     Held,
+    /// The warm-up of the addresses that it may leave from: they have sent what they may for now.
+    WarmingUp,
+    /// The end of a brake, because the recipient's provider wants less or nothing at the moment.
+    Braked,
+    /// A node with an address that the message may leave from.
+    NoSource,
 }
 
 impl HoldReason {
     /// All of them, in the order of the stored numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Scheduled,
         Self::ByTimezone,
         Self::QuietHours,
@@ -57,5 +63,13 @@ impl HoldReason {
         Self::DomainPace,
         Self::Paused,
         Self::Held,
+        Self::WarmingUp,
+        Self::Braked,
+        Self::NoSource,
     ];
+
+    /// True for the reasons that the paths of email give.
+    pub const fn is_of_path(self) -> bool {
+        matches!(self, Self::WarmingUp | Self::Braked | Self::NoSource)
+    }
 }

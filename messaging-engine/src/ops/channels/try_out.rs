@@ -14,6 +14,7 @@ use messaging_core::domain::mail::sending_domain::responsible;
 use messaging_core::domain::message::channel_content::{ChannelContent, Parts};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::transport::{
     Content, DeliveryOptions, Email, LastLook, Mailbox, Outcome, Outgoing, Reservation, Response, Route, Transport,
     TransportError,
@@ -138,7 +139,9 @@ async fn attempt(
     let sending = async {
         let settings = outgoing.settings.clone();
         let recipient = (channel != Channel::Email).then(|| outgoing.recipients[0].clone());
-        let route = Route { workspace_id, class: JobClass::Transactional, settings, domain, recipient };
+        // A test is wanted now: no path lets it wait.
+        let terms = PathTerms { expires_at: Some(cx.app.now()), ..PathTerms::default() };
+        let route = Route { workspace_id, class: JobClass::Transactional, settings, domain, recipient, terms };
         outgoing.reservation = transport.reserve(&route).await;
         transport.send(&outgoing).await
     };

@@ -560,7 +560,11 @@ async fn last_look(
                 let text = "the contact has had its share of marketing messages";
                 ExplainReason::new(ExplainCode::FrequencyCap, text)
             }
-            HoldReason::Scheduled | HoldReason::DomainPace => return None,
+            HoldReason::Scheduled
+            | HoldReason::DomainPace
+            | HoldReason::WarmingUp
+            | HoldReason::Braked
+            | HoldReason::NoSource => return None,
         };
         let since = hold.filter(|hold| hold.reason == reason).map(|hold| hold.since);
         let told = told.since(since);

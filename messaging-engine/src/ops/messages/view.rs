@@ -9,6 +9,7 @@ use messaging_core::domain::channel::address;
 use messaging_core::domain::channel::sms::Encoding;
 use messaging_core::domain::message::explanation::{self, Explanation, Facts, telling_kind};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
+use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, SuppressionId, TemplateId};
 use messaging_core::ports::store::{PageRequest, StoreError};
@@ -218,7 +219,10 @@ impl State {
             let meta = cx.redactor().meta(message.channel, event.meta.clone());
             MessageEvent { meta, ..event.clone() }
         });
+        let path = message.hold.filter(|hold| matches!(hold.reason, HoldReason::WarmingUp | HoldReason::Braked));
+        let path = path.and_then(|_| cx.app.paths().sentence_for(&domain_of(&message.to)));
         let facts = Facts {
+            path: path.as_deref(),
             event: event.as_ref(),
             paused_since,
             suppression,
@@ -238,6 +242,11 @@ impl State {
             explanation: explanation::explain(message, facts),
         })
     }
+}
+
+/// The domain of a recipient of email.
+fn domain_of(to: &str) -> String {
+    Recipient::new(RecipientKind::To, to.to_owned()).domain()
 }
 
 /// True when the sandbox took a message. It keeps no dialog, so of what has one there is nothing to look up.

@@ -104,13 +104,19 @@ async fn of_names(host: &Host<'_>) -> OfNames {
     let (found, leaving) = tokio::join!(of_hostname, host.probe.outgoing_addresses());
     let found: LookUp<Vec<_>> = found.map(|found| found.into_iter().map(judged).collect());
     // What the machine calls its address says something only where no router changes it.
-    let leaving: Vec<_> = leaving.into_iter().filter(|ip| is_global(*ip)).map(judged).collect();
+    let mut leaving: Vec<_> = leaving.into_iter().filter(|ip| is_global(*ip)).map(judged).collect();
+    // Where sources are named, mail leaves from nowhere else, and each has a name of its own.
+    let sources = &host.options.sources;
+    if !sources.is_empty() {
+        leaving.clear();
+    }
     let address = judge_address(host.hostname, &found, &leaving);
-    let mut public: Vec<_> =
-        found.iter().flatten().chain(&leaving).filter(|address| address.is_public).copied().collect();
+    let of_sources: Vec<_> = sources.iter().filter_map(|source| source.ip.ip()).map(judged).collect();
+    let known = of_sources.iter().chain(found.iter().flatten()).chain(&leaving);
+    let mut public: Vec<_> = known.filter(|address| address.is_public).copied().collect();
     public.sort_by_key(|address| address.ip);
     public.dedup();
-    public.truncate(MAX_ADDRESSES);
+    public.truncate(MAX_ADDRESSES + sources.len());
     let name = host.installation.unwrap_or(host.hostname);
     let (ptr, spf, blocklist) = tokio::join!(ptr(host, &public), spf(host, name), blocklists(host, &public));
     OfNames { address, ptr, spf: judge_host_spf(name, &spf, &public), blocklist }
@@ -145,7 +151,8 @@ async fn ptr_of(host: Host<'_>, ip: IpAddr) -> CheckReport {
         }
         Err(reason) => Err(reason),
     };
-    judge_ptr(ip, host.hostname, &names)
+    let source = host.options.sources.iter().find(|source| source.ip.ip() == Some(ip));
+    judge_ptr(ip, source.map_or(host.hostname, |source| source.name.as_str()), &names)
 }
 
 /// A name with the addresses that it leads to.

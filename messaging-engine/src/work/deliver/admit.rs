@@ -5,8 +5,10 @@ use std::time::Duration;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::message::Message;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::simulator::{self};
 use messaging_core::ports::Transport;
+use messaging_core::ports::paths::{PathTerms, PathWait};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{Reservation, Route};
 
@@ -24,6 +26,8 @@ pub(super) enum AttemptAdmission {
     Paused(Duration, String),
     /// Its account or its recipient takes no more messages before so long.
     TooFast(Duration),
+    /// No path is open to it: it is held.
+    Held(HoldReason, PathWait),
     /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
     /// is in the way.
     Over(Option<String>),
@@ -36,6 +40,7 @@ pub(super) async fn admit(
     message: &Message,
     class: JobClass,
     domain: Option<&str>,
+    terms: PathTerms,
 ) -> Result<AttemptAdmission, StoreError> {
     let app = &cx.app;
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else {
@@ -76,11 +81,14 @@ pub(super) async fn admit(
         settings,
         domain: domain.map(str::to_owned),
         recipient: (message.channel != Channel::Email).then(|| message.to.clone()),
+        terms,
     };
     let reservation = transport.reserve(&route).await;
-    Ok(match reservation.wait() {
-        Some(wait) => AttemptAdmission::TooFast(wait),
-        None => AttemptAdmission::Go(reservation, probe, slot),
+    let hold = reservation.hold().and_then(|hold| Some((hold.reason?, hold.clone())));
+    Ok(match (hold, reservation.wait()) {
+        (Some((reason, hold)), _) => AttemptAdmission::Held(reason, hold),
+        (None, Some(wait)) => AttemptAdmission::TooFast(wait),
+        (None, None) => AttemptAdmission::Go(reservation, probe, slot),
     })
 }
 

@@ -252,7 +252,12 @@ async fn turn_away_from(
 }
 
 /// Until when a message is held, and the changes that say so.
-fn hold(message: &Message, reason: HoldReason, until: Option<Timestamp>, now: Timestamp) -> (Timestamp, Changes) {
+pub(super) fn hold(
+    message: &Message,
+    reason: HoldReason,
+    until: Option<Timestamp>,
+    now: Timestamp,
+) -> (Timestamp, Changes) {
     let until = until.unwrap_or(now + PAUSED_FOR);
     // A cap's patience runs from when it first held the message, so what holds the message after that keeps the reason
     // and its beginning: neither the clock nor a pace lets the patience begin anew.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::installation::checkup::{
     CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
 };
@@ -63,6 +64,11 @@ impl HostProbe for FakeHost {
 
 /// An installation whose DNS and host are as they should be.
 async fn sound(ahead: i64) -> (Domains, String) {
+    sound_with(ahead, Vec::new()).await
+}
+
+/// The same, where mail leaves from named addresses.
+async fn sound_with(ahead: i64, sources: Vec<NamedSource>) -> (Domains, String) {
     let mut domains = Domains::start().await;
     let id = domains.add("acme.test").await;
     domains.dns.publish(&domains.get(&id).await);
@@ -78,6 +84,7 @@ async fn sound(ahead: i64) -> (Domains, String) {
     let host = FakeHost { greetings: Mutex::new(greetings.into()), ahead: Ok(ahead), outgoing: Vec::new() };
     let options = CheckOptions::default()
         .probe("probe.test".to_owned())
+        .sources(sources)
         .blocklists(vec!["bl.test".to_owned()])
         .time_server("time.test".to_owned())
         .resolver("fake")
@@ -125,6 +132,23 @@ async fn an_installation_that_is_sound_has_no_fault() {
     dmarc acme.test: ok
     alignment acme.test: ok
     one_click acme.test: ok
+    ");
+}
+
+#[tokio::test]
+async fn each_source_is_looked_at_under_its_own_name() {
+    let source = |ip: &str, name: &str| NamedSource { ip: ip.parse().unwrap(), name: name.to_owned() };
+    let (domains, _) =
+        sound_with(0, vec![source("192.0.2.7", "m7.service.test"), source("192.0.2.8", "m8.service.test")]).await;
+    domains.dns.set("PTR", "192.0.2.7", &["m7.service.test"]);
+    domains.dns.set("A", "m7.service.test", &["192.0.2.7"]);
+    domains.dns.set("PTR", "192.0.2.8", &["mx.service.test"]);
+    let reports = domains.bed.app.check_up().await.unwrap();
+    let of_ptr: Vec<_> = reports.into_iter().filter(|report| report.id.as_str() == "ptr").collect();
+    insta::assert_snapshot!(statuses(&of_ptr), @r"
+    ptr 192.0.2.1: ok
+    ptr 192.0.2.7: ok
+    ptr 192.0.2.8: fault
     ");
 }
 

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::transport::{Outgoing, Route};
 use tokio::time::Instant;
 
@@ -17,6 +18,7 @@ impl Chat {
             settings: message.settings.clone(),
             domain: None,
             recipient: Some(to.to_owned()),
+            terms: PathTerms::default(),
         };
         let reservation = self.transport.reserve(&route).await;
         if reservation.wait().is_some() {

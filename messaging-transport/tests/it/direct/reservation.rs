@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::transport::{Reservation, Route};
 
 use super::*;
@@ -10,6 +11,7 @@ use super::*;
 fn route(message: &Outgoing) -> Route {
     Route {
         recipient: None,
+        terms: PathTerms::default(),
         workspace_id: message.workspace_id,
         class: JobClass::Transactional,
         settings: Arc::clone(&message.settings),

@@ -184,13 +184,14 @@ impl Brake {
         self.slowed?.grown(now)
     }
 
-    /// Until when nothing is sent: `None` if something is, `Some(None)` until a person acts.
-    pub(super) fn wait(&self, now: Timestamp) -> Option<Option<Timestamp>> {
-        match self.status(now) {
-            PathStatus::Stopped => Some(None),
-            PathStatus::Resting => Some(self.rest_until),
-            PathStatus::Ok | PathStatus::Slowed => None,
-        }
+    /// True while nothing is sent.
+    pub(super) fn holds(&self, now: Timestamp) -> bool {
+        matches!(self.status(now), PathStatus::Stopped | PathStatus::Resting)
+    }
+
+    /// The end of the rest, while there is one.
+    pub(super) fn rests_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.rest_until.filter(|_| self.status(now) == PathStatus::Resting)
     }
 
     /// Halves the rate, which is `usual` on a path that is not slowed. Returns whether anything changes.

@@ -43,7 +43,7 @@ const MAX_PER_MINUTE: u32 = 60_000;
 const MAX_WARM_UP: u32 = 100;
 const MAX_EXCHANGERS: usize = 100;
 const MAX_CODES: usize = 50;
-const MAX_EXPRESSION: usize = 500;
+const MAX_EXPRESSION: usize = 1000;
 
 const EMBEDDED: &str = include_str!("site-rules.toml");
 

@@ -22,6 +22,16 @@ pub struct ReplyPattern {
     action: Option<PathAction>,
 }
 
+/// Compiled expressions are compared by their text.
+impl PartialEq for ReplyPattern {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |one: &Self| (one.meaning, one.action, one.text.as_ref().map(|text| text.as_str().to_owned()));
+        self.codes == other.codes && parts(self) == parts(other)
+    }
+}
+
+impl Eq for ReplyPattern {}
+
 impl ReplyPattern {
     /// A pattern. The expression is read without regard to case; `None` fits every text. An action takes the place of
     /// the usual one.

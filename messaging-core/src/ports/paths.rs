@@ -1,0 +1,124 @@
+//! The port between direct delivery, which knows the mail exchangers, and whoever keeps paths, who knows pools, warm-up
+//! and brakes.
+//!
+//! A path is a source and a site (contract section 14.1). Paths exist to mail exchangers at public addresses only: what
+//! goes to a host that the operator names, a relay, or an exchanger at a loopback or private address leaves without one.
+
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::transport::Outcome;
+use crate::domain::delivery::ip_pool::source::{NamedSource, SourceAddress};
+use crate::domain::delivery::lane::JobClass;
+use crate::domain::delivery::site::SiteName;
+use crate::domain::message::hold::HoldReason;
+use crate::time::Timestamp;
+
+/// Keeps the paths of a node.
+///
+/// An implementer owes answers at once: the transport asks before every attempt, so nothing here waits, reads a store or
+/// holds a lock for longer than it takes to count.
+pub trait Paths: Debug + Send + Sync {
+    /// Chooses the source that a message leaves from, and counts a transaction of its path; or says how long the message
+    /// has to wait.
+    fn depart(&self, request: &PathRequest<'_>) -> Departure;
+
+    /// Takes the outcomes that the exchangers gave to the recipients of an attempt that left so. Outcomes that the transport
+    /// decided itself are not among them.
+    fn ended(&self, leave: &Leave, outcomes: &[&Outcome]);
+}
+
+/// An attempt that asks for a source.
+#[derive(Debug, Clone, Copy)]
+pub struct PathRequest<'a> {
+    /// Domain of the recipients, in A-labels.
+    pub domain: &'a str,
+    /// Names of its mail exchangers, the most preferred first; at least one.
+    pub exchangers: &'a [String],
+    /// Addresses that the exchangers have.
+    pub reach: Reach,
+    /// How soon the message is wanted.
+    pub class: JobClass,
+    /// Conditions under which the message may leave.
+    pub terms: &'a PathTerms,
+}
+
+/// Kinds of addresses that mail exchangers have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// True if one of them has an IPv4 address.
+    pub ipv4: bool,
+    /// True if one of them has an IPv6 address.
+    pub ipv6: bool,
+    /// True if one of the addresses is public: only then there is a path.
+    pub is_public: bool,
+}
+
+impl Reach {
+    /// Adds an address.
+    pub fn add(&mut self, address: IpAddr, is_public: bool) {
+        self.ipv4 |= address.is_ipv4();
+        self.ipv6 |= address.is_ipv6();
+        self.is_public |= is_public;
+    }
+
+    /// True if a source can connect to one of the addresses.
+    pub fn is_reached_by(self, source: &NamedSource) -> bool {
+        match source.ip.ip() {
+            None => true,
+            Some(IpAddr::V4(_)) => self.ipv4,
+            Some(IpAddr::V6(_)) => self.ipv6,
+        }
+    }
+}
+
+/// Conditions under which a message may leave over a path.
+#[derive(Debug, Clone, Default)]
+pub struct PathTerms {
+    /// Sources that the message may leave from; `None` for every source of the node.
+    pub sources: Option<Arc<[SourceAddress]>>,
+    /// End of the time that the message has. What may not wait beyond it goes out before, whatever the warm-up says.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Answer to an attempt that asks for a source.
+#[derive(Debug, Clone)]
+pub enum Departure {
+    /// The attempt is made from a source.
+    Leaves(Leave),
+    /// The message is not attempted now.
+    Waits(PathWait),
+}
+
+/// A source that an attempt is made from.
+#[derive(Debug, Clone)]
+pub struct Leave {
+    /// The source.
+    pub source: Arc<NamedSource>,
+    /// The path; `None` where there is none.
+    pub path: Option<OpenPath>,
+}
+
+/// A path that an attempt goes over, with what the site allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenPath {
+    /// Operator of the exchangers.
+    pub site: SiteName,
+    /// Connections of the source to the site at the same time.
+    pub connections: usize,
+    /// Messages over one connection.
+    pub messages_per_connection: usize,
+}
+
+/// Why a message is not attempted now, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathWait {
+    /// Reason of the hold; `None` for a moment's wait, such as for the rate of the site, of which nobody is told.
+    pub reason: Option<HoldReason>,
+    /// Time until the message may ask again.
+    pub wait: Duration,
+    /// One sentence for people.
+    pub sentence: String,
+}

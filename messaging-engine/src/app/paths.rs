@@ -1,0 +1,393 @@
+//! The paths of this node's sources: what warm-up and brakes say of each, in memory.
+//!
+//! The transport asks before each attempt and tells the answers ([`Paths`]); both are counting under a lock that is never
+//! held over a wait. What is kept in the database follows in batches ([`rows`]): a crash forgets some seconds of
+//! counting, and no message waits for a commit.
+//!
+//! Each node keeps the paths of its own sources, so a path belongs to one node. Two nodes that name the same address count
+//! each for itself, and the row in the database is that of whoever wrote last.
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::domain::delivery::path::{
+    BrakeChange, PathReply, PathState, PathStatus, Permission, Priority, Wait, WaitReason,
+};
+use messaging_core::domain::delivery::site::{SiteLimits, SiteName, SiteRules};
+use messaging_core::domain::delivery::source_choice::{Candidate, Choice, Turns, choose};
+use messaging_core::domain::message::hold::HoldReason;
+use messaging_core::ports::clock::{Clock, Entropy};
+use messaging_core::ports::paths::{Departure, Leave, OpenPath, PathRequest, PathWait, Paths};
+use messaging_core::ports::transport::Outcome;
+use messaging_core::time::Timestamp;
+
+pub(crate) use rows::SAVE_EVERY;
+
+/// Paths that are kept. Further sites have none: an installation with so many sends little to each.
+const MAX_PATHS: usize = 50_000;
+
+/// Recipient domains of which it is remembered over which path the last message to them left.
+const MAX_DOMAINS: usize = 50_000;
+
+/// Turns of pools at sites that are remembered; they begin anew beyond that.
+const MAX_TURNS: usize = 10_000;
+
+/// A message that waits for a path asks again after so long at the latest.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
+
+/// A message asks again after so long where only a person can open a path, or another node has to come.
+const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
+
+/// The shortest wait.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+/// The longest time by which marketing mail waits longer than it has to, by chance: what waits for one moment does not all
+/// come back at that moment.
+const LONGEST_SPREAD: Duration = Duration::from_mins(10);
+
+/// A source by its place, and the site that its mail goes to.
+type PathKey = (usize, SiteName);
+
+/// Keeps the paths of a node.
+pub(crate) struct PathKeeper {
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    rules: Arc<SiteRules>,
+    /// At least one.
+    sources: Vec<Arc<NamedSource>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Paths are chosen once they were read; before that mail leaves without.
+    is_loaded: bool,
+    /// In the order of the sources.
+    sources: Vec<KeptSource>,
+    paths: HashMap<PathKey, KeptPath>,
+    turns: HashMap<(SiteName, Vec<usize>), Turns>,
+    /// The path over which the last message to a domain left, by the domain: complaints name no path.
+    last_paths: HashMap<String, PathKey>,
+    /// Number of the next turn of what leaves without a path.
+    turn: usize,
+}
+
+/// What is kept of a source.
+struct KeptSource {
+    row: SourceRow,
+    /// Revision of the stored row; `None` before there is one.
+    revision: Option<u32>,
+    /// True if the row has to be written soon.
+    is_changed: bool,
+}
+
+/// What is kept of a path.
+#[derive(Default)]
+struct KeptPath {
+    state: PathState,
+    /// Revision of the stored row; `None` before there is one.
+    revision: Option<u32>,
+    is_changed: bool,
+    saved_at: Option<Timestamp>,
+}
+
+/// A path for metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownPath {
+    pub(crate) source: String,
+    pub(crate) site: String,
+    pub(crate) status: PathStatus,
+}
+
+impl PathKeeper {
+    /// A keeper of the paths of these sources; without any, of the one whose address the system chooses.
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        rules: Arc<SiteRules>,
+        given: &[NamedSource],
+        hostname: &str,
+    ) -> Self {
+        let mut sources: Vec<_> = given.iter().cloned().map(Arc::new).collect();
+        if sources.is_empty() {
+            sources.push(Arc::new(NamedSource::by_system(hostname)));
+        }
+        Self { clock, entropy, rules, sources, state: Mutex::default() }
+    }
+
+    /// The sources of this node.
+    pub(crate) fn sources(&self) -> &[Arc<NamedSource>] {
+        &self.sources
+    }
+
+    /// True once what is kept of paths was read.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.lock().is_loaded
+    }
+
+    /// Somebody complained about mail to a domain.
+    pub(crate) fn complained(&self, domain: &str) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let Some(key) = state.last_paths.get(domain).cloned() else { return };
+        let Some(path) = state.paths.get_mut(&key) else { return };
+        let change = path.state.complained(&self.rules.limits(&key.1), now);
+        path.is_changed = true;
+        drop(state);
+        self.tell(&key, change.as_ref());
+    }
+
+    /// The paths that are slowed, rest or are stopped, and those to sites that the rules name; at most `limit`.
+    pub(crate) fn shown(&self, limit: usize) -> Vec<ShownPath> {
+        let now = self.clock.now();
+        let state = self.lock();
+        let is_named = |site: &SiteName| self.rules.sites().iter().any(|known| known.name == *site);
+        let mut shown: Vec<_> = state
+            .paths
+            .iter()
+            .map(|(key, path)| (key, path.state.status(now)))
+            .filter(|((_, site), status)| *status != PathStatus::Ok || is_named(site))
+            .collect();
+        drop_least(&mut shown, limit);
+        let show = |((source, site), status): (&PathKey, PathStatus)| ShownPath {
+            source: self.sources[*source].ip.to_string(),
+            site: site.as_str().to_owned(),
+            status,
+        };
+        shown.into_iter().map(show).collect()
+    }
+
+    /// Sentence about why no path is open to a domain at the moment; `None` where one is, or nothing is known of the domain.
+    pub(crate) fn sentence_for(&self, domain: &str) -> Option<String> {
+        let now = self.clock.now();
+        let state = self.lock();
+        let (source, site) = state.last_paths.get(domain)?;
+        let path = state.paths.get(&(*source, site.clone()))?;
+        match path.state.may_send(&self.rules.limits(site), now, Priority::Marketing) {
+            Permission::Wait(Wait { reason: WaitReason::Pace, .. }) | Permission::Allowed | Permission::Overdue => None,
+            Permission::Wait(wait) => Some(wait.reason.sentence(&self.sources[*source].ip.to_string(), site.as_str())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a change of a brake to the log.
+    fn tell(&self, (source, site): &PathKey, change: Option<&BrakeChange>) {
+        let Some(BrakeChange { action, reason, until, evidence }) = change else { return };
+        let (source, until) = (self.sources[*source].ip, until.map(tracing::field::display));
+        tracing::warn!(%source, site = site.as_str(), ?action, ?reason, until, evidence, "the brake of a path changed");
+    }
+
+    /// How long a message waits that may ask again at a time.
+    fn wait(&self, until: Option<Timestamp>, now: Timestamp, class: JobClass) -> Duration {
+        let Some(until) = until else { return UNTIL_SOMEBODY_ACTS };
+        let wait = until.since(now).clamp(SHORTEST_WAIT, LONGEST_WAIT);
+        match class {
+            JobClass::Transactional => wait,
+            JobClass::Bulk => wait + (wait * 4).min(LONGEST_SPREAD).mul_f64(self.chance()),
+        }
+    }
+
+    /// A number from 0 to 1.
+    fn chance(&self) -> f64 {
+        let mut bytes = [0; 4];
+        self.entropy.fill(&mut bytes);
+        f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+    }
+
+    fn leave(&self, source: usize, path: Option<OpenPath>) -> Departure {
+        Departure::Leaves(Leave { source: Arc::clone(&self.sources[source]), path })
+    }
+
+    /// Chooses among the paths of sources to a site.
+    fn over_path(&self, state: &mut State, sources: &[usize], site: SiteName, request: &PathRequest<'_>) -> Departure {
+        let now = self.clock.now();
+        let limits = self.rules.limits(&site);
+        let priority = match request.class {
+            JobClass::Bulk => Priority::Marketing,
+            JobClass::Transactional => Priority::Transactional {
+                expires_at: request.terms.expires_at.unwrap_or(Timestamp::from_millis(i64::MAX)),
+            },
+        };
+        let candidates: Vec<_> =
+            sources.iter().map(|&source| state.candidate(source, &site, &limits, now, priority)).collect();
+        match state.choose(sources, &site, &candidates) {
+            Choice::Source(place) => {
+                let key = (sources[place], site);
+                if !state.begin(&key, &limits, now, request.domain) {
+                    return self.leave(key.0, None);
+                }
+                let path = OpenPath {
+                    site: key.1,
+                    connections: count(limits.connections),
+                    messages_per_connection: count(limits.messages_per_connection),
+                };
+                self.leave(key.0, Some(path))
+            }
+            Choice::Wait(wait) => {
+                let place = candidates.iter().position(|one| one.permission == Permission::Wait(wait));
+                let source = self.sources[sources[place.unwrap_or_default()]].ip.to_string();
+                Departure::Waits(PathWait {
+                    reason: match wait.reason {
+                        WaitReason::Pace => None,
+                        WaitReason::WarmingUp { .. } => Some(HoldReason::WarmingUp),
+                        WaitReason::Braked(_) => Some(HoldReason::Braked),
+                    },
+                    wait: self.wait(wait.until, now, request.class),
+                    sentence: wait.reason.sentence(&source, site.as_str()),
+                })
+            }
+            Choice::NoSource => no_source(),
+        }
+    }
+}
+
+impl Paths for PathKeeper {
+    fn depart(&self, request: &PathRequest<'_>) -> Departure {
+        let is_usable =
+            |source: &NamedSource| request.terms.sources.as_ref().is_none_or(|all| all.contains(&source.ip));
+        let usable: Vec<usize> = (0..self.sources.len()).filter(|&at| is_usable(&self.sources[at])).collect();
+        let Some(&first) = usable.first() else { return no_source() };
+        let reaches = |at: &usize| request.reach.is_reached_by(&self.sources[*at]);
+        let reaching: Vec<usize> = usable.into_iter().filter(reaches).collect();
+        if reaching.is_empty() {
+            // The attempt finds out that nothing can be reached.
+            return self.leave(first, None);
+        }
+        let site = request.reach.is_public.then(|| self.rules.site_of(request.exchangers)).flatten();
+        let mut state = self.lock();
+        match site {
+            Some(site) if state.is_loaded => self.over_path(&mut state, &reaching, site, request),
+            _ => {
+                state.turn = state.turn.wrapping_add(1);
+                self.leave(reaching[state.turn % reaching.len()], None)
+            }
+        }
+    }
+
+    fn ended(&self, leave: &Leave, outcomes: &[&Outcome]) {
+        let Some(OpenPath { site, .. }) = &leave.path else { return };
+        let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
+        let replies = outcomes.iter().filter_map(|outcome| PathReply::of(&self.rules, site, outcome.answer()?));
+        // Read before the lock: patterns are looked through.
+        let replies: Vec<_> = replies.collect();
+        let (now, limits) = (self.clock.now(), self.rules.limits(site));
+        let key = (source, site.clone());
+        let mut changes = Vec::new();
+        {
+            let mut state = self.lock();
+            let Some(path) = state.paths.get_mut(&key) else { return };
+            path.is_changed = true;
+            for (at, reply) in replies.iter().enumerate() {
+                // The first transaction was counted when it was let go.
+                if at > 0 {
+                    path.state.sent(&limits, now);
+                }
+                changes.extend(path.state.answered(&limits, now, reply));
+            }
+        }
+        for change in &changes {
+            self.tell(&key, Some(change));
+        }
+    }
+}
+
+impl State {
+    /// A source as the choice sees it; one that was stopped waits for the operator.
+    fn candidate(
+        &self,
+        source: usize,
+        site: &SiteName,
+        limits: &SiteLimits,
+        now: Timestamp,
+        priority: Priority,
+    ) -> Candidate {
+        if self.status_of(source) == SourceStatus::Stopped {
+            let stopped = Wait { until: None, reason: WaitReason::Braked(None) };
+            return Candidate { permission: Permission::Wait(stopped), weight: 1 };
+        }
+        match self.paths.get(&(source, site.clone())) {
+            Some(path) => Candidate::of(&path.state, limits, now, priority),
+            None => Candidate::of(&self.fresh(source), limits, now, priority),
+        }
+    }
+
+    /// A path that nothing was sent over.
+    fn fresh(&self, source: usize) -> PathState {
+        if self.status_of(source) == SourceStatus::Warm { PathState::known() } else { PathState::default() }
+    }
+
+    fn status_of(&self, source: usize) -> SourceStatus {
+        self.sources.get(source).map(|kept| kept.row.status).unwrap_or_default()
+    }
+
+    fn choose(&mut self, sources: &[usize], site: &SiteName, candidates: &[Candidate]) -> Choice {
+        if sources.len() == 1 {
+            return choose(candidates, &mut Turns::default());
+        }
+        if self.turns.len() >= MAX_TURNS {
+            self.turns.clear();
+        }
+        choose(candidates, self.turns.entry((site.clone(), sources.to_vec())).or_default())
+    }
+
+    /// Counts a transaction that begins; `false` where there are too many paths to keep another.
+    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, domain: &str) -> bool {
+        if !self.paths.contains_key(key) {
+            if self.paths.len() >= MAX_PATHS {
+                return false;
+            }
+            let state = self.fresh(key.0);
+            self.paths.insert(key.clone(), KeptPath { state, ..KeptPath::default() });
+        }
+        let Some(path) = self.paths.get_mut(key) else { return false };
+        path.state.sent(limits, now);
+        path.is_changed = true;
+        if let Some(last) = self.last_paths.get_mut(domain) {
+            if last != key {
+                last.clone_from(key);
+            }
+            return true;
+        }
+        if self.last_paths.len() >= MAX_DOMAINS {
+            self.last_paths.clear();
+        }
+        self.last_paths.insert(domain.to_owned(), key.clone());
+        true
+    }
+}
+
+/// Keeps the paths that tell most: stopped ones first.
+fn drop_least(shown: &mut Vec<(&PathKey, PathStatus)>, limit: usize) {
+    let place = |status: PathStatus| PathStatus::ALL.iter().rev().position(|one| *one == status);
+    shown.sort_by(|(one, status), (other, of_other)| place(*status).cmp(&place(*of_other)).then(one.0.cmp(&other.0)));
+    shown.truncate(limit);
+}
+
+/// The answer to a message whose addresses this node has none of.
+fn no_source() -> Departure {
+    Departure::Waits(PathWait {
+        reason: Some(HoldReason::NoSource),
+        wait: UNTIL_SOMEBODY_ACTS,
+        sentence: "The server that works on the message has no address that it may be sent from.".to_owned(),
+    })
+}
+
+fn count(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl std::fmt::Debug for PathKeeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PathKeeper").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,294 @@
+//! What is kept of sources and paths in the database: read when a process begins to work, written in batches.
+//!
+//! Paths that warm up or are braked are written soon after they changed, the others now and then: of those only the time
+//! of the last message matters. Whoever else writes a row, the operator or another node with the same address, makes the
+//! batch a conflict; then the rows are read again, and what the operator ordered goes before what this node knows.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
+use messaging_core::domain::delivery::ip_pool::source::{PathRow, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::{PathState, PathStatus};
+use messaging_core::domain::delivery::site::{SiteLimits, SiteName};
+use messaging_core::domain::delivery::warm_up::Stage;
+use messaging_core::ports::store::{Store, StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use super::{KeptPath, KeptSource, MAX_PATHS, PathKeeper, PathKey, State};
+
+/// Interval at which changes are written.
+pub(crate) const SAVE_EVERY: Duration = Duration::from_secs(5);
+
+/// Rows of one commit or read.
+const ROWS: usize = 500;
+
+/// Interval at which a path is written that neither warms up nor is braked.
+const QUIET_EVERY: Duration = Duration::from_hours(1);
+
+/// Interval at which it is written when a source was last used.
+const SOURCE_EVERY: Duration = Duration::from_mins(1);
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// Rows to be written, and whose they are.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) changes: Changes,
+    paths: Vec<PathKey>,
+    sources: Vec<(usize, SourceRow)>,
+}
+
+impl Batch {
+    /// True if nothing has to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.sources.is_empty()
+    }
+}
+
+impl PathKeeper {
+    /// Reads what is kept of this node's sources. Sources of which nothing is kept begin warm where `warm` says so.
+    pub(crate) async fn load(
+        &self,
+        store: &dyn Store,
+        warm: impl Fn(usize) -> bool + Send + Sync,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let mut loaded = State { is_loaded: true, ..State::default() };
+        for (at, source) in self.sources.iter().enumerate() {
+            let stored = store.source_row(source.ip).await?;
+            let (mut row, revision) = match stored {
+                Some(Stored { record, revision }) => (record, Some(revision)),
+                None => (SourceRow::new(source.ip, now), None),
+            };
+            let becomes_warm = warm(at) && row.status == SourceStatus::Warming;
+            if becomes_warm {
+                row.status = SourceStatus::Warm;
+            }
+            loaded.sources.push(KeptSource { row, revision, is_changed: becomes_warm || revision.is_none() });
+            for Stored { record, revision } in self.read_paths(store, at, loaded.paths.len()).await? {
+                let Ok(site) = SiteName::parse(&record.site) else { continue };
+                let path =
+                    KeptPath { state: read(&record), revision: Some(revision), saved_at: Some(now), is_changed: false };
+                loaded.paths.insert((at, site), path);
+            }
+            loaded.heed_order(at, now);
+        }
+        let mut state = self.lock();
+        if !state.is_loaded {
+            *state = loaded;
+        }
+        Ok(())
+    }
+
+    async fn read_paths(
+        &self,
+        store: &dyn Store,
+        source: usize,
+        known: usize,
+    ) -> Result<Vec<Stored<PathRow>>, StoreError> {
+        let mut rows: Vec<Stored<PathRow>> = Vec::new();
+        while known + rows.len() < MAX_PATHS {
+            let after = rows.last().map(|stored| stored.record.site.clone());
+            let page = store.path_rows(self.sources[source].ip, after.as_deref(), ROWS).await?;
+            let is_last = page.len() < ROWS;
+            rows.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Reads the rows again, because somebody else has written some. `is_order`: the operator may have, whose word then
+    /// counts; else only that a path is stopped is taken over, and what this node counted stays.
+    pub(crate) async fn look_again(&self, store: &dyn Store, is_order: bool) -> Result<(), StoreError> {
+        if !self.lock().is_loaded {
+            return Ok(());
+        }
+        for (at, source) in self.sources.iter().enumerate() {
+            let row = store.source_row(source.ip).await?;
+            let paths = self.read_paths(store, at, 0).await?;
+            let now = self.clock.now();
+            let mut state = self.lock();
+            if let (Some(Stored { record, revision }), Some(kept)) = (row, state.sources.get_mut(at)) {
+                kept.revision = Some(revision);
+                kept.row.status = record.status;
+            }
+            for Stored { record, revision } in paths {
+                let Ok(site) = SiteName::parse(&record.site) else { continue };
+                state.take_row((at, site), (read(&record), revision), now, is_order);
+            }
+            state.heed_order(at, now);
+        }
+        Ok(())
+    }
+
+    /// The rows to be written now; `all` also those that can wait. They count as written until [`Self::unwritten`].
+    pub(crate) fn batch(&self, all: bool) -> Batch {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let mut batch = Batch::default();
+        if !state.is_loaded {
+            return batch;
+        }
+        let is_due = |(key, path): &(&PathKey, &KeptPath)| path.is_changed && (all || self.is_due(key, path, now));
+        for (key, path) in state.paths.iter().filter(is_due).take(ROWS) {
+            let row = Box::new(self.row(key, &path.state, now));
+            batch.changes.push(Write::Source(SourceWrite::PutPath(row, expect(path.revision))));
+            batch.paths.push(key.clone());
+        }
+        for (at, kept) in state.sources.iter().enumerate() {
+            let row = self.source_row(&state, at, now);
+            let is_soon = all || now.since(kept.row.updated_at) >= SOURCE_EVERY;
+            if !kept.is_changed && (!is_soon || is_same(&row, &kept.row)) {
+                continue;
+            }
+            batch.changes.push(Write::Source(SourceWrite::PutSource(row.clone(), expect(kept.revision))));
+            batch.sources.push((at, row));
+        }
+        for key in &batch.paths {
+            if let Some(path) = state.paths.get_mut(key) {
+                path.is_changed = false;
+            }
+        }
+        for (at, _) in &batch.sources {
+            state.sources[*at].is_changed = false;
+        }
+        batch
+    }
+
+    /// Takes note that a batch was written. What changed meanwhile is written with the next.
+    pub(crate) fn written(&self, batch: Batch) {
+        let now = self.clock.now();
+        let next = |revision: Option<u32>| Some(revision.map_or(FIRST_REVISION, |revision| revision + 1));
+        let mut state = self.lock();
+        for (at, row) in batch.sources {
+            let kept = &mut state.sources[at];
+            kept.revision = next(kept.revision);
+            // What the operator ordered meanwhile stays.
+            kept.row = SourceRow { status: kept.row.status, ..row };
+        }
+        for key in &batch.paths {
+            if let Some(path) = state.paths.get_mut(key) {
+                path.revision = next(path.revision);
+                path.saved_at = Some(now);
+            }
+        }
+    }
+
+    /// Takes note that a batch was not written.
+    pub(crate) fn unwritten(&self, batch: &Batch) {
+        let mut state = self.lock();
+        for (at, _) in &batch.sources {
+            state.sources[*at].is_changed = true;
+        }
+        for key in &batch.paths {
+            if let Some(path) = state.paths.get_mut(key) {
+                path.is_changed = true;
+            }
+        }
+    }
+
+    /// Forgets paths over which nothing was sent since a time.
+    pub(crate) fn forget(&self, before: Timestamp) {
+        let now = self.clock.now();
+        let is_used = |path: &KeptPath| path.state.last_used().is_none_or(|last| last >= before);
+        self.lock().paths.retain(|_, path| is_used(path) || path.state.status(now) == PathStatus::Stopped);
+    }
+
+    fn is_due(&self, (_, site): &PathKey, path: &KeptPath, now: Timestamp) -> bool {
+        let is_quiet =
+            path.state.status(now) == PathStatus::Ok && !path.state.warm_up(&self.rules.limits(site), now).is_warming();
+        !is_quiet || path.saved_at.is_none_or(|saved| now.since(saved) >= QUIET_EVERY)
+    }
+
+    fn row(&self, (source, site): &PathKey, state: &PathState, now: Timestamp) -> PathRow {
+        let report = state.report(&self.rules.limits(site), now);
+        PathRow {
+            ip: self.sources[*source].ip,
+            site: site.as_str().to_owned(),
+            state: serde_json::to_string(state).expect("a state is text and numbers"),
+            sent_today: report.sent_today.into(),
+            day: now.as_millis().div_euclid(DAY_MILLIS),
+            is_stopped: report.status == PathStatus::Stopped,
+            updated_at: now,
+        }
+    }
+
+    /// The row of a source by its paths: the highest level, and the latest message.
+    fn source_row(&self, state: &State, source: usize, now: Timestamp) -> SourceRow {
+        let kept = &state.sources[source].row;
+        let own = state.paths.iter().filter(|((of, _), _)| *of == source);
+        let own = own.map(|((_, site), path)| path.state.warm_up(&self.rules.limits(site), now));
+        let (level, last) = own.fold((0, None), |(level, last), warm_up| {
+            (u32::from(warm_up.level()).max(level), warm_up.last_used().max(last))
+        });
+        SourceRow { level, last_used_at: last.or(kept.last_used_at), updated_at: now, ..kept.clone() }
+    }
+}
+
+/// Revision of a row that was just made.
+const FIRST_REVISION: u32 = 1;
+
+fn expect(revision: Option<u32>) -> Expect {
+    revision.map_or(Expect::Absent, Expect::Revision)
+}
+
+/// True if two rows say the same, whenever they were written.
+fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
+    let SourceRow { status, level, last_used_at, .. } = one;
+    (*status, *level, *last_used_at) == (other.status, other.level, other.last_used_at)
+}
+
+/// The state of a row. One that cannot be read, because a newer program wrote it, begins anew.
+fn read(row: &PathRow) -> PathState {
+    serde_json::from_str(&row.state).unwrap_or_else(|error| {
+        tracing::warn!(source = %row.ip, site = row.site, %error, "the state of a path cannot be read; it begins anew");
+        PathState::default()
+    })
+}
+
+impl State {
+    /// Takes over a row that somebody else has written.
+    fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp, is_order: bool) {
+        let saved_at = Some(now);
+        let Some(path) = self.paths.get_mut(&key) else {
+            self.paths.insert(key, KeptPath { state: stored, revision: Some(revision), is_changed: false, saved_at });
+            return;
+        };
+        if path.revision == Some(revision) {
+            return;
+        }
+        path.revision = Some(revision);
+        let (theirs, ours) = (stored.status(now), path.state.status(now));
+        let is_stopped = theirs == PathStatus::Stopped && ours != PathStatus::Stopped;
+        let is_released = theirs == PathStatus::Ok && ours != PathStatus::Ok;
+        if is_stopped || is_order && is_released {
+            *path = KeptPath { state: stored, revision: Some(revision), is_changed: false, saved_at };
+        } else {
+            path.is_changed = true;
+        }
+    }
+
+    /// Makes the paths of a source be known to sites, or not, as its status says.
+    fn heed_order(&mut self, source: usize, now: Timestamp) {
+        let status = self.status_of(source);
+        for (_, path) in self.paths.iter_mut().filter(|((of, _), _)| *of == source) {
+            let is_known = path.state.warm_up(&SiteLimits::default(), now).stage() == Stage::Known;
+            match status {
+                SourceStatus::Warm if !is_known => path.state.set_known(true),
+                SourceStatus::Warming if is_known => path.state.set_known(false),
+                _ => continue,
+            }
+            path.is_changed = true;
+        }
+    }
+}
+
+#[cfg(test)]
+impl Batch {
+    /// Sites of the paths that it writes.
+    pub(super) fn paths(&self) -> Vec<&str> {
+        self.paths.iter().map(|(_, site)| site.as_str()).collect()
+    }
+}

@@ -1,0 +1,233 @@
+use messaging_core::domain::delivery::ip_pool::source::SourceAddress;
+use messaging_core::domain::delivery::outcome::{Acceptance, AddressFault, OutcomeClass, Response};
+use messaging_core::ports::clock::{ManualClock, SeededEntropy};
+use messaging_core::ports::paths::{PathTerms, Reach};
+
+use super::*;
+
+/// A Tuesday at noon.
+fn noon() -> Timestamp {
+    "2026-03-03T12:00:00.000Z".parse().unwrap()
+}
+
+struct Field {
+    clock: Arc<ManualClock>,
+    keeper: PathKeeper,
+}
+
+impl Field {
+    /// A keeper of sources that end with these numbers, which has read that nothing is kept of them.
+    fn new(numbers: &[u8]) -> Self {
+        let clock = Arc::new(ManualClock::new(noon()));
+        let given: Vec<_> = numbers.iter().map(|number| source(*number)).collect();
+        let chance = Arc::new(SeededEntropy::new(1));
+        let for_keeper = Arc::clone(&clock) as Arc<dyn Clock>;
+        let keeper = PathKeeper::new(for_keeper, chance, Arc::default(), &given, "mx.example.org");
+        {
+            let mut state = keeper.lock();
+            state.is_loaded = true;
+            state.sources = keeper
+                .sources
+                .iter()
+                .map(|source| KeptSource {
+                    row: SourceRow::new(source.ip, noon()),
+                    revision: Some(1),
+                    is_changed: false,
+                })
+                .collect();
+        }
+        Self { clock, keeper }
+    }
+
+    /// Where an attempt leaves from, or what it waits for.
+    fn depart(&self, request: &Request) -> String {
+        let terms = PathTerms { sources: request.sources.clone(), expires_at: request.expires_at };
+        let exchangers = [format!("mx.{}", request.domain)];
+        let asked = PathRequest {
+            domain: request.domain,
+            exchangers: &exchangers,
+            reach: request.reach,
+            class: request.class,
+            terms: &terms,
+        };
+        match self.keeper.depart(&asked) {
+            Departure::Leaves(leave) => match leave.path {
+                Some(path) => format!("{} to {}", leave.source.ip, path.site.as_str()),
+                None => format!("{} without a path", leave.source.ip),
+            },
+            Departure::Waits(wait) => format!("{:?} {}", wait.reason, wait.sentence),
+        }
+    }
+
+    /// Lets mail leave until some has to wait; answers how much left.
+    fn fill(&self, request: &Request) -> usize {
+        let mut sent = 0;
+        while !self.depart(request).starts_with("Some(") {
+            sent += 1;
+            assert!(sent < 10_000, "nothing bounds it");
+        }
+        sent
+    }
+
+    fn answer(&self, request: &Request, source: u8, class: OutcomeClass, reply: &str, times: usize) {
+        let response = Response { code: reply[..3].parse().ok(), text: reply[4..].to_owned(), ..Response::default() };
+        let outcome = Outcome::of(class, response);
+        let site = SiteName::parse(request.domain).unwrap();
+        let path = Some(OpenPath { site, connections: 20, messages_per_connection: 100 });
+        let leave = Leave { source: Arc::new(self::source(source)), path };
+        for _ in 0..times {
+            self.keeper.ended(&leave, &[&outcome]);
+        }
+    }
+}
+
+struct Request {
+    domain: &'static str,
+    reach: Reach,
+    class: JobClass,
+    sources: Option<Arc<[SourceAddress]>>,
+    expires_at: Option<Timestamp>,
+}
+
+impl Request {
+    /// Marketing mail to a public exchanger.
+    fn to(domain: &'static str) -> Self {
+        let reach = Reach { ipv4: true, ipv6: false, is_public: true };
+        Self { domain, reach, class: JobClass::Bulk, sources: None, expires_at: None }
+    }
+
+    fn transactional(self, expires_at: Timestamp) -> Self {
+        Self { class: JobClass::Transactional, expires_at: Some(expires_at), ..self }
+    }
+
+    fn from(self, numbers: &[u8]) -> Self {
+        Self { sources: Some(numbers.iter().map(|number| source(*number).ip).collect()), ..self }
+    }
+}
+
+fn source(number: u8) -> NamedSource {
+    let ip = SourceAddress::from(std::net::IpAddr::from([203, 0, 113, number]));
+    NamedSource { ip, name: format!("m{number}.example.org") }
+}
+
+#[test]
+fn there_is_a_path_to_public_exchangers_alone() {
+    let field = Field::new(&[7]);
+    assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.7 to b.example");
+    let private = Reach { ipv4: true, ipv6: false, is_public: false };
+    for _ in 0..1000 {
+        let request = Request { reach: private, ..Request::to("b.example") };
+        assert_eq!(field.depart(&request), "203.0.113.7 without a path");
+    }
+    let six = Reach { ipv4: false, ipv6: true, is_public: true };
+    assert_eq!(field.depart(&Request { reach: six, ..Request::to("b.example") }), "203.0.113.7 without a path");
+}
+
+#[test]
+fn a_node_without_sources_has_one_that_warms_up() {
+    let field = Field::new(&[]);
+    assert_eq!(field.depart(&Request::to("b.example")), "default to b.example");
+    field.fill(&Request::to("b.example"));
+    let told = field.depart(&Request::to("b.example"));
+    assert!(told.starts_with("Some(WarmingUp) default is warming up at b.example"), "{told}");
+    // Another site knows nothing of that.
+    assert_eq!(field.depart(&Request::to("c.example")), "default to c.example");
+    assert_eq!(field.keeper.sentence_for("b.example").as_deref(), told.strip_prefix("Some(WarmingUp) "));
+    assert_eq!(field.keeper.sentence_for("nobody.example"), None);
+}
+
+#[test]
+fn mail_that_somebody_waits_for_goes_out_before_its_end() {
+    let field = Field::new(&[7]);
+    field.fill(&Request::to("b.example"));
+    let late = noon() + Duration::from_hours(72);
+    let reset = || Request::to("b.example").transactional(late);
+    // Its part of the day is kept for it.
+    assert_eq!(field.depart(&reset()), "203.0.113.7 to b.example");
+    field.fill(&reset());
+    assert!(field.depart(&reset()).starts_with("Some(WarmingUp)"));
+    let soon = Request::to("b.example").transactional(noon() + Duration::from_mins(1));
+    assert_eq!(field.depart(&soon), "203.0.113.7 to b.example");
+}
+
+#[test]
+fn a_pool_bounds_the_choice_and_its_warm_sources_take_what_others_may_not() {
+    let field = Field::new(&[7, 8]);
+    field.keeper.lock().sources[1].row.status = SourceStatus::Warm;
+    let only = Request::to("b.example").from(&[7]);
+    field.fill(&only);
+    assert!(field.depart(&only).starts_with("Some(WarmingUp)"));
+    for _ in 0..100 {
+        assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.8 to b.example");
+    }
+    let elsewhere = Request::to("b.example").from(&[9]);
+    assert!(field.depart(&elsewhere).starts_with("Some(NoSource)"));
+}
+
+#[test]
+fn a_stopped_source_sends_nothing() {
+    let field = Field::new(&[7]);
+    field.keeper.lock().sources[0].row.status = SourceStatus::Stopped;
+    let told = field.depart(&Request::to("b.example"));
+    assert_eq!(told, "Some(Braked) Sending from 203.0.113.7 to b.example was stopped by the operator.");
+}
+
+#[test]
+fn hard_bounces_brake_the_path_and_no_other() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    field.depart(&request);
+    let unknown = OutcomeClass::Address(AddressFault::Recipient);
+    field.answer(&request, 7, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 80);
+    field.answer(&request, 7, unknown, "550 5.1.1 no such user", 20);
+    let shown = field.keeper.shown(10);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_ne!(shown[0].status, PathStatus::Ok);
+    assert_eq!((shown[0].source.as_str(), shown[0].site.as_str()), ("203.0.113.7", "b.example"));
+    assert_eq!(field.depart(&Request::to("c.example")), "203.0.113.7 to c.example");
+}
+
+#[test]
+fn what_changed_is_written_once_and_again_when_that_failed() {
+    let field = Field::new(&[7]);
+    assert!(field.keeper.batch(false).is_empty());
+    field.depart(&Request::to("b.example"));
+    let batch = field.keeper.batch(false);
+    assert_eq!(batch.paths(), ["b.example"]);
+    assert!(field.keeper.batch(false).paths().is_empty(), "it counts as written");
+    field.keeper.unwritten(&batch);
+    let batch = field.keeper.batch(false);
+    assert_eq!(batch.paths(), ["b.example"]);
+    // What changes while it is written is written with the next.
+    field.clock.advance(Duration::from_hours(1));
+    field.depart(&Request::to("b.example"));
+    field.keeper.written(batch);
+    assert_eq!(field.keeper.batch(false).paths(), ["b.example"]);
+}
+
+#[test]
+fn a_path_that_is_known_and_healthy_is_written_now_and_then() {
+    let field = Field::new(&[7]);
+    field.keeper.lock().sources[0].row.status = SourceStatus::Warm;
+    field.depart(&Request::to("b.example"));
+    let first = field.keeper.batch(false);
+    assert_eq!(first.paths(), ["b.example"]);
+    field.keeper.written(first);
+    field.depart(&Request::to("b.example"));
+    assert!(field.keeper.batch(false).paths().is_empty());
+    assert_eq!(field.keeper.batch(true).paths(), ["b.example"]);
+}
+
+#[test]
+fn waits_are_bounded_and_marketing_mail_does_not_come_back_together() {
+    let keeper = Field::new(&[7]).keeper;
+    let now = noon();
+    let wait = |span: Duration, class| keeper.wait(Some(now + span), now, class);
+    let day = Duration::from_hours(24);
+    assert_eq!(wait(day, JobClass::Transactional), LONGEST_WAIT);
+    assert_eq!(wait(Duration::ZERO, JobClass::Transactional), SHORTEST_WAIT);
+    assert_eq!(keeper.wait(None, now, JobClass::Bulk), UNTIL_SOMEBODY_ACTS);
+    let spread: std::collections::BTreeSet<_> = (0..100).map(|_| wait(day, JobClass::Bulk)).collect();
+    assert!(spread.len() > 50, "{spread:?}");
+    assert!(spread.iter().all(|wait| (LONGEST_WAIT..=LONGEST_WAIT + LONGEST_SPREAD).contains(wait)));
+}
