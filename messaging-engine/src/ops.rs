@@ -190,6 +190,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sending_domains::UpdateSendingDomain>(),
         Endpoint::of::<sending_domains::DeleteSendingDomain>(),
         Endpoint::of::<sending_domains::verification::RotateDkim>(),
+        Endpoint::of::<sending_domains::dmarc::GetSendingDomainDmarc>(),
+        Endpoint::of::<sending_domains::tls_reports::ListTlsReports>(),
         // Section 15.
         Endpoint::of::<webhooks::ListWebhooks>(),
         Endpoint::of::<webhooks::CreateWebhook>(),

@@ -4,6 +4,7 @@
 //! [`delivery`](super::delivery). A new header or record is a module here, and `messaging-transport` writes it.
 
 pub mod dkim;
+pub mod dmarc;
 pub mod dns_record;
 pub mod domain_name;
 pub mod free_mail;
@@ -14,6 +15,7 @@ pub mod link_token;
 #[cfg(feature = "html")]
 pub mod plain_text;
 pub mod public_suffix;
+pub mod received_signature;
 pub mod report;
 pub mod returned;
 pub mod sender;

@@ -43,11 +43,13 @@ pub enum Sweep {
     Deliveries,
     /// Old entries of the event log.
     EventLog,
+    /// Old reports about sending domains.
+    DomainReports,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -64,6 +66,7 @@ impl Sweep {
         Self::Templates,
         Self::Deliveries,
         Self::EventLog,
+        Self::DomainReports,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -100,6 +103,7 @@ impl Sweep {
             Self::Templates => "templates",
             Self::Deliveries => "deliveries",
             Self::EventLog => "event_log",
+            Self::DomainReports => "domain_reports",
         }
     }
 }

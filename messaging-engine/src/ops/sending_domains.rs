@@ -1,8 +1,11 @@
 //! Sending domains: added, listed, changed, deleted.
 //!
-//! Contract section 14. Looking at their records is in [`verification`], what is shown in [`report`].
+//! Contract section 14. Looking at their records is in [`verification`], what is shown in [`report`]; what receivers report
+//! of their mail in [`dmarc`] and [`tls_reports`].
 
+pub mod dmarc;
 pub mod report;
+pub mod tls_reports;
 pub mod verification;
 
 use messaging_core::changes::{DocumentKey, Expect, JobWrite, Write};
@@ -67,7 +70,8 @@ impl Operation for ListSendingDomains {
         let page = cx.page(&call.query)?;
         let slice = cx.store().domains(call.path.workspace_id, page).await?;
         let here = cx.app.installation().await?;
-        Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here)))
+        let key = cx.app.link_key();
+        Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here, &key)))
     }
 }
 
@@ -143,7 +147,7 @@ impl Operation for CreateSendingDomain {
         domain.dkim = cx.app.seal_dkim_keys(&keys, domain.id, cx.now);
         cx.change(Write::put(domain.clone(), Expect::Absent));
         cx.change(Write::Job(JobWrite::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now))));
-        Ok(SendingDomainReport::of(&domain, &here))
+        Ok(SendingDomainReport::of(&domain, &here, &cx.app.link_key()))
     }
 }
 
@@ -185,7 +189,7 @@ impl Operation for GetSendingDomain {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
         let domain = find(cx, call.path).await?.record;
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 
@@ -249,7 +253,7 @@ impl Operation for UpdateSendingDomain {
         if domain != record {
             cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         }
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
+use messaging_core::domain::mail::dmarc::report;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
@@ -106,6 +107,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
             Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)
         }
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
+        Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
     }
 }
 

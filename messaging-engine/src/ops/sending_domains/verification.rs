@@ -51,7 +51,7 @@ impl Operation for VerifySendingDomain {
             cx.change(Write::put(looked.clone(), Expect::Revision(revision)));
             stored.record = looked;
         }
-        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 
@@ -75,7 +75,7 @@ impl Operation for ListSendingDomainRecords {
         let domain = find(cx, call.path).await?.record;
         // Always one page, whatever `limit` says; a cursor can only come from elsewhere.
         cx.page(&call.query)?;
-        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation().await?)))
+        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation().await?, &cx.app.link_key())))
     }
 }
 
@@ -113,7 +113,7 @@ impl Operation for RotateDkim {
             verification::publish(&mut domain, cx.now);
         }
         cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 
