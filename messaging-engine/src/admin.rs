@@ -6,6 +6,7 @@
 
 mod accounts;
 mod deletion;
+mod dns_records;
 mod embedding;
 mod quarantine;
 mod secret_key;
@@ -47,6 +48,7 @@ use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
+pub use self::dns_records::{InstallationRecord, dns_records};
 pub use self::embedding::embedded_workspace;
 pub use self::quarantine::{
     LeftReport, QuarantinedReport, ReleaseReport, drop_quarantined, list_quarantined, release_quarantined,

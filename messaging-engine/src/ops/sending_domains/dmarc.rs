@@ -10,7 +10,7 @@ use http::{Method, StatusCode};
 use messaging_core::domain::analytics::tally::buckets::DEFAULT_SPAN;
 use messaging_core::domain::mail::dmarc::report::day_of;
 use messaging_core::domain::mail::dmarc::verdict::{SourceFacts, Verdict, VerdictFacts, VerdictStatus, judge};
-use messaging_core::domain::mail::dmarc::{DmarcAction, PolicyRecord};
+use messaging_core::domain::mail::dmarc::{Discovery, DmarcAction, PolicyRecord};
 use messaging_core::domain::mail::dns_record::{Installation, UNNAMED, dmarc_host};
 use messaging_core::domain::mail::link_token::ReportPurpose;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
@@ -241,7 +241,11 @@ async fn policy_of(app: &App, domain: &SendingDomain) -> Result<Option<PolicyRec
     if is_exempt(domain) {
         return Err("the domain is for trying out and exists in no DNS".to_owned());
     }
-    Ok(app.discover_dmarc(&domain.domain).await?.policy)
+    let Discovery { policy, fault } = app.discover_dmarc(&domain.domain).await?;
+    match (policy, fault) {
+        (None, Some((at, _))) => Err(format!("receivers ignore what stands at {}", dmarc_host(&at))),
+        (policy, _) => Ok(policy),
+    }
 }
 
 /// What is known of the sources of reports. The addresses of this installation are those that its own SPF record lets

@@ -61,10 +61,10 @@ pub fn discover(domain: &str, answers: &Answers) -> Result<Discovery, Vec<Questi
     let question = |target: &str| Question { kind: QuestionKind::Texts, name: dmarc_host(target) };
     let targets = targets(domain);
     let Some(own) = answers.texts.get(&dmarc_host(domain)) else { return Err(vec![question(domain)]) };
-    let mut fault = None;
     match found(domain, own) {
         Found::Policy(policy) => return Ok(Discovery { policy: Some(policy), fault: None }),
-        Found::Ignored(reason) => fault = Some((domain.to_owned(), reason)),
+        // Receivers pass over it, but it is what the owner has to correct first, whatever is above.
+        Found::Ignored(reason) => return Ok(Discovery { policy: None, fault: Some((domain.to_owned(), reason)) }),
         Found::Nothing => {}
     }
     let above = &targets[1..];
@@ -76,7 +76,7 @@ pub fn discover(domain: &str, answers: &Answers) -> Result<Discovery, Vec<Questi
     if !missing.is_empty() {
         return Err(missing);
     }
-    let mut policies: Vec<PolicyRecord> = Vec::new();
+    let (mut policies, mut fault) = (Vec::<PolicyRecord>::new(), None);
     for target in above {
         match found(target, &answers.texts[&dmarc_host(target)]) {
             Found::Policy(policy) => {
@@ -181,12 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn what_receivers_ignore_is_told_and_passed_over() {
+    fn what_receivers_ignore_is_told() {
         let several = &["v=DMARC1; p=none", "v=DMARC1; p=reject"][..];
         check(
             "a.example.com",
             &[("a.example.com", several), ("example.com", NONE)],
-            Some("example.com"),
+            None,
             Some(("a.example.com", Fault::Several)),
         );
         check("a.example.com", &[("example.com", &["v=DMARC1"])], None, Some(("example.com", Fault::Damaged)));

@@ -30,7 +30,7 @@ pub struct SourceFacts {
 pub struct VerdictFacts<'a> {
     /// The domain.
     pub domain: &'a str,
-    /// Its policy: an error if it could not be looked up, `None` if there is none.
+    /// Its policy: an error is why it is not known, `None` if there is none.
     pub policy: Result<Option<&'a PolicyRecord>, String>,
     /// The record that is offered to a domain without one.
     pub offered: &'a str,
@@ -85,7 +85,7 @@ pub fn judge(facts: &VerdictFacts<'_>) -> Verdict {
     let policy = match &facts.policy {
         Ok(policy) => *policy,
         Err(reason) => {
-            let text = format!("The DMARC policy could not be looked up ({reason}), so nothing can be advised now.");
+            let text = format!("The DMARC policy is not known ({reason}), so nothing can be advised now.");
             let status = if facts.messages == 0 { VerdictStatus::NoData } else { VerdictStatus::Attention };
             return Verdict { status, text, next_record: None };
         }

@@ -10,11 +10,6 @@ use crate::domain::mail::tag_list;
 /// publish.
 pub fn judge_dmarc(domain: &str, found: &Discovery, ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
     match (&found.policy, &found.fault) {
-        // Receivers pass over what is damaged, and a policy from above would apply that nobody here wanted.
-        (Some(policy), Some((at, fault))) if at == domain => {
-            let what = fault_of(*fault);
-            Check::failed(format!("{what} Until then the policy of {} applies.", policy.domain))
-        }
         (Some(policy), _) => judge_policy(domain, policy, ours, is_ours),
         (None, Some((_, fault))) => Check::failed(fault_of(*fault)),
         (None, None) => Check::pending("There is no DMARC policy (v=DMARC1) here yet. Publish the record as shown."),
@@ -129,7 +124,7 @@ mod tests {
             (&["unrelated"], &["v=DMARC1; p=reject"], Verified, "The policy of acme.test is kept"),
             (&[], &["v=DMARC1"], Failed, "damaged"),
             (&[], &["v=DMARC1; p=none", "v=DMARC1; p=none"], Failed, "several"),
-            (&["v=DMARC1"], &["v=DMARC1; p=reject"], Failed, "the policy of acme.test applies"),
+            (&["v=DMARC1"], &["v=DMARC1; p=reject"], Failed, "damaged"),
         ] {
             check(&look(own, above), expected, words);
         }
