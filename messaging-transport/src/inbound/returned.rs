@@ -133,7 +133,7 @@ impl ReturnedMailHandler {
     async fn take_domain_report(&self, to: &ReportAddress, source: Bytes) -> Result<(), Failure> {
         let Ok(turn) = Arc::clone(&self.room.reading).acquire_owned().await else { return Err(Failure::Later) };
         let (address, client, sender) = (to.clone(), self.client, self.sender.clone());
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = tokio::task::spawn_blocking(move || -> Result<ReportMail, Failure> {
             let _turn = turn;
             let mail = Mail::read(&source);
             let domain = |address: &str| address.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase());

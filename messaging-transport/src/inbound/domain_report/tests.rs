@@ -155,14 +155,15 @@ fn rows_about_others_are_left_out() {
 #[test]
 fn bombs_are_refused() {
     let mut zeros = b"<?xml version=\"1.0\"?><feedback><!-- ".to_vec();
-    zeros.resize(100 << 20, b' ');
-    // A piece that is too long is not waited for, and neither is the end of what is too much.
+    zeros.resize(2 << 20, b' ');
+    // A piece that is too long is not waited for.
     assert_eq!(dmarc(&gzip(&zeros)), Err(Unreadable::TooLarge));
     assert_eq!(dmarc(&zip(&zeros, false)), Err(Unreadable::TooLarge));
+    // Neither is the end of what is too much.
     let element = format!("<version>{}</version>", "1".repeat(1000));
     let many = format!("<?xml version=\"1.0\"?><feedback>{}", element.repeat(70_000));
     assert_eq!(dmarc(&gzip(many.as_bytes())), Err(Unreadable::TooLarge));
-    let text = format!("{{\"report-id\": \"{}", "a".repeat(100 << 20));
+    let text = format!("{{\"report-id\": \"{}", "a".repeat(65 << 20));
     assert_eq!(tls(&gzip(text.as_bytes())), Err(Unreadable::TooLarge));
 }
 
