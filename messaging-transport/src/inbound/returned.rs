@@ -192,11 +192,11 @@ impl Handler for ReturnedMailHandler {
     }
 
     async fn data(&mut self) -> Result<ContentLimits, Reply> {
-        if self.recipients.iter().any(|to| matches!(to, Recipient::Domain(_))) {
-            return Ok(ContentLimits { keep: domain_report::MAX_MAIL, limit: domain_report::MAX_MAIL });
-        }
         if self.recipients.iter().any(|to| matches!(to, Recipient::Role(_))) {
             return Ok(ContentLimits { keep: role_mail::MAX_SIZE, limit: role_mail::MAX_SIZE });
+        }
+        if self.recipients.iter().any(|to| matches!(to, Recipient::Domain(_))) {
+            return Ok(ContentLimits { keep: domain_report::MAX_MAIL, limit: domain_report::MAX_MAIL });
         }
         Ok(ContentLimits { keep: report::MAX_READ, limit: usize::MAX })
     }

@@ -210,6 +210,8 @@ async fn what_is_no_report_is_refused() {
         let reply = receiving.post(from, to, "text/xml", report).await;
         assert!(reply.starts_with("554 5.6.0") && reply.contains(words), "{reply}");
     }
+    let long = format!("{}\n", "x".repeat(79)).repeat((11 << 20) / 80);
+    assert!(receiving.post(from, &dmarc, "text/xml", &long).await.starts_with("552 5.3.4"));
     // Of another time.
     let old = DMARC.replace("17672256", "16672256");
     assert_eq!(receiving.post(from, &dmarc, "text/xml", &old).await, "250 2.0.0 noted");
