@@ -41,7 +41,7 @@ pub enum Purpose {
     ReturnPath,
     /// The host of tracking links.
     Tracking,
-    /// Who hears of TLS sessions that failed (RFC 8460).
+    /// The receivers of reports on TLS sessions that failed (RFC 8460).
     TlsRpt,
 }
 

@@ -50,7 +50,7 @@ pub struct StoredTlsRow {
     pub row: TlsRow,
 }
 
-/// How much is kept of a domain; counting ends at the limits that a caller names.
+/// Numbers of reports and rows that are kept of a domain; counting ends at the limits that a caller names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeptCounts {
     /// Reports, verified or not.
@@ -71,7 +71,7 @@ pub trait DomainReports {
         domain: DomainId,
         key: ReportKey,
     ) -> Result<bool, StoreError>;
-    /// How much is kept of a domain, counted to `most` of each.
+    /// Numbers of reports and rows that are kept of a domain, counted to `most` of each.
     async fn kept_of_domain(
         &self,
         workspace: WorkspaceId,

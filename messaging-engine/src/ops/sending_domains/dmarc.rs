@@ -64,7 +64,7 @@ pub struct DmarcQuery {
 
 impl Input for DmarcQuery {}
 
-/// What receivers reported of the mail in the name of a domain.
+/// Summary of the reports about mail in the name of a domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DmarcReport")]
 #[non_exhaustive]
@@ -75,9 +75,9 @@ pub struct DmarcView {
     pub policy: Option<DmarcPolicyView>,
     /// Sums over all sources.
     pub totals: DmarcTotalsView,
-    /// Who sent in the name of the domain, by address and result: those with most messages, at most 200.
+    /// Senders in the name of the domain by address and result: those with most messages, at most 200.
     pub sources: Vec<DmarcSourceView>,
-    /// What follows for the policy.
+    /// Advice on the policy that follows from the reports.
     pub verdict: DmarcVerdict,
 }
 
@@ -172,7 +172,7 @@ pub struct DmarcSourceView {
     pub last_seen: Timestamp,
 }
 
-/// What the reports mean for the policy.
+/// Advice on the policy of a domain, from its reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "DmarcVerdict")]
 #[non_exhaustive]
@@ -248,7 +248,7 @@ async fn policy_of(app: &App, domain: &SendingDomain) -> Result<Option<PolicyRec
     }
 }
 
-/// What is known of the sources of reports. The addresses of this installation are those that its own SPF record lets
+/// Facts about the sources of reports. The addresses of this installation are those that its own SPF record lets
 /// send; where that is not there, those of its name.
 async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>, Error> {
     let here = app.installation().await?;

@@ -109,7 +109,7 @@ impl BufRead for Content<'_> {
     }
 }
 
-/// What an error of the stream means.
+/// Reason to refuse a report whose stream ended with an error.
 pub(super) fn fault_of(error: &Error) -> Unreadable {
     let is_too_long = error.get_ref().is_some_and(|inner| inner.is::<TooLong>());
     if is_too_long { Unreadable::TooLarge } else { Unreadable::Damaged }

@@ -15,7 +15,7 @@ use super::{MAX_ROWS, Unreadable, domain_of, is_within, text};
 /// The most messages that a row is taken to be about.
 const MAX_MESSAGES: u64 = 1_000_000_000_000;
 
-/// What is known of a report so far.
+/// Parts of a report that were read so far.
 #[derive(Default)]
 struct Reading {
     email: Option<String>,

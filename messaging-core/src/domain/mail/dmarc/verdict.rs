@@ -44,7 +44,7 @@ pub struct VerdictFacts<'a> {
     pub days: u64,
 }
 
-/// How safe a stricter policy is.
+/// Safety of a stricter policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DmarcVerdictStatus")]
@@ -62,7 +62,7 @@ pub enum VerdictStatus {
 /// A verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How safe a stricter policy is.
+    /// Safety of a stricter policy.
     pub status: VerdictStatus,
     /// Sentences for the owner of the domain.
     pub text: String,

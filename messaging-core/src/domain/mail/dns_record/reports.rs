@@ -5,7 +5,7 @@ use crate::domain::mail::dmarc::{Discovery, Fault, PolicyRecord};
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::tag_list;
 
-/// What is thought of the DMARC policy of a domain: any valid one will do, also one of a domain above, and it is kept.
+/// Judgment of the DMARC policy of a domain: any valid one will do, also one of a domain above, and it is kept.
 /// The detail says what to add and to remove. `is_ours` tells which URIs receive reports here; `ours` is the one to
 /// publish.
 pub fn judge_dmarc(domain: &str, found: &Discovery, ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
@@ -48,7 +48,7 @@ fn judge_policy(domain: &str, policy: &PolicyRecord, ours: &str, is_ours: impl F
     if notes.is_empty() { Check::verified() } else { Check::verified_but(notes.join(" ")) }
 }
 
-/// What is thought of the TXT records at `_smtp._tls.` below a domain (RFC 8460 section 3).
+/// Judgment of the TXT records at `_smtp._tls.` below a domain (RFC 8460 section 3).
 pub fn judge_tls_rpt(found: &[String], ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
     let records: Vec<_> = found.iter().filter(|text| text.starts_with("v=TLSRPTv1")).collect();
     let record = match records.as_slice() {
