@@ -37,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin set-operator --email ann@example.com
   messaging admin delete-workspace --id wsp_… --now
   messaging admin delete-user --email ann@example.com
+  messaging admin dns-records
   messaging admin verify --data ./messaging-data
   messaging admin quarantine release --all
   messaging admin grant-ip --workspace wsp_… --ip 203.0.113.7
@@ -92,6 +93,9 @@ enum Admin {
     DeletePool(ip_pools::DeletePool),
     /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
     SetName(SetName),
+    /// Show the DNS records of the installation's own name, by which receivers may send DMARC and TLS reports here; those of
+    /// a sending domain are shown by `domain records`
+    DnsRecords,
     /// Move everything from SQLite to an empty PostgreSQL database, compare both, and fence the source
     #[cfg(feature = "postgres")]
     #[command(after_help = moving::HELP)]
@@ -350,6 +354,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         #[cfg(feature = "postgres")]
         Admin::Move(_) => Err(Failure::usage("move opens the databases itself")),
         Admin::SetName(set) => output.resource(&admin::set_installation_name(app, &set.name).await.map_err(refused)?),
+        Admin::DnsRecords => output.resource(&admin::dns_records(app).await.map_err(refused)?),
         Admin::Quarantine(quarantine) => quarantine::carry_out(app, quarantine, output).await,
         Admin::GrantIp(grant) => ip_pools::grant(app, &grant, output).await,
         Admin::RevokeIp(grant) => ip_pools::revoke(app, &grant, output).await,

@@ -44,6 +44,7 @@ pub mod prelude {
     pub use messaging_core::domain::delivery::queue::Suspension;
     pub use messaging_core::domain::installation::fence::Fence;
     pub use messaging_core::domain::installation::quarantine::Quarantined;
+    pub use messaging_core::domain::mail::dmarc::report::{Day, ReportKey};
     pub use messaging_core::domain::mail::link_token::{CopyKey, UrlKey};
     pub use messaging_core::domain::mail::mta_sts::StsPolicy;
     pub use messaging_core::domain::mail::sending_domain::SendingDomain;
@@ -78,10 +79,10 @@ pub mod prelude {
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
         Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
-        EventLog, Imports, Installation, IpPools, LinkCounts, Lists, Messages, PageRequest, ProductEvents,
-        ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice,
-        SoftBounces, Sources, StoreCursor, StoreError, Stored, StsPolicies, Suppressions, Templates, Urls,
-        Verification, Webhooks,
+        DmarcSource, DmarcTotals, DomainReports, EventLog, Imports, Installation, IpPools, KeptCounts, LinkCounts,
+        Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments,
+        SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow,
+        StsPolicies, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -174,6 +175,14 @@ macro_rules! for_every_read {
             impl CustomFields {
                 custom_field(workspace: WorkspaceId, id: FieldId) -> Option<Stored<CustomField>>;
                 custom_fields(workspace: WorkspaceId, page: PageRequest) -> Slice<CustomField>;
+            }
+            impl DomainReports {
+                is_domain_report_kept(workspace: WorkspaceId, domain: DomainId, key: ReportKey) -> bool;
+                kept_of_domain(workspace: WorkspaceId, domain: DomainId, most: u64) -> KeptCounts;
+                dmarc_totals(workspace: WorkspaceId, domain: DomainId, first: Day, last: Day) -> DmarcTotals;
+                dmarc_sources(workspace: WorkspaceId, domain: DomainId, first: Day, last: Day, limit: usize) -> Vec<DmarcSource>;
+                tls_rows(workspace: WorkspaceId, domain: DomainId, page: PageRequest) -> Slice<StoredTlsRow>;
+                forget_domain_reports(before: Day, limit: usize) -> u64;
             }
             impl EventLog {
                 event(workspace: WorkspaceId, message: MessageId, at: Timestamp, id: EventId) -> Option<(MessageEvent, Message)>;
@@ -293,6 +302,7 @@ macro_rules! for_every_read {
             impl SendingDomains {
                 domain(workspace: WorkspaceId, id: DomainId) -> Option<Stored<SendingDomain>>;
                 domain_by_name(workspace: WorkspaceId, name: &str) -> Option<Stored<SendingDomain>>;
+                domain_anywhere(id: DomainId) -> Option<SendingDomain>;
                 domains_named(name: &str, after: Option<WorkspaceId>, limit: usize) -> Vec<SendingDomain>;
                 all_domains(limit: usize) -> Vec<SendingDomain>;
                 domains(workspace: WorkspaceId, page: PageRequest) -> Slice<SendingDomain>;

@@ -40,6 +40,7 @@ pub mod commit;
 pub mod contacts;
 pub mod counters;
 pub mod custom_fields;
+pub mod domain_reports;
 pub mod events;
 pub mod every_call;
 pub mod imports;
@@ -230,6 +231,10 @@ macro_rules! conformance_tests {
                 whatever_happens_counters_equal_a_recount;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
+            domain_reports: a_report_counts_once, messages_are_summed_by_source_and_result,
+                unverified_reports_are_counted_apart, rows_of_tls_reports_are_listed,
+                the_oldest_go_where_a_report_says_so, old_reports_are_forgotten,
+                a_deleted_domain_takes_its_reports_along;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,

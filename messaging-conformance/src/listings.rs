@@ -32,7 +32,9 @@ use super::sample::{
     self, at, automation, campaign, capture, contact, contact_list, custom_field, domain, event, id, import, insert,
     ip_pool, joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
-use super::{attempts, automation_samples, campaigns, events, first, put, segments, templates, webhooks};
+use super::{
+    attempts, automation_samples, campaigns, domain_reports, events, first, put, segments, templates, webhooks,
+};
 
 /// More rows than a workspace has.
 const ALL: usize = 100;
@@ -184,6 +186,8 @@ impl World {
             webhooks::insert(&told),
             Write::PutUrl(home, format!("https://acme.example/{home}/{n}?m=ann@example.com")),
         ];
+        let tls_report = domain_reports::tls_report(home, self.domain.id, i64::from(n));
+        writes.push(domain_reports::keep(&tls_report));
         writes.extend(events::logged(&event(&self.message, EventKind::Sent, 50)));
         writes
     }
@@ -258,6 +262,7 @@ impl World {
             listed("segments", store.segments(home, page).await),
             listed("domains", store.domains(home, page).await),
             listed("IP pools", store.ip_pools(home, page).await),
+            listed("rows of TLS reports", store.tls_rows(home, self.domain.id, page).await),
             suppressions("suppressions", SuppressionFilter::default()).await,
             listed("templates", store.templates(home, None, page).await),
             listed("templates of a channel", store.templates(home, Some(Channel::Email), page).await),

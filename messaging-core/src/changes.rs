@@ -30,6 +30,7 @@ use crate::domain::delivery::attempt::MessageAttempt;
 use crate::domain::delivery::queue::{QueueScope, Suspension};
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
+use crate::domain::mail::dmarc::report::KeptReport;
 use crate::domain::mail::link_token::CopyKey;
 use crate::domain::mail::mta_sts::StsPolicy;
 use crate::domain::message::attachment::MessageBlob;
@@ -239,6 +240,9 @@ pub enum Write {
     /// Notes that something that came in over a channel of a workspace has its effect with this commit, and when that is;
     /// forgets some of what is older than [`InboundKey::KEPT`]. A conflict when it is noted already.
     NoteInbound(WorkspaceId, Channel, InboundKey, Timestamp),
+    /// Keeps a report about a sending domain with its rows, and lets go of the oldest ones of the domain as it says. A
+    /// conflict when the report is kept already.
+    PutDomainReport(Box<KeptReport>),
     /// Notes digests of addresses that a campaign has taken, so that whoever has them as well is a duplicate; not more
     /// than those of a piece at a time.
     TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod deletion;
+mod dns_records;
 mod embedding;
 mod ip_pools;
 mod quarantine;
@@ -48,6 +49,7 @@ use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
 pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
+pub use self::dns_records::{InstallationRecord, dns_records};
 pub use self::embedding::embedded_workspace;
 pub use self::ip_pools::{
     GrantReport, SharedPoolChange, SharedPoolInput, create_shared_pool, delete_shared_pool, grant_ip, list_grants,

@@ -197,6 +197,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<ip_pools::DeleteIpPool>(),
         Endpoint::of::<sending_domains::auto_dns::ConfigureDns>(),
         Endpoint::of::<sending_domains::auto_dns::RemoveDns>(),
+        Endpoint::of::<sending_domains::dmarc::GetSendingDomainDmarc>(),
+        Endpoint::of::<sending_domains::tls_reports::ListTlsReports>(),
         // Section 15.
         Endpoint::of::<webhooks::ListWebhooks>(),
         Endpoint::of::<webhooks::CreateWebhook>(),

@@ -19,6 +19,7 @@ mod commit;
 mod consent;
 pub(crate) mod dkim;
 mod domain_looks;
+pub(crate) mod domain_reports;
 pub(crate) mod dry_runs;
 pub(crate) mod email_parts;
 pub(crate) mod entering;

@@ -15,6 +15,7 @@ pub(crate) mod channels;
 pub(crate) mod contacts;
 pub(crate) mod counters;
 pub(crate) mod custom_fields;
+pub(crate) mod domain_reports;
 pub(crate) mod event_log;
 pub(crate) mod holds;
 pub(crate) mod imports;

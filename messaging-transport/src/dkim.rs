@@ -15,6 +15,7 @@
 
 mod canonical;
 mod field;
+mod received;
 
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ use messaging_core::time::Timestamp;
 
 use self::canonical::Field;
 use self::field::TagList;
+
+pub(crate) use self::received::signatures;
 
 /// Signed, and signed once more than they occur. The first nine are those of contract section 10 and of
 /// RFC 6376 section 5.4.1; a further `Cc` or `Reply-To` would let a copy look as if it were for somebody

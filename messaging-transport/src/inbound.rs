@@ -1,9 +1,10 @@
 //! Mail that comes back: bounces, complaints, and requests to unsubscribe.
 //!
-//! An SMTP server for our own return addresses, and for `postmaster` and `abuse` where the operator wants to have that
+//! An SMTP server for our own return addresses, for the addresses that receive reports about sending domains, and for `postmaster` and `abuse` where the operator wants to have that
 //! mail. It relays nothing, stores no letter, has no users and offers no AUTH. What a mail says is read ([`report`]), its
 //! effect is committed, and only then does the sender hear 250.
 
+mod domain_report;
 pub mod report;
 mod returned;
 mod role_mail;

@@ -5,6 +5,7 @@
 
 pub mod auto_dns;
 pub mod dkim;
+pub mod dmarc;
 pub mod dns_record;
 pub mod domain_name;
 pub mod free_mail;
@@ -16,6 +17,7 @@ pub mod mta_sts;
 #[cfg(feature = "html")]
 pub mod plain_text;
 pub mod public_suffix;
+pub mod received_signature;
 pub mod report;
 pub mod returned;
 pub mod sender;

@@ -4,6 +4,8 @@
 //! It is handed over as data. Whoever receives it has proved where it comes from (the token in an address, a signature
 //! over a request) and read what it says; what that means is decided here.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -13,9 +15,11 @@ use super::store::StoreError;
 use crate::domain::channel::Channel;
 use crate::domain::channel::inbound_message::InboundMessage;
 use crate::domain::channel::receipt::Receipt;
-use crate::domain::mail::link_token::{RecipientTag, ReturnPurpose};
+use crate::domain::mail::dmarc::report::DomainReport;
+use crate::domain::mail::link_token::{RecipientTag, ReportPurpose, ReturnPurpose};
+use crate::domain::mail::received_signature::ReceivedSignature;
 use crate::domain::mail::report::Report;
-use crate::ids::{MessageId, WorkspaceId};
+use crate::ids::{DomainId, MessageId, WorkspaceId};
 
 /// An address that we made, and what its token says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +64,34 @@ pub struct RoleMail {
     pub source: Bytes,
 }
 
+/// An address of ours that receives reports about a sending domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportAddress {
+    /// Workspace that owns the domain.
+    pub workspace_id: WorkspaceId,
+    /// The domain.
+    pub domain_id: DomainId,
+    /// Name of the domain, lower case A-labels.
+    pub domain: String,
+    /// Kind of the reports.
+    pub purpose: ReportPurpose,
+}
+
+/// A mail with a report about a sending domain, and what tells whose mail it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportMail {
+    /// The address of the host that brought the mail.
+    pub client: IpAddr,
+    /// The domain of the envelope sender; `None` for the null sender.
+    pub envelope_domain: Option<String>,
+    /// The domain of the `From` field; `None` if there is not exactly one.
+    pub from_domain: Option<String>,
+    /// Signatures of the mail whose body hash is right; their keys were not looked up yet.
+    pub signatures: Vec<ReceivedSignature>,
+    /// The report.
+    pub report: DomainReport,
+}
+
 /// Knows the return addresses, and keeps what reports say. The engine is one.
 ///
 /// One that knows no address, and so takes no mail:
@@ -96,6 +128,16 @@ pub trait InboundSink: Send + Sync + 'static {
 
     /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
+
+    /// What an address says, if it receives reports about a sending domain. By default none does.
+    async fn report_address(&self, _address: &str) -> Result<Option<ReportAddress>, StoreError> {
+        Ok(None)
+    }
+
+    /// Takes note of a report about a sending domain. When it returns, that is durable; the same report twice counts once.
+    async fn receive_domain_report(&self, _to: &ReportAddress, _mail: &ReportMail) -> Result<(), InboundError> {
+        Ok(())
+    }
 
     /// What an address says, if mail to it is handed on to people. By default none is.
     async fn role_address(&self, _address: &str) -> Result<Option<RoleAddress>, StoreError> {

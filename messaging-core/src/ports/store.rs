@@ -19,6 +19,7 @@ pub mod cluster;
 pub mod contacts;
 pub mod counters;
 pub mod custom_fields;
+pub mod domain_reports;
 pub mod error;
 pub mod events;
 pub mod health;
@@ -70,6 +71,7 @@ pub use cluster::{ClusterView, NodeView};
 pub use contacts::Contacts;
 pub use counters::{Counters, LinkCounts, SeriesOf};
 pub use custom_fields::CustomFields;
+pub use domain_reports::{DmarcSource, DmarcTotals, DomainReports, KeptCounts, StoredTlsRow};
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
@@ -134,6 +136,7 @@ pub trait Store:
     + Contacts
     + Counters
     + CustomFields
+    + DomainReports
     + EventLog
     + Imports
     + Installation

@@ -1,9 +1,11 @@
-//! What comes in by mail: reports of messages, and mail to the operator, which is sent on as a message.
+//! What comes in by mail: reports of messages and about sending domains, and mail to the operator, which is sent on as a message.
 
 use async_trait::async_trait;
 use messaging_core::domain::mail::report::Report;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::ports::inbound::{InboundError, InboundSink, ReturnAddress, RoleAddress, RoleMail};
+use messaging_core::ports::inbound::{
+    InboundError, InboundSink, ReportAddress, ReportMail, ReturnAddress, RoleAddress, RoleMail,
+};
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -18,6 +20,14 @@ impl InboundSink for App {
 
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError> {
         Self::receive(self, to, report).await.map_err(InboundError::new)
+    }
+
+    async fn report_address(&self, address: &str) -> Result<Option<ReportAddress>, StoreError> {
+        Self::report_address(self, address).await
+    }
+
+    async fn receive_domain_report(&self, to: &ReportAddress, mail: &ReportMail) -> Result<(), InboundError> {
+        Self::receive_domain_report(self, to, mail).await.map_err(InboundError::new)
     }
 
     async fn role_address(&self, address: &str) -> Result<Option<RoleAddress>, StoreError> {

@@ -47,6 +47,8 @@ pub enum Sweep {
     Paths,
     /// MTA-STS policies that expired.
     StsPolicies,
+    /// Old reports about sending domains.
+    DomainReports,
 }
 
 impl Sweep {
@@ -70,6 +72,7 @@ impl Sweep {
         Self::EventLog,
         Self::Paths,
         Self::StsPolicies,
+        Self::DomainReports,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -108,6 +111,7 @@ impl Sweep {
             Self::EventLog => "event_log",
             Self::Paths => "paths",
             Self::StsPolicies => "sts_policies",
+            Self::DomainReports => "domain_reports",
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Sending domains: added, listed, changed, deleted.
 //!
 //! Contract section 14. Looking at their records is in [`verification`], writing them in [`auto_dns`], what is shown in
-//! [`report`].
+//! [`report`]; what receivers report of their mail in [`dmarc`] and [`tls_reports`].
 
 pub mod auto_dns;
+pub mod dmarc;
 pub mod report;
+pub mod tls_reports;
 pub mod verification;
 
 use messaging_core::changes::{Document, DocumentKey, Expect, JobWrite, Write};
@@ -69,7 +71,8 @@ impl Operation for ListSendingDomains {
         let page = cx.page(&call.query)?;
         let slice = cx.store().domains(call.path.workspace_id, page).await?;
         let here = cx.app.installation().await?;
-        Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here)))
+        let key = cx.app.link_key();
+        Ok(cx.answer_page(slice, |domain| SendingDomainReport::of(&domain, &here, &key)))
     }
 }
 
@@ -145,7 +148,7 @@ impl Operation for CreateSendingDomain {
         domain.dkim = cx.app.seal_dkim_keys(&keys, domain.id, cx.now);
         cx.change(Write::put(domain.clone(), Expect::Absent));
         cx.change(Write::Job(JobWrite::Enqueue(VerifyDomain::of(&domain).first(cx.new_id(), &domain, cx.now))));
-        Ok(SendingDomainReport::of(&domain, &here))
+        Ok(SendingDomainReport::of(&domain, &here, &cx.app.link_key()))
     }
 }
 
@@ -187,7 +190,7 @@ impl Operation for GetSendingDomain {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
         let domain = find(cx, call.path).await?.record;
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 
@@ -271,7 +274,7 @@ impl Operation for UpdateSendingDomain {
         if domain != record {
             cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         }
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 

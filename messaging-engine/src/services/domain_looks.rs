@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 
 use futures_util::future::join_all;
+use messaging_core::domain::mail::dmarc::{Discovery, discover};
 use messaging_core::domain::mail::dns_record::{
-    Installation, UNNAMED, dmarc_host, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tracking,
+    Installation, UNNAMED, judge_dkim, judge_dmarc, judge_return_path, judge_spf, judge_tls_rpt, judge_tracking,
+    tls_rpt_host,
 };
-use messaging_core::domain::mail::domain_name::organizational;
-use messaging_core::domain::mail::sending_domain::{Check, RecordStatus, SendingDomain};
+use messaging_core::domain::mail::link_token::ReportPurpose;
+use messaging_core::domain::mail::sending_domain::{Check, SendingDomain};
 use messaging_core::domain::mail::verification::{Finding, Findings};
 use messaging_core::ports::resolver::LookupError;
 use messaging_core::ports::store::StoreError;
@@ -25,8 +27,13 @@ impl App {
 
     /// A look at a domain for a request.
     pub(crate) async fn look_for_request(&self, domain: &SendingDomain) -> Result<Findings, Error> {
-        let _turn = self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
+        let _turn = self.turn_for_request()?;
         Ok(self.look_at(domain).await?)
+    }
+
+    /// A turn to ask the DNS for a request.
+    pub(crate) fn turn_for_request(&self) -> Result<SemaphorePermit<'_>, Error> {
+        self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })
     }
 
     /// A turn for [`App::look_at`] in the background; `None` when enough is being looked at.
@@ -36,7 +43,7 @@ impl App {
 
     /// Looks up all records of a domain and judges what is found.
     pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Result<Findings, StoreError> {
-        let here = self.installation().await?;
+        let (here, link_key) = (self.installation().await?, self.link_key());
         let keys = join_all(domain.dkim.iter().map(async |key| {
             let found = self.txt(&Installation::dkim(domain, key).host).await;
             (key.selector.clone(), found.map(|found| judge_dkim(key, &found)))
@@ -60,24 +67,25 @@ impl App {
             let finding = self.look_at_tracking(&here.public_host, &host).await;
             Some((host, finding))
         };
-        let (dkim, spf, dmarc, return_path, tracking) =
-            tokio::join!(keys, spf, self.look_at_dmarc(&domain.domain), return_path, tracking);
-        Ok(Findings { dkim, spf, dmarc, return_path, tracking })
+        let dmarc = async {
+            let found = self.discover_dmarc(&domain.domain).await?;
+            let ours = here.report_uri(&link_key, ReportPurpose::Dmarc, domain.id);
+            let is_ours = |uri: &str| self.receives_reports(uri, ReportPurpose::Dmarc, domain.id);
+            Ok(judge_dmarc(&domain.domain, &found, &ours, is_ours))
+        };
+        let tls_rpt = async {
+            let found = self.txt(&tls_rpt_host(&domain.domain)).await?;
+            let ours = here.report_uri(&link_key, ReportPurpose::TlsRpt, domain.id);
+            Ok(judge_tls_rpt(&found, &ours, |uri| self.receives_reports(uri, ReportPurpose::TlsRpt, domain.id)))
+        };
+        let (dkim, spf, dmarc, return_path, tracking, tls_rpt) =
+            tokio::join!(keys, spf, dmarc, return_path, tracking, tls_rpt);
+        Ok(Findings { dkim, spf, dmarc, return_path, tracking, tls_rpt })
     }
 
-    async fn look_at_dmarc(&self, domain: &str) -> Finding {
-        let above = organizational(domain);
-        let from_above =
-            async { if above == domain { Ok(None) } else { self.txt(&dmarc_host(above)).await.map(Some) } };
-        let host = dmarc_host(domain);
-        let (own, from_above) = tokio::join!(self.txt(&host), from_above);
-        let own = own?;
-        let alone = judge_dmarc(&own, None);
-        // Where the domain has a policy of its own, the other one does not matter.
-        if alone.status != RecordStatus::Pending {
-            return Ok(alone);
-        }
-        Ok(judge_dmarc(&own, from_above?.as_deref()))
+    /// The DMARC policy that applies to a domain (RFC 9989 section 4.10).
+    pub(crate) async fn discover_dmarc(&self, domain: &str) -> Result<Discovery, String> {
+        spf_looks::followed(self.resolver(), |answers| discover(domain, answers)).await
     }
 
     async fn look_at_tracking(&self, public_host: &str, host: &str) -> Finding {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
+use messaging_core::domain::mail::dmarc::report;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
@@ -111,6 +112,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
         Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
         Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
+        Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
     }
 }
 

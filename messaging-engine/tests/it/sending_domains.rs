@@ -4,6 +4,7 @@ mod auto_dns;
 mod checks;
 mod keys;
 mod names;
+mod reports;
 mod verification;
 
 use std::collections::HashMap;
@@ -207,6 +208,7 @@ async fn a_new_domain_tells_what_to_publish() {
             let (label, rest) = value.as_str().unwrap().split_once('.').unwrap();
             format!("{}.{rest}", selector(label))
         }),
+        ".dmarc.record" => insta::dynamic_redaction(|value, _| without_key(value.as_str().unwrap())),
         ".dkim[].record" => insta::dynamic_redaction(|value, _| without_key(value.as_str().unwrap())),
     }, @r#"
     {
@@ -233,7 +235,7 @@ async fn a_new_domain_tells_what_to_publish() {
       "dmarc": {
         "detail": null,
         "host": "_dmarc.acme.test",
-        "record": "v=DMARC1; p=none",
+        "record": "v=DMARC1; p=none; rua=mailto:dmarc+(42)@bounce.mx.service.test",
         "status": "pending",
         "type": "TXT"
       },
@@ -276,9 +278,10 @@ async fn a_new_domain_tells_what_to_publish() {
     dkim TXT mk########._domainkey.acme.test v=DKIM1; k=rsa; p=(392) required pending
     dkim TXT mk########._domainkey.acme.test v=DKIM1; k=ed25519; p=(44) required pending
     spf TXT bounce.acme.test v=spf1 include:mx.service.test ~all required pending
-    dmarc TXT _dmarc.acme.test v=DMARC1; p=none optional pending
+    dmarc TXT _dmarc.acme.test v=DMARC1; p=none; rua=mailto:dmarc+(42)@bounce.mx.service.test optional pending
     return_path MX bounce.acme.test 10 mx.service.test optional pending
     tracking CNAME links.acme.test track.service.test optional pending
+    tls_rpt TXT _smtp._tls.acme.test v=TLSRPTv1; rua=mailto:tlsrpt+(42)@bounce.mx.service.test optional pending
     ");
     for (record, in_report) in records["data"].as_array().unwrap().iter().zip(shown["dkim"].as_array().unwrap()) {
         assert_eq!((&record["host"], &record["value"]), (&in_report["host"], &in_report["record"]));
@@ -302,8 +305,13 @@ fn selector(text: &str) -> String {
     if is_right { "mk########".to_owned() } else { text.to_owned() }
 }
 
-/// The length of a key in its place.
+/// The length of a key, or of the token of an address, in its place.
 fn without_key(record: &str) -> String {
+    if let Some((head, (token, host))) =
+        record.split_once('+').and_then(|(head, rest)| Some((head, rest.split_once('@')?)))
+    {
+        return format!("{head}+({})@{host}", token.len());
+    }
     match record.split_once("p=") {
         Some((head, key)) if head.contains("k=") => format!("{head}p=({})", key.len()),
         _ => record.to_owned(),

@@ -101,6 +101,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(transaction, *workspace, *channel, *key, *at)?;
         }
+        Write::PutDomainReport(report) => tables::domain_reports::put(transaction, report)?,
         Write::PutCapture(capture) => tables::sandbox::put(transaction, capture, false)?,
         Write::PutUrl(workspace, url) => tables::urls::put(transaction, *workspace, url)?,
         Write::Expect(Condition::Campaign(workspace, id, status)) => {

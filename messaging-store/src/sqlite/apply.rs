@@ -84,6 +84,7 @@ pub(super) fn apply(
         Write::NoteInbound(workspace, channel, key, at) => {
             tables::provider_links::note_inbound(on, *workspace, *channel, *key, *at)
         }
+        Write::PutDomainReport(report) => tables::domain_reports::put(on, report),
         Write::Expect(Condition::Message(workspace, id, revision)) => {
             tables::messages::expect(on, *workspace, *id, *revision)
         }

@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::pages::{below, one_more, sql_limit};
 use crate::row::{document, record, stored};
 use crate::sql::{Sql, key, params, sql};
+use crate::tables::domain_reports;
 
 pub(crate) fn put(on: &mut dyn Statements, domain: &SendingDomain, expect: Expect) -> Result<(), Fault> {
     let mut row = params![key(domain.workspace_id), key(domain.id), domain.domain.as_str(), document(domain)?];
@@ -33,7 +34,8 @@ pub(crate) fn put(on: &mut dyn Statements, domain: &SendingDomain, expect: Expec
 }
 
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: DomainId) -> Result<(), Fault> {
-    on.run(sql!("DELETE FROM sending_domains WHERE workspace = $1 AND id = $2"), params![key(workspace), key(id)])
+    on.run(sql!("DELETE FROM sending_domains WHERE workspace = $1 AND id = $2"), params![key(workspace), key(id)])?;
+    domain_reports::delete(on, workspace, id)
 }
 
 #[async_trait]
@@ -50,6 +52,11 @@ impl<D: Database> SendingDomains for SqlStore<D> {
     ) -> Result<Option<Stored<SendingDomain>>, StoreError> {
         const SQL: Sql = sql!("SELECT revision, doc FROM sending_domains WHERE workspace = $1 AND name = $2");
         self.one(Query::new(SQL, params![key(workspace), name], stored).shared()).await
+    }
+
+    async fn domain_anywhere(&self, id: DomainId) -> Result<Option<SendingDomain>, StoreError> {
+        const SQL: Sql = sql!("SELECT doc FROM sending_domains WHERE id = $1");
+        self.one(Query::new(SQL, params![key(id)], |row| record(row, 0)).point()).await
     }
 
     async fn domains_named(

@@ -12,7 +12,7 @@ mod arf;
 mod bounce_text;
 mod codes;
 mod dsn;
-mod mail;
+pub(super) mod mail;
 mod phrases;
 
 use messaging_core::domain::mail::report::{Action, RecipientReport, Report};

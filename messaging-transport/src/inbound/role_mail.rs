@@ -24,7 +24,8 @@ pub(super) fn read(sender: Option<String>, source: Bytes) -> RoleMail {
     }
 }
 
-fn first_address(value: &str) -> Option<String> {
+/// The first address of a field.
+pub(super) fn first_address(value: &str) -> Option<String> {
     let line = format!("{value}\n");
     let read = MessageStream::new(line.as_bytes()).parse_address();
     Some(read.as_address()?.first()?.address()?.to_owned())

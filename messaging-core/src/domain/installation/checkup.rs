@@ -15,7 +15,7 @@ mod names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use dmarc::{DmarcAction, DmarcPolicy, dmarc_policy};
+pub use dmarc::{DmarcAction, DmarcPolicy};
 pub use domain::{DomainFacts, exempt_domain, judge_domain};
 pub use machine::{
     DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_fence, judge_files, judge_node_clock,

@@ -6,6 +6,7 @@
 
 mod dkim;
 mod judge;
+mod reports;
 mod spf;
 
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,16 @@ use serde::{Deserialize, Serialize};
 use schemars::JsonSchema;
 
 use crate::domain::mail::domain_name::is_fully_qualified;
-use crate::domain::mail::sending_domain::{DkimKey, SendingDomain};
+use crate::domain::mail::link_token::{LinkKey, ReportPurpose};
+use crate::domain::mail::sending_domain::{BOUNCE_LABEL, DkimKey, SendingDomain};
+use crate::ids::DomainId;
 
+pub use crate::domain::mail::dmarc::discovery::dmarc_host;
+
+pub(crate) use dkim::LENIENT;
 pub use dkim::judge_dkim;
-pub use judge::{judge_dmarc, judge_return_path, judge_tracking};
+pub use judge::{judge_return_path, judge_tracking};
+pub use reports::{judge_dmarc, judge_tls_rpt};
 pub use spf::{judge_spf, sentence as spf_problem};
 
 /// Purpose of a DNS record that a sending domain needs.
@@ -34,6 +41,8 @@ pub enum Purpose {
     ReturnPath,
     /// The host of tracking links.
     Tracking,
+    /// The receivers of reports on TLS sessions that failed (RFC 8460).
+    TlsRpt,
 }
 
 /// The type of a DNS record.
@@ -103,9 +112,41 @@ impl Installation {
         }
     }
 
-    /// The DMARC policy. It asks nobody for reports: this server receives none.
-    pub fn dmarc(domain: &SendingDomain) -> RequiredRecord {
-        RequiredRecord { kind: RecordType::Txt, host: dmarc_host(&domain.domain), value: "v=DMARC1; p=none".to_owned() }
+    /// The DMARC policy of a domain whose reports go to an address of ours, see [`Installation::report_uri`].
+    pub fn dmarc(domain: &SendingDomain, report_uri: &str) -> RequiredRecord {
+        RequiredRecord {
+            kind: RecordType::Txt,
+            host: dmarc_host(&domain.domain),
+            value: format!("v=DMARC1; p=none; rua={report_uri}"),
+        }
+    }
+
+    /// The record that asks for TLS reports.
+    pub fn tls_rpt(domain: &SendingDomain, report_uri: &str) -> RequiredRecord {
+        RequiredRecord {
+            kind: RecordType::Txt,
+            host: tls_rpt_host(&domain.domain),
+            value: format!("v=TLSRPTv1; rua={report_uri}"),
+        }
+    }
+
+    /// The URI that receives reports of a kind about a domain.
+    pub fn report_uri(&self, key: &LinkKey, purpose: ReportPurpose, domain: DomainId) -> String {
+        format!("mailto:{}@{BOUNCE_LABEL}.{}", key.report_local_part(purpose, domain), self.hostname)
+    }
+
+    /// The records of the installation's own name that let receivers send reports here: the mail exchanger of the address,
+    /// and the consent to reports about domains of others (RFC 9990 section 4).
+    pub fn for_reports(&self) -> [RequiredRecord; 2] {
+        let host = format!("{BOUNCE_LABEL}.{}", self.hostname);
+        [
+            RequiredRecord { kind: RecordType::Mx, host: host.clone(), value: format!("10 {}", self.hostname) },
+            RequiredRecord {
+                kind: RecordType::Txt,
+                host: format!("*._report._dmarc.{host}"),
+                value: "v=DMARC1".to_owned(),
+            },
+        ]
     }
 
     /// The mail exchanger of the bounce domain.
@@ -132,9 +173,9 @@ impl Installation {
     }
 }
 
-/// Where a domain's DMARC policy is.
-pub fn dmarc_host(domain: &str) -> String {
-    format!("_dmarc.{domain}")
+/// The name at which a domain asks for TLS reports.
+pub fn tls_rpt_host(domain: &str) -> String {
+    format!("_smtp._tls.{domain}")
 }
 
 #[cfg(test)]
@@ -165,7 +206,8 @@ mod tests {
         let all = [
             Installation::dkim(&domain, &key),
             here.spf(&domain),
-            Installation::dmarc(&domain),
+            Installation::dmarc(&domain, "mailto:r@bounce.x.test"),
+            Installation::tls_rpt(&domain, "mailto:t@bounce.x.test"),
             here.return_path(&domain),
             here.tracking(&domain).unwrap(),
         ];
@@ -173,10 +215,27 @@ mod tests {
         insta::assert_snapshot!(text, @r"
         Txt mk01234567._domainkey.acme.com v=DKIM1; k=ed25519; p=AAAA
         Txt bounce.acme.com v=spf1 include:mx.service.example ~all
-        Txt _dmarc.acme.com v=DMARC1; p=none
+        Txt _dmarc.acme.com v=DMARC1; p=none; rua=mailto:r@bounce.x.test
+        Txt _smtp._tls.acme.com v=TLSRPTv1; rua=mailto:t@bounce.x.test
         Mx bounce.acme.com 10 mx.service.example
         Cname links.acme.com track.service.example
         ");
+    }
+
+    #[test]
+    fn reports_come_to_the_bounce_host_of_the_installation() {
+        let here = Installation::new("mx.service.example", "https://track.service.example");
+        let key = LinkKey::new(&[7; 32]);
+        let uri = here.report_uri(&key, ReportPurpose::Dmarc, DomainId::from_bytes([1; 16]));
+        let local_part = uri.strip_prefix("mailto:").and_then(|uri| uri.strip_suffix("@bounce.mx.service.example"));
+        let read = local_part.and_then(|local_part| key.read_report_local_part(local_part));
+        assert_eq!(read, Some((ReportPurpose::Dmarc, DomainId::from_bytes([1; 16]))), "{uri}");
+        let text = here.for_reports().map(|wanted| format!("{:?} {} {}", wanted.kind, wanted.host, wanted.value));
+        let expected = [
+            "Mx bounce.mx.service.example 10 mx.service.example",
+            "Txt *._report._dmarc.bounce.mx.service.example v=DMARC1",
+        ];
+        assert_eq!(text, expected);
     }
 
     #[test]

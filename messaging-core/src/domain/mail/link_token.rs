@@ -3,6 +3,8 @@
 //! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, cut off), never an address. A wrong
 //! one says nothing about what is wrong with it.
 
+mod reports;
+
 use std::fmt;
 
 use base64::Engine as _;
@@ -13,6 +15,8 @@ use subtle::ConstantTimeEq as _;
 use crate::domain::channel::Channel;
 use crate::domain::security::secret_key::KeyRing;
 use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
+
+pub use self::reports::ReportPurpose;
 
 /// Octets of the MAC in a link.
 const LINK_MAC: usize = 16;

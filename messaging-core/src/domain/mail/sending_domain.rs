@@ -129,6 +129,9 @@ pub struct SendingDomain {
     pub return_path: Check,
     /// The alias of `tracking_subdomain`.
     pub tracking: Check,
+    /// The record that asks for TLS reports.
+    #[serde(default)]
+    pub tls_rpt: Check,
     /// When the records were last looked at.
     pub last_checked_at: Option<Timestamp>,
     /// Since when a verified domain's records are not what they should be.
@@ -161,6 +164,7 @@ impl SendingDomain {
             dmarc: Check::default(),
             return_path: Check::default(),
             tracking: Check::default(),
+            tls_rpt: Check::default(),
             last_checked_at: None,
             broken_since: None,
             created_at: now,

@@ -48,6 +48,8 @@ pub struct Findings {
     pub return_path: Finding,
     /// The host that was looked at and what was thought of it.
     pub tracking: Option<(String, Finding)>,
+    /// The record that asks for TLS reports.
+    pub tls_rpt: Finding,
 }
 
 /// Whether the records of a domain can be looked at at all.
@@ -62,7 +64,7 @@ pub fn publish(domain: &mut SendingDomain, now: Timestamp) {
         key.check = published();
         key.verified_at.get_or_insert(now);
     }
-    for check in [&mut domain.spf, &mut domain.dmarc, &mut domain.return_path] {
+    for check in [&mut domain.spf, &mut domain.dmarc, &mut domain.return_path, &mut domain.tls_rpt] {
         *check = published();
     }
     domain.status = DomainStatus::Verified;
@@ -85,6 +87,7 @@ pub fn apply(mut domain: SendingDomain, findings: Findings, now: Timestamp) -> S
     take_over(&mut domain.spf, findings.spf);
     take_over(&mut domain.dmarc, findings.dmarc);
     take_over(&mut domain.return_path, findings.return_path);
+    take_over(&mut domain.tls_rpt, findings.tls_rpt);
     if let Some((host, finding)) = findings.tracking
         && domain.tracking_subdomain.as_ref() == Some(&host)
     {

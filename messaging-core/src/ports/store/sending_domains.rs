@@ -17,6 +17,8 @@ pub trait SendingDomains {
         workspace: WorkspaceId,
         name: &str,
     ) -> Result<Option<Stored<SendingDomain>>, StoreError>;
+    /// A domain by id, whichever workspace has it: for what comes from outside and names no workspace.
+    async fn domain_anywhere(&self, id: DomainId) -> Result<Option<SendingDomain>, StoreError>;
     /// The domains of this name, lower case A-labels, that were verified at some time, by their workspaces and of those
     /// beyond `after`, at most `limit`: for what comes from outside and names no workspace. Nobody has sent from a domain
     /// that never was verified, so that those who merely claim a name stand in nobody's way.

@@ -1,6 +1,7 @@
 //! A sending domain as shown: what is stored, and the records that follow from it.
 
 use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
+use messaging_core::domain::mail::link_token::{LinkKey, ReportPurpose};
 use messaging_core::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, RecordStatus, SendingDomain};
 use messaging_core::ids::{DomainId, PoolId};
 use messaging_core::time::Timestamp;
@@ -109,7 +110,7 @@ pub struct RecordItem {
 
 impl SendingDomainReport {
     /// What is shown of a domain.
-    pub fn of(domain: &SendingDomain, here: &Installation) -> Self {
+    pub fn of(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> Self {
         Self {
             id: domain.id,
             domain: domain.domain.clone(),
@@ -122,7 +123,7 @@ impl SendingDomainReport {
             require_tls: domain.require_tls,
             dkim: domain.dkim.iter().map(|key| DkimReport::of(domain, key)).collect(),
             spf: RecordReport::of(here.spf(domain), &domain.spf),
-            dmarc: RecordReport::of(Installation::dmarc(domain), &domain.dmarc),
+            dmarc: RecordReport::of(dmarc_record(domain, here, key), &domain.dmarc),
             return_path: RecordReport::of(here.return_path(domain), &domain.return_path),
             tracking: here.tracking(domain).map(|wanted| RecordReport::of(wanted, &domain.tracking)),
             last_checked_at: domain.last_checked_at,
@@ -130,6 +131,11 @@ impl SendingDomainReport {
             created_at: domain.created_at,
         }
     }
+}
+
+/// The DMARC policy to publish, with the address of this installation that receives the reports.
+fn dmarc_record(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> RequiredRecord {
+    Installation::dmarc(domain, &here.report_uri(key, ReportPurpose::Dmarc, domain.id))
 }
 
 impl RecordReport {
@@ -149,7 +155,7 @@ impl DkimReport {
 
 impl RecordItem {
     /// All records of a domain.
-    pub fn all(domain: &SendingDomain, here: &Installation) -> Vec<Self> {
+    pub fn all(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> Vec<Self> {
         let item = |purpose, record: RequiredRecord, check: &Check| Self {
             purpose,
             kind: record.kind,
@@ -161,10 +167,12 @@ impl RecordItem {
         let keys = domain.dkim.iter().map(|key| item(Purpose::Dkim, Installation::dkim(domain, key), &key.check));
         let others = [
             item(Purpose::Spf, here.spf(domain), &domain.spf),
-            item(Purpose::Dmarc, Installation::dmarc(domain), &domain.dmarc),
+            item(Purpose::Dmarc, dmarc_record(domain, here, key), &domain.dmarc),
             item(Purpose::ReturnPath, here.return_path(domain), &domain.return_path),
         ];
         let tracking = here.tracking(domain).map(|record| item(Purpose::Tracking, record, &domain.tracking));
-        keys.chain(others).chain(tracking).collect()
+        let reports = here.report_uri(key, ReportPurpose::TlsRpt, domain.id);
+        let tls_rpt = item(Purpose::TlsRpt, Installation::tls_rpt(domain, &reports), &domain.tls_rpt);
+        keys.chain(others).chain(tracking).chain([tls_rpt]).collect()
     }
 }

@@ -52,7 +52,7 @@ impl Operation for VerifySendingDomain {
             cx.change(Write::put(looked.clone(), Expect::Revision(revision)));
             stored.record = looked;
         }
-        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&stored.record, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 
@@ -76,7 +76,7 @@ impl Operation for ListSendingDomainRecords {
         let domain = find(cx, call.path).await?.record;
         // Always one page, whatever `limit` says; a cursor can only come from elsewhere.
         cx.page(&call.query)?;
-        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation().await?)))
+        Ok(Page::only(RecordItem::all(&domain, &cx.app.installation().await?, &cx.app.link_key())))
     }
 }
 
@@ -115,7 +115,7 @@ impl Operation for RotateDkim {
         }
         cx.change(Write::put(domain.clone(), Expect::Revision(revision)));
         publish_soon(cx, &domain);
-        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?))
+        Ok(SendingDomainReport::of(&domain, &cx.app.installation().await?, &cx.app.link_key()))
     }
 }
 

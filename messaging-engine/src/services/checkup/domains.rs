@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use messaging_core::domain::installation::checkup::{
-    CheckId, CheckReport, DmarcPolicy, DomainFacts, LookUp, dmarc_policy, exempt_domain, judge_domain, skipped,
+    CheckId, CheckReport, DmarcPolicy, DomainFacts, LookUp, exempt_domain, judge_domain, skipped,
 };
-use messaging_core::domain::mail::dns_record::dmarc_host;
-use messaging_core::domain::mail::domain_name::organizational;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::mail::verification::is_exempt;
 use messaging_core::ports::store::StoreError;
@@ -88,17 +86,10 @@ impl App {
         }))
     }
 
-    /// The policy that receivers apply: that of the domain, or else that of its organizational domain (RFC 7489 section
-    /// 6.6.3).
+    /// The policy that receivers apply to mail of a domain.
     async fn dmarc_policy_of(&self, domain: &str) -> LookUp<Option<DmarcPolicy>> {
-        if let Some(policy) = dmarc_policy(&self.txt(&dmarc_host(domain)).await?, false) {
-            return Ok(Some(policy));
-        }
-        let above = organizational(domain);
-        if above == domain {
-            return Ok(None);
-        }
-        Ok(dmarc_policy(&self.txt(&dmarc_host(above)).await?, true))
+        let found = self.discover_dmarc(domain).await?;
+        Ok(found.policy.map(|record| DmarcPolicy::of(&record, domain)))
     }
 }
 

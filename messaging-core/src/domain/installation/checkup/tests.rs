@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::*;
 use crate::domain::installation::fence::Fence;
+use crate::domain::mail::dmarc::PolicyRecord;
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::spf::{Answers, Evaluation, Step, evaluate};
 use crate::domain::mail::verification::{Finding, Findings};
@@ -283,8 +284,15 @@ impl Domain {
     #[track_caller]
     fn check(self, id: CheckId, status: CheckStatus, words: &str) {
         let dkim = self.dkim.into_iter().enumerate().map(|(at, finding)| (format!("s{at}"), finding)).collect();
-        let findings = Findings { dkim, spf: self.spf, dmarc: self.dmarc, return_path: self.mx, tracking: None };
-        let policy = self.policy.map(|text| text.and_then(|text| dmarc_policy(&[text.to_owned()], false)));
+        let findings = Findings {
+            dkim,
+            spf: self.spf,
+            dmarc: self.dmarc,
+            return_path: self.mx,
+            tracking: None,
+            tls_rpt: absent(),
+        };
+        let policy = self.policy.map(|text| text.and_then(|text| policy(text, false)));
         let facts = DomainFacts {
             subject: "acme.test".to_owned(),
             domain: "acme.test".to_owned(),
@@ -393,18 +401,25 @@ fn one_click_needs_https_and_a_signature() {
     Domain { dkim: vec![absent()], ..Domain::sound("v=DMARC1; p=none") }.check(CheckId::OneClick, Fault, "signature");
 }
 
+/// The policy of a record at `acme.test`, for that domain or one below.
+fn policy(text: &str, is_above: bool) -> Option<DmarcPolicy> {
+    let domain = if is_above { "shop.acme.test" } else { "acme.test" };
+    PolicyRecord::parse("acme.test", text).map(|record| DmarcPolicy::of(&record, domain))
+}
+
 #[test]
 fn a_policy_is_read_as_receivers_read_it() {
-    let read = |text: &str, is_above| dmarc_policy(&["unrelated".to_owned(), text.to_owned()], is_above);
+    let read = policy;
     let policy = read("v=DMARC1; p=Reject; sp=quarantine; adkim=s; aspf=S; rua=mailto:a@b.test", false).unwrap();
     assert_eq!(
         (policy.action, policy.strict_dkim, policy.strict_spf, policy.has_reports),
         (DmarcAction::Reject, true, true, true)
     );
-    assert_eq!(read("v=DMARC1; p=reject; sp=quarantine", true).unwrap().action, DmarcAction::Quarantine);
-    assert_eq!(read("v=DMARC1; p=reject", true).unwrap().action, DmarcAction::Reject);
-    assert_eq!(read("p=reject", false), None);
-    assert_eq!(dmarc_policy(&["v=DMARC1; p=none".to_owned(), "v=DMARC1; p=none".to_owned()], false), None);
+    let action = |text: &str, is_above| read(text, is_above).map(|policy| policy.action);
+    assert_eq!(action("v=DMARC1; p=reject; sp=quarantine", true), Some(DmarcAction::Quarantine));
+    assert_eq!(action("v=DMARC1; p=reject", true), Some(DmarcAction::Reject));
+    assert_eq!(action("v=DMARC1; p=reject; t=y", false), Some(DmarcAction::Quarantine));
+    assert_eq!(action("p=reject", false), None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::domain::mail::tag_list;
 const SPKI_HEAD: usize = 24;
 
 /// Base64 whose padding may be missing, as panels of DNS providers drop it.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
+pub(crate) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );

@@ -1,48 +1,8 @@
-//! What is thought of DMARC, MX and CNAME records that were found.
+//! What is thought of MX and CNAME records that were found.
 
 use std::net::IpAddr;
 
 use crate::domain::mail::sending_domain::Check;
-use crate::domain::mail::tag_list;
-
-/// What is thought of the TXT records at `_dmarc.` below the domain, and, when it is another one, below
-/// its organizational domain: any valid policy will do.
-///
-/// RFC 7489 sections 6.3 and 6.6.3.
-pub fn judge_dmarc(found: &[String], organizational: Option<&[String]>) -> Check {
-    let own = policies(found);
-    match (own.as_slice(), organizational.map(policies).unwrap_or_default().as_slice()) {
-        ([], []) => Check::pending("There is no DMARC policy (v=DMARC1) here yet. Publish the record as shown."),
-        ([only], _) | ([], [only]) if is_policy(only) => Check::verified(),
-        ([_], _) | ([], [_]) => {
-            Check::failed("The DMARC policy is damaged: after v=DMARC1 it needs p=none, p=quarantine or p=reject.")
-        }
-        _ => {
-            Check::failed("There are several DMARC policies (v=DMARC1), so receivers ignore them all. Leave only one.")
-        }
-    }
-}
-
-/// Section 6.6.3: texts that do not begin with the version are passed over.
-fn policies(found: &[String]) -> Vec<&str> {
-    let is_policy = |text: &&str| {
-        let rest = text.strip_prefix("v").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
-        rest.is_some_and(|rest| rest.trim_start().starts_with("DMARC1"))
-    };
-    found.iter().map(String::as_str).filter(is_policy).collect()
-}
-
-fn is_policy(text: &str) -> bool {
-    let Some(tags) = tag_list::parse(text) else { return false };
-    let tag = |name| tag_list::value(&tags, name);
-    let is_action = |value: &str| ["none", "quarantine", "reject"].iter().any(|one| value.eq_ignore_ascii_case(one));
-    tags[0] == ("v", "DMARC1")
-        && match tag("p") {
-            Some(action) => is_action(action),
-            // Section 6.6.3: with an address for reports a missing policy counts as none.
-            None => tag("rua").is_some_and(|addresses| !addresses.is_empty()),
-        }
-}
 
 /// What is thought of the mail exchangers of the bounce domain: we are one of them.
 pub fn judge_return_path(hostname: &str, found: &[(u16, String)]) -> Check {
@@ -88,40 +48,11 @@ mod tests {
     use super::*;
     use crate::domain::mail::sending_domain::RecordStatus::{self, Failed, Pending, Verified};
 
-    fn texts(texts: &[&str]) -> Vec<String> {
-        texts.iter().map(|&text| text.to_owned()).collect()
-    }
-
     #[track_caller]
     fn check(judged: Check, expected: RecordStatus) {
         assert_eq!(judged.status, expected, "{judged:?}");
         if expected != Verified {
             assert!(judged.detail.is_some_and(|detail| detail.ends_with('.')));
-        }
-    }
-
-    #[test]
-    fn dmarc_is_any_valid_policy_here_or_above() {
-        for (own, above, expected) in [
-            (&[][..], None, Pending),
-            (&["v=DMARC1; p=none"], None, Verified),
-            (&["v = DMARC1;p=Reject;pct=50;"], None, Verified),
-            (&["v=DMARC1; rua=mailto:a@b.test"], None, Verified),
-            (&["unrelated", "v=DMARC1; p=quarantine; sp=none"], None, Verified),
-            (&["v=DMARC1"], None, Failed),
-            (&["v=DMARC1; p=monitor"], None, Failed),
-            (&["v=DMARC1; p"], None, Failed),
-            (&["v=DMARC12; p=none"], None, Failed),
-            (&["p=none; v=DMARC1"], None, Pending),
-            (&["v=DMARC1; p=none", "v=DMARC1; p=reject"], None, Failed),
-            (&["unrelated"], Some(&["v=DMARC1; p=reject"][..]), Verified),
-            (&[], Some(&["v=DMARC1"]), Failed),
-            (&[], Some(&["v=DMARC1; p=none", "v=DMARC1; p=none"]), Failed),
-            (&["v=DMARC1"], Some(&["v=DMARC1; p=reject"]), Failed),
-            (&[], Some(&[]), Pending),
-        ] {
-            let above = above.map(texts);
-            check(judge_dmarc(&texts(own), above.as_deref()), expected);
         }
     }
 

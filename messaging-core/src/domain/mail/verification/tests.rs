@@ -51,7 +51,7 @@ fn silent() -> Finding {
 /// A look at a domain with the same finding for all its keys.
 fn look(domain: SendingDomain, dkim: Finding, spf: Finding, now: Timestamp) -> SendingDomain {
     let dkim = domain.dkim.iter().map(|key| (key.selector.clone(), dkim.clone())).collect();
-    let findings = Findings { dkim, spf, dmarc: absent(), return_path: absent(), tracking: None };
+    let findings = Findings { dkim, spf, dmarc: absent(), return_path: absent(), tracking: None, tls_rpt: absent() };
     apply(domain, findings, now)
 }
 
@@ -114,6 +114,7 @@ fn silence_changes_no_status() {
 #[test]
 fn what_came_after_the_look_stays_as_it_is() {
     let mut findings = Findings {
+        tls_rpt: absent(),
         dkim: vec![("rsa1".to_owned(), good()), ("gone".to_owned(), good())],
         spf: good(),
         dmarc: good(),
@@ -141,7 +142,11 @@ fn old_keys_stay_a_week_after_their_successors_are_published() {
     let look_at = |domain: SendingDomain, rsa2: Finding, now| {
         let dkim =
             vec![finding("rsa1", good()), finding("ed1", good()), finding("rsa2", rsa2), finding("ed2", absent())];
-        apply(domain, Findings { dkim, spf: good(), dmarc: good(), return_path: good(), tracking: None }, now)
+        apply(
+            domain,
+            Findings { dkim, spf: good(), dmarc: good(), return_path: good(), tracking: None, tls_rpt: absent() },
+            now,
+        )
     };
     let week = 7 * 24;
     let waiting = look_at(rotated, absent(), at(3 + week));

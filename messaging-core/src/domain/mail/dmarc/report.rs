@@ -1,0 +1,307 @@
+//! Reports that receivers send about a domain: aggregate reports of DMARC (RFC 7489 appendix C, RFC 9990) and TLS reports
+//! (RFC 8460). Reading them is the matter of whoever receives them; here is what they say, and what is kept of it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ring::digest::{Context, SHA256};
+
+use super::record::DmarcAction;
+use crate::domain::mail::link_token::ReportPurpose;
+use crate::domain::mail::public_suffix::organizational;
+use crate::ids::{DomainId, WorkspaceId};
+use crate::time::Timestamp;
+
+/// Time that rows of reports are kept (400 days).
+pub const KEPT: Duration = Duration::from_hours(400 * 24);
+
+/// Time by which the end of a report may lie ahead: clocks of reporters differ.
+const MAX_AHEAD: Duration = Duration::from_hours(48);
+
+/// Rows that are kept of one report: those with most messages.
+pub const MAX_ROWS_OF_REPORT: usize = 10_000;
+
+/// Rows that are kept of a domain; the oldest go first.
+pub const MAX_ROWS_OF_DOMAIN: u64 = 500_000;
+
+/// Reports that are remembered of a domain; the oldest go first.
+pub const MAX_REPORTS_OF_DOMAIN: u64 = 50_000;
+
+/// Days since 1970-01-01 (UTC).
+pub type Day = i64;
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
+/// The day of a moment.
+pub const fn day_of(at: Timestamp) -> Day {
+    at.as_millis().div_euclid(DAY)
+}
+
+/// The beginning of a day.
+pub const fn start_of(day: Day) -> Timestamp {
+    Timestamp::from_millis(day.saturating_mul(DAY))
+}
+
+/// Results of DMARC, SPF and DKIM for messages from one source, as a receiver saw them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AggregateResult {
+    /// Handling that the receiver applied.
+    pub disposition: DmarcAction,
+    /// True if SPF passed for some domain.
+    pub spf: bool,
+    /// True if a signature of some domain verified.
+    pub dkim: bool,
+    /// True if SPF passed for a domain that is aligned with the sender's.
+    pub spf_aligned: bool,
+    /// True if a signature of an aligned domain verified.
+    pub dkim_aligned: bool,
+}
+
+impl AggregateResult {
+    /// Bits of a stored result of which one at least is set where a message passed DMARC.
+    pub const ALIGNED: i64 = 16 | 32;
+
+    /// True if the messages passed DMARC.
+    pub const fn is_aligned(self) -> bool {
+        self.spf_aligned || self.dkim_aligned
+    }
+
+    /// The result as one number, as stores keep it.
+    pub fn to_bits(self) -> i64 {
+        let disposition = match self.disposition {
+            DmarcAction::None => 0,
+            DmarcAction::Quarantine => 1,
+            DmarcAction::Reject => 2,
+        };
+        disposition
+            | i64::from(self.spf) << 2
+            | i64::from(self.dkim) << 3
+            | i64::from(self.spf_aligned) << 4
+            | i64::from(self.dkim_aligned) << 5
+    }
+
+    /// The result of a stored number; `None` for one that stands for nothing.
+    pub fn from_bits(bits: i64) -> Option<Self> {
+        let disposition = match bits & 3 {
+            0 => DmarcAction::None,
+            1 => DmarcAction::Quarantine,
+            2 => DmarcAction::Reject,
+            _ => return None,
+        };
+        let is = |bit: u32| bits >> bit & 1 == 1;
+        (0..64).contains(&bits).then(|| Self {
+            disposition,
+            spf: is(2),
+            dkim: is(3),
+            spf_aligned: is(4),
+            dkim_aligned: is(5),
+        })
+    }
+}
+
+/// Messages of one source with one result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AggregateRow {
+    /// The address that the messages came from.
+    pub source: IpAddr,
+    /// The result.
+    pub result: AggregateResult,
+    /// Number of messages.
+    pub messages: u64,
+}
+
+/// TLS sessions with one mail exchanger and one result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsRow {
+    /// Name of the mail exchanger, or the pattern of the policy where the report names none.
+    pub mx: String,
+    /// `successful`, or a result type of RFC 8460 section 4.3.
+    pub result: String,
+    /// Number of sessions.
+    pub sessions: u64,
+    /// Number of those that failed.
+    pub failures: u64,
+}
+
+/// Rows of a report, by its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReportRows {
+    /// Rows of an aggregate report of DMARC, one for each source and result.
+    Dmarc(Vec<AggregateRow>),
+    /// Rows of a TLS report, one for each exchanger and result.
+    Tls(Vec<TlsRow>),
+}
+
+impl ReportRows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Dmarc(rows) => rows.len(),
+            Self::Tls(rows) => rows.len(),
+        }
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The kind of the report.
+    pub const fn purpose(&self) -> ReportPurpose {
+        match self {
+            Self::Dmarc(_) => ReportPurpose::Dmarc,
+            Self::Tls(_) => ReportPurpose::TlsRpt,
+        }
+    }
+}
+
+/// A report about a domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainReport {
+    /// The reporter's domain as the report states it: that of its contact address.
+    pub contact: Option<String>,
+    /// The reporter's name for the report.
+    pub report_id: String,
+    /// Beginning of the period that the report is about.
+    pub begin: Timestamp,
+    /// End of the period that the report is about.
+    pub end: Timestamp,
+    /// Rows about the domain.
+    pub rows: ReportRows,
+}
+
+impl DomainReport {
+    /// True if the period is one that is kept.
+    pub fn is_timely(&self, now: Timestamp) -> bool {
+        self.begin <= self.end && self.end <= now + MAX_AHEAD && self.begin >= now - KEPT
+    }
+
+    /// The organizational domain of the reporter: that of the contact address, or else of the domain that the mail is
+    /// from.
+    pub fn reporter(&self, from: Option<&str>) -> Option<String> {
+        let domain = self.contact.as_deref().or(from)?.trim_end_matches('.').to_ascii_lowercase();
+        let is_name = domain.contains('.') && domain.len() <= 253 && domain.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_name && !domain.contains(',')).then(|| organizational(&domain).to_owned())
+    }
+}
+
+/// A report as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptReport {
+    /// Workspace that owns the domain.
+    pub workspace_id: WorkspaceId,
+    /// Domain that the report is about.
+    pub domain_id: DomainId,
+    /// Stands for the report, so that it counts once.
+    pub key: ReportKey,
+    /// The reporter's domain.
+    pub reporter: String,
+    /// The day on which the period of the report begins.
+    pub day: Day,
+    /// Time at which the report arrived.
+    pub at: Timestamp,
+    /// End of the period that the report is about.
+    pub last_seen: Timestamp,
+    /// True if the mail of the report was authenticated as the reporter's. The rows of another count nowhere.
+    pub is_verified: bool,
+    /// Rows of the report; empty if it is not verified.
+    pub rows: ReportRows,
+    /// Reports of the domain that are forgotten for this one.
+    pub forget_reports: u64,
+    /// Rows of the domain that are forgotten for those of this one.
+    pub forget_rows: u64,
+}
+
+/// Stands for a report about a domain: a digest of its kind, its reporter, its name, and of whether it is verified, so
+/// that a forged one does not take the place of the genuine one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReportKey(pub [u8; 16]);
+
+impl ReportKey {
+    /// The key of a report.
+    pub fn of(purpose: ReportPurpose, reporter: &str, report_id: &str, is_verified: bool) -> Self {
+        let mut context = Context::new(&SHA256);
+        for part in [purpose.word(), reporter, report_id, if is_verified { "1" } else { "0" }] {
+            context.update(part.as_bytes());
+            context.update(b"\0");
+        }
+        Self(context.finish().as_ref().first_chunk().copied().unwrap_or_default())
+    }
+
+    /// The id of a row of the report that arrived at a time; later ones are larger.
+    pub fn row_id(self, at: Timestamp, row: usize) -> [u8; 16] {
+        let mut context = Context::new(&SHA256);
+        context.update(&self.0);
+        context.update(&row.to_be_bytes());
+        let mut id: [u8; 16] = context.finish().as_ref().first_chunk().copied().unwrap_or_default();
+        id[..6].copy_from_slice(&at.as_millis().to_be_bytes()[2..]);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_round_trip_as_numbers() {
+        for bits in -2..70 {
+            let result = AggregateResult::from_bits(bits);
+            assert_eq!(result.is_some(), (0..64).contains(&bits) && bits & 3 != 3, "{bits}");
+            if let Some(result) = result {
+                assert_eq!(result.to_bits(), bits);
+                assert_eq!(result.is_aligned(), bits & AggregateResult::ALIGNED != 0);
+            }
+        }
+    }
+
+    fn report(contact: Option<&str>, begin: i64, end: i64) -> DomainReport {
+        DomainReport {
+            contact: contact.map(ToOwned::to_owned),
+            report_id: "1".to_owned(),
+            begin: Timestamp::from_millis(begin * DAY),
+            end: Timestamp::from_millis(end * DAY),
+            rows: ReportRows::Tls(Vec::new()),
+        }
+    }
+
+    #[test]
+    fn the_reporter_is_whom_the_report_names() {
+        for (contact, from, expected) in [
+            (Some("Reports.Google.com"), Some("mail.example.net"), Some("google.com")),
+            (None, Some("mail.example.co.uk."), Some("example.co.uk")),
+            (None, None, None),
+            (Some("localhost"), None, None),
+            (Some("a,b.example"), None, None),
+        ] {
+            assert_eq!(report(contact, 0, 1).reporter(from).as_deref(), expected, "{contact:?}");
+        }
+    }
+
+    #[test]
+    fn reports_of_other_times_are_none() {
+        let now = Timestamp::from_millis(1000 * DAY);
+        for (begin, end, is_timely) in [
+            (999, 1000, true),
+            (1000, 1002, true),
+            (1000, 1003, false),
+            (600, 601, true),
+            (599, 601, false),
+            (2, 1, false),
+        ] {
+            assert_eq!(report(None, begin, end).is_timely(now), is_timely, "{begin} {end}");
+        }
+    }
+
+    #[test]
+    fn a_forged_report_has_another_key() {
+        let key = |id: &str, is_verified| ReportKey::of(ReportPurpose::Dmarc, "google.com", id, is_verified);
+        assert_eq!(key("1", true), key("1", true));
+        assert_ne!(key("1", true), key("1", false));
+        assert_ne!(key("1", true), key("2", true));
+        let (early, late) = (Timestamp::from_millis(1), Timestamp::from_millis(2));
+        assert!(key("1", true).row_id(early, 9) < key("1", true).row_id(late, 0));
+        assert_ne!(key("1", true).row_id(early, 0), key("1", true).row_id(early, 1));
+    }
+}
