@@ -224,7 +224,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
         connections.spawn(async move {
             // Also when the peer broke it off.
             _ = connection::serve(Arc::clone(&shared), stream, number, is_implicit).await;
-            shared.policy.iter().for_each(|policy| policy.ended(number));
+            if let Some(policy) = &shared.policy {
+                policy.ended(number);
+            }
             lock(&shared.log).open -= 1;
         });
         while connections.try_join_next().is_some() {}

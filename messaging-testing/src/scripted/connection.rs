@@ -91,7 +91,9 @@ impl Connection {
                 }
                 "QUIT" => {
                     // Before the reply: the client may open its next connection as soon as it has that.
-                    self.shared.policy.iter().for_each(|policy| policy.ended(self.number));
+                    if let Some(policy) = &self.shared.policy {
+                        policy.ended(self.number);
+                    }
                     return self.say("221 2.0.0 bye").await;
                 }
                 _ => self.say("500 5.5.2 what").await?,
