@@ -7,7 +7,7 @@
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
 //! [`ScriptedHttpServer`] is the same for HTTP.
 //! [`TestDns`] is a real DNS server on a loopback socket.
-//! [`MailboxProvider`] is a site that judges whoever sends to it: volumes that grow with reputation, deferrals, blocks, complaints.
+//! [`MailboxProvider`] is a site that judges whoever sends to it: volumes that grow with reputation, deferrals, blocks.
 
 #[cfg(feature = "peers")]
 mod calling;

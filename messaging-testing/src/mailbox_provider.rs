@@ -1,16 +1,17 @@
 //! A mailbox provider that judges whoever sends to it, as the large ones do.
 //!
-//! [`MailboxProvider`] is a site on a loopback socket: an SMTP server that many recipient domains name as their exchanger
-//! (MX roll-up). Each address that sends to it has a [`Reputation`] there. A new address gets a few messages through on its first
-//! day; good days raise what it may send, complaints and unknown mailboxes lower it. What is too fast is deferred, in the words
-//! of the operator that the [`SiteStyle`] names, and an address that goes on pushing is blocked. The time is that of a
-//! clock that is given, so a month passes as fast as a test likes. What was said to whom is in the [`Ledger`].
+//! [`MailboxProvider`] is a site on a loopback socket: an SMTP server that many recipient domains name as their
+//! exchanger (MX roll-up). Each address that sends to it has a [`Reputation`] there. A new address gets a few messages
+//! through on its first day; good days raise what it may send, complaints and unknown mailboxes lower it. Whatever is
+//! too fast is deferred, in the words of the operator that the [`SiteStyle`] names, and an address that goes on pushing
+//! is blocked. The time is that of a clock that is given, so a month passes as fast as a test likes. Everything that was
+//! answered is in the [`Ledger`].
 //!
 //! It is a model: real sites tell nobody their rules. It is made so that mail that is sent with care passes, and mail that is
 //! not is stopped, in the way and with the replies that senders report.
 //!
-//! Several sites stand beside each other on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a client
-//! knows one port for all exchangers. The address of a client is the one its connection comes from.
+//! Several sites stand beside each other on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a
+//! client knows one port for all exchangers. The address of a client is the one its connection comes from.
 //!
 //! A client that is too fast, and learns it:
 //!
@@ -37,9 +38,8 @@
 //! let address = site.address();
 //! let client = move || {
 //!     let mut stream = TcpStream::connect(address).unwrap();
-//!     for command in ["EHLO mx.acme.test", "MAIL FROM:<a@acme.test>", "RCPT TO:<ann@one.test>", "RCPT TO:<bob@two.test>", "QUIT"] {
-//!         stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
-//!     }
+//!     stream.write_all(b"EHLO mx.acme.test\r\nMAIL FROM:<a@acme.test>\r\n").unwrap();
+//!     stream.write_all(b"RCPT TO:<ann@one.test>\r\nRCPT TO:<bob@two.test>\r\nQUIT\r\n").unwrap();
 //!     let mut replies = String::new();
 //!     stream.read_to_string(&mut replies).unwrap();
 //!     replies
