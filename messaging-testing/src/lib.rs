@@ -7,6 +7,7 @@
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
 //! [`ScriptedHttpServer`] is the same for HTTP.
 //! [`TestDns`] is a real DNS server on a loopback socket, and [`MemoryDnsProvider`] a zone that can be written to.
+//! [`MailboxProvider`] is a site that judges whoever sends to it: volumes that grow with reputation, deferrals, blocks.
 
 #[cfg(feature = "peers")]
 mod calling;
@@ -19,6 +20,8 @@ pub mod fakes;
 mod fetch;
 #[cfg(feature = "peers")]
 mod http;
+#[cfg(feature = "peers")]
+pub mod mailbox_provider;
 #[cfg(feature = "peers")]
 mod memory;
 #[cfg(feature = "peers")]
@@ -36,6 +39,8 @@ pub use dns_zone::MemoryDnsProvider;
 pub use fetch::{MemoryFetch, fetched};
 #[cfg(feature = "peers")]
 pub use http::{Answer, HttpRequest, ScriptedHttpServer};
+#[cfg(feature = "peers")]
+pub use mailbox_provider::{Mailbox, MailboxProvider, SitePolicy, SiteStyle};
 #[cfg(feature = "peers")]
 pub use memory::MemoryTransport;
 #[cfg(feature = "peers")]

@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use self::script::{Action, Gate, Received, Stage};
 use self::script::{Config, Shared, lock};
+pub(crate) use self::script::{Policy, Situation};
 
 /// Any free port.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -42,7 +43,8 @@ impl ScriptedSmtpServer {
 
     /// A peer that offers something else.
     pub fn builder() -> ScriptedSmtpServerBuilder {
-        ScriptedSmtpServerBuilder { config: Config::default(), address: LOOPBACK, is_implicit: false, names: None }
+        let config = Config::default();
+        ScriptedSmtpServerBuilder { config, policy: None, address: LOOPBACK, is_implicit: false, names: None }
     }
 
     /// The address that the server listens at.
@@ -127,6 +129,7 @@ impl ScriptedSmtpServer {
 /// Says what a [`ScriptedSmtpServer`] offers.
 pub struct ScriptedSmtpServerBuilder {
     config: Config,
+    policy: Option<Arc<dyn Policy>>,
     address: SocketAddr,
     is_implicit: bool,
     names: Option<Vec<String>>,
@@ -194,6 +197,12 @@ impl ScriptedSmtpServerBuilder {
         self
     }
 
+    /// Asks `policy` where nothing is scripted, and keeps neither commands nor messages.
+    pub(crate) fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
     /// Starts listening.
     pub async fn start(self) -> ScriptedSmtpServer {
         let listener = TcpListener::bind(self.address).await.expect("a loopback port");
@@ -203,6 +212,7 @@ impl ScriptedSmtpServerBuilder {
         let shared = Arc::new(Shared {
             config: self.config,
             acceptor,
+            policy: self.policy,
             script: Mutex::default(),
             log: Mutex::default(),
             taken: watch::Sender::new(0),
@@ -227,6 +237,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
         connections.spawn(async move {
             // Also when the peer broke it off.
             _ = connection::serve(Arc::clone(&shared), stream, number, is_implicit).await;
+            if let Some(policy) = &shared.policy {
+                policy.ended(number);
+            }
             lock(&shared.log).open -= 1;
         });
         while connections.try_join_next().is_some() {}

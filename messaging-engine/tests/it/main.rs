@@ -36,6 +36,7 @@ mod keys;
 mod layers;
 mod links;
 mod lists;
+mod mailbox_providers;
 mod masking;
 mod members;
 mod message_batch;

@@ -68,6 +68,11 @@ impl Product {
         Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
+    /// The same with a database that waits for no disk.
+    pub(crate) async fn carried_undurably_by(carrier: Arc<dyn Transport>) -> Self {
+        Self::build_on(Arc::default(), carrier, Arc::new(MemoryFetch::default()), true).await
+    }
+
     /// A product whose database waits for no disk, that calls web addresses with `fetch`.
     pub(crate) async fn undurable(fetch: Arc<dyn Fetch>) -> Self {
         let transport = Arc::new(MemoryTransport::default());

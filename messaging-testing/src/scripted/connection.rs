@@ -1,14 +1,18 @@
 //! The peer's side of one connection.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::script::{Action, Received, Shared, Stage, lock};
+use super::script::{Action, Received, Shared, Situation, Stage, Subject, lock};
+
+/// The most octets of a content; whoever sends more is hung up on.
+const MAX_CONTENT: u64 = 128 * 1024 * 1024;
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -18,6 +22,8 @@ struct Connection {
     shared: Arc<Shared>,
     stream: BufReader<Box<dyn Duplex>>,
     number: usize,
+    source: IpAddr,
+    ehlo: String,
     is_tls: bool,
     username: Option<String>,
     from: Option<(String, Vec<String>)>,
@@ -36,6 +42,7 @@ enum StageOutcome {
 
 /// Serves until QUIT; an error is any other end.
 pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize, is_implicit: bool) -> io::Result<()> {
+    let source = stream.peer_addr()?.ip();
     let mut stream: Box<dyn Duplex> = Box::new(stream);
     if let Some(acceptor) = shared.acceptor.as_ref().filter(|_| is_implicit) {
         stream = Box::new(acceptor.accept(stream).await?);
@@ -44,6 +51,8 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize,
         shared,
         stream: BufReader::new(stream),
         number,
+        source,
+        ehlo: String::new(),
         is_tls: is_implicit,
         username: None,
         from: None,
@@ -62,9 +71,12 @@ impl Connection {
         loop {
             let line = self.line().await?;
             let verb = line.split(' ').next().unwrap_or_default().to_ascii_uppercase();
-            lock(&self.shared.log).commands.push(line.clone());
+            self.shared.note_command(&line);
             let is_pipelined = !self.stream.buffer().is_empty();
             lock(&self.shared.log).pipelined += usize::from(is_pipelined);
+            if matches!(verb.as_str(), "EHLO" | "HELO") {
+                self.ehlo = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            }
             match verb.as_str() {
                 "EHLO" => drop(self.stage(Stage::Ehlo, &self.capabilities()).await?),
                 "HELO" => drop(self.stage(Stage::Helo, "250 scripted.test").await?),
@@ -77,7 +89,13 @@ impl Connection {
                     self.from = None;
                     self.stage(Stage::Rset, "250 2.0.0 forgotten").await?;
                 }
-                "QUIT" => return self.say("221 2.0.0 bye").await,
+                "QUIT" => {
+                    // Before the reply: the client may open its next connection as soon as it has that.
+                    if let Some(policy) = &self.shared.policy {
+                        policy.ended(self.number);
+                    }
+                    return self.say("221 2.0.0 bye").await;
+                }
                 _ => self.say("500 5.5.2 what").await?,
             }
         }
@@ -141,7 +159,7 @@ impl Connection {
     async fn ask(&mut self, question: &str) -> io::Result<String> {
         self.say(question).await?;
         let line = self.line().await?;
-        lock(&self.shared.log).commands.push(line.clone());
+        self.shared.note_command(&line);
         Ok(line)
     }
 
@@ -149,8 +167,10 @@ impl Connection {
         if self.from.is_some() {
             return self.say("503 5.5.1 a transaction is open").await;
         }
-        if self.stage(Stage::Mail, "250 2.1.0 ok").await? {
-            let (path, rest) = path(line);
+        let (path, rest) = path(line);
+        let subject = Subject { from: &path, ..Subject::default() };
+        let outcome = self.outcome_about(Stage::Mail, subject).await?;
+        if self.finish(outcome, "250 2.1.0 ok").await? {
             self.from = Some((path, rest.split_whitespace().map(str::to_ascii_uppercase).collect()));
             self.recipients.clear();
         }
@@ -158,13 +178,17 @@ impl Connection {
     }
 
     async fn rcpt(&mut self, line: &str) -> io::Result<()> {
-        if self.from.is_none() {
+        let Some((from, parameters)) = self.from.take() else {
             return self.say("503 5.5.1 MAIL first").await;
-        }
+        };
         let (path, _) = path(line);
         let usual = self.shared.recipient(&path).unwrap_or_else(|| "250 2.1.5 ok".to_owned());
-        if self.stage(Stage::Rcpt, &usual).await? {
-            self.recipients.push(path);
+        let named = [path];
+        let subject = Subject { from: &from, recipients: &named, ..Subject::default() };
+        let outcome = self.outcome_about(Stage::Rcpt, subject).await?;
+        self.from = Some((from, parameters));
+        if self.finish(outcome, &usual).await? {
+            self.recipients.extend(named);
         }
         Ok(())
     }
@@ -178,7 +202,8 @@ impl Connection {
         let mut is_first = true;
         loop {
             let start = content.len();
-            if self.stream.read_until(b'\n', &mut content).await? == 0 {
+            let left = MAX_CONTENT.saturating_sub(content.len() as u64);
+            if (&mut self.stream).take(left).read_until(b'\n', &mut content).await? == 0 {
                 return hang_up();
             }
             if is_first && !matches!(self.outcome(Stage::Content).await?, StageOutcome::Usual(None)) {
@@ -209,15 +234,15 @@ impl Connection {
             username: self.username.clone(),
             connection: self.number,
         };
-        let outcome = self.outcome(Stage::Dot).await?;
+        let subject = Subject { from: &message.from, recipients: &message.recipients, content: &message.content };
+        let outcome = self.outcome_about(Stage::Dot, subject).await?;
         let is_taken = match &outcome {
             StageOutcome::Usual(answer) => answer.as_ref().is_none_or(|answer| answer.starts_with('2')),
             StageOutcome::Mute => true,
             StageOutcome::Done => false,
         };
         if is_taken {
-            lock(&self.shared.log).messages.push(message);
-            self.shared.taken.send_modify(|taken| *taken += 1);
+            self.shared.note_message(message);
         }
         self.finish(outcome, "250 2.0.0 taken").await.map(drop)
     }
@@ -229,7 +254,20 @@ impl Connection {
     }
 
     async fn outcome(&mut self, stage: Stage) -> io::Result<StageOutcome> {
-        match self.shared.action(stage) {
+        self.outcome_about(stage, Subject::default()).await
+    }
+
+    /// Action of the script, else of the policy.
+    fn action(&self, stage: Stage, subject: Subject<'_>) -> Option<Action> {
+        let policy = self.shared.policy.as_ref();
+        self.shared.action(stage).or_else(|| {
+            let (connection, source, ehlo, is_tls) = (self.number, self.source, self.ehlo.as_str(), self.is_tls);
+            policy?.decide(&Situation { stage, connection, source, ehlo, is_tls, subject })
+        })
+    }
+
+    async fn outcome_about(&mut self, stage: Stage, subject: Subject<'_>) -> io::Result<StageOutcome> {
+        match self.action(stage, subject) {
             None => Ok(StageOutcome::Usual(None)),
             Some(Action::Reply(lines)) => Ok(StageOutcome::Usual(Some(lines))),
             Some(Action::ReplyAndClose(lines)) => {

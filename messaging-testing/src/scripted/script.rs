@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -103,6 +103,40 @@ pub struct Received {
     pub connection: usize,
 }
 
+/// Decides at every stage for which nothing is scripted. A peer with a policy keeps neither commands nor messages: what is
+/// worth keeping the policy keeps.
+pub(crate) trait Policy: Send + Sync {
+    /// Action at this point of a connection; `None` for the usual.
+    fn decide(&self, at: &Situation<'_>) -> Option<Action>;
+
+    /// Takes notice that a connection has ended, or that QUIT was said; may be called twice for one connection.
+    fn ended(&self, connection: usize);
+}
+
+/// A point of a connection, as a [`Policy`] sees it.
+pub(crate) struct Situation<'a> {
+    pub(crate) stage: Stage,
+    /// The number of the connection, from 1.
+    pub(crate) connection: usize,
+    /// Address of the client.
+    pub(crate) source: IpAddr,
+    /// Name of the last EHLO or HELO, with the one that is being answered; empty before.
+    pub(crate) ehlo: &'a str,
+    pub(crate) is_tls: bool,
+    pub(crate) subject: Subject<'a>,
+}
+
+/// The mail transaction that a stage is about.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Subject<'a> {
+    /// The path of MAIL; empty at other stages than MAIL, RCPT and the dot.
+    pub(crate) from: &'a str,
+    /// The path of this RCPT, or at the dot those of all that were accepted.
+    pub(crate) recipients: &'a [String],
+    /// The content, at the dot.
+    pub(crate) content: &'a [u8],
+}
+
 #[expect(clippy::struct_excessive_bools, reason = "each is an extension that is offered or not")]
 #[derive(Clone, Default)]
 pub(super) struct Config {
@@ -137,6 +171,7 @@ pub(super) struct Log {
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) acceptor: Option<TlsAcceptor>,
+    pub(super) policy: Option<Arc<dyn Policy>>,
     pub(super) script: Mutex<Script>,
     pub(super) log: Mutex<Log>,
     /// The number of messages that were taken so far.
@@ -148,6 +183,21 @@ impl Shared {
         let mut script = lock(&self.script);
         let next = script.next.get_mut(&stage).and_then(VecDeque::pop_front);
         next.or_else(|| script.always.get(&stage).cloned())
+    }
+
+    /// Keeps a command, unless there is a policy.
+    pub(super) fn note_command(&self, line: &str) {
+        if self.policy.is_none() {
+            lock(&self.log).commands.push(line.to_owned());
+        }
+    }
+
+    /// Keeps a message that was taken, unless there is a policy.
+    pub(super) fn note_message(&self, message: Received) {
+        if self.policy.is_none() {
+            lock(&self.log).messages.push(message);
+        }
+        self.taken.send_modify(|taken| *taken += 1);
     }
 
     pub(super) fn recipient(&self, address: &str) -> Option<String> {
