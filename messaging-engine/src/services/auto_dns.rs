@@ -9,12 +9,9 @@ use messaging_core::domain::mail::auto_dns::{
     ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord,
     Surroundings, plan, plan_removal,
 };
-use messaging_core::domain::mail::dns_record::{
-    Installation, Purpose, RecordType, RequiredRecord, UNNAMED, dmarc_host,
-};
-use messaging_core::domain::mail::domain_name::organizational;
+use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord, UNNAMED};
 use messaging_core::domain::mail::sending_domain::SendingDomain;
-use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone, is_in_zone};
+use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone};
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -79,11 +76,11 @@ impl App {
     ) -> Result<Vec<AppliedChange>, DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
-            let above = self.policy_above(zone.as_ref(), &domain.domain).await?;
-            let around = Surroundings { here, domain, policy_above: above.as_deref() };
+            let covered_by = self.policy_above(&domain.domain).await?;
+            let around = Surroundings { here, domain, covered_by: covered_by.as_deref() };
             // Everything is read before anything is written.
             let mut planned = Vec::new();
-            for (purpose, wanted) in here.offered(domain) {
+            for (purpose, wanted) in here.offered(domain, &self.link_key()) {
                 let found = zone.at(&wanted.host).await?;
                 planned.push(plan(around, purpose, &wanted, &found));
             }
@@ -103,7 +100,7 @@ impl App {
     ) -> Result<Vec<RetiredKeyRecord>, DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
-            let around = Surroundings { here, domain, policy_above: None };
+            let around = Surroundings { here, domain, covered_by: None };
             let mut planned = Vec::new();
             for key in &domain.dkim {
                 let wanted = Installation::dkim(domain, key);
@@ -137,7 +134,8 @@ impl App {
                 host,
                 value,
             });
-            for offered in here.offered(domain).into_iter().map(|(_, offered)| offered).chain(retired) {
+            for offered in here.offered(domain, &self.link_key()).into_iter().map(|(_, offered)| offered).chain(retired)
+            {
                 remove(zone.as_ref(), &offered).await?;
             }
             Ok(())
@@ -150,19 +148,12 @@ impl App {
         Ok(provider.zone(account.credentials, &domain.domain).await?)
     }
 
-    /// The texts at `_dmarc.` of the organizational domain, where that is another one: of the zone when they are in it.
-    async fn policy_above(&self, zone: &dyn DnsZone, domain: &str) -> Result<Option<Vec<String>>, DnsFailure> {
-        let above = organizational(domain);
-        if above == domain {
-            return Ok(None);
-        }
-        let host = dmarc_host(above);
-        if is_in_zone(&host, zone.name()) {
-            return Ok(Some(zone.at(&host).await?.txt));
-        }
-        self.txt(&host).await.map(Some).map_err(|reason| {
-            DnsProviderError::Away(format!("whether {host} has a policy could not be looked up: {reason}")).into()
-        })
+    /// The domain above this one whose DMARC policy covers it.
+    async fn policy_above(&self, domain: &str) -> Result<Option<String>, DnsFailure> {
+        let found = self.discover_dmarc(domain).await.map_err(|reason| {
+            DnsProviderError::Away(format!("the DMARC policy of {domain} could not be looked up: {reason}"))
+        })?;
+        Ok(found.policy.map(|policy| policy.domain).filter(|above| above != domain))
     }
 
     /// Credentials as they are kept.

@@ -12,8 +12,9 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::mail::dmarc::published;
 use crate::domain::mail::dns_record::{
-    Installation, Purpose, RecordType, RequiredRecord, judge_dkim, judge_dmarc, judge_return_path,
+    Installation, Purpose, RecordType, RequiredRecord, judge_dkim, judge_return_path, judge_tls_rpt, policy_fault,
 };
 use crate::domain::mail::sending_domain::{DkimKey, RecordStatus, SendingDomain};
 use spf_merge::{Merge, merge};
@@ -99,8 +100,8 @@ pub struct Surroundings<'a> {
     pub here: &'a Installation,
     /// The sending domain.
     pub domain: &'a SendingDomain,
-    /// Texts at `_dmarc.` of the organizational domain, where that is another one.
-    pub policy_above: Option<&'a [String]>,
+    /// The domain above it whose DMARC policy covers it, where there is one.
+    pub covered_by: Option<&'a str>,
 }
 
 /// What has to change so that the zone holds one offered record. `found` is what the zone has at its name.
@@ -117,9 +118,10 @@ pub fn plan(of: Surroundings<'_>, purpose: Purpose, wanted: &RequiredRecord, fou
     match purpose {
         Purpose::Dkim => dkim(of, &change),
         Purpose::Spf => spf(of.here, &change),
-        Purpose::Dmarc => dmarc(of.policy_above, &change),
+        Purpose::Dmarc => dmarc(of, &change),
         Purpose::ReturnPath => return_path(&of.here.hostname, &change),
         Purpose::Tracking => tracking(&change),
+        Purpose::TlsRpt => tls_rpt(&change),
     }
 }
 
@@ -208,25 +210,32 @@ fn spf(here: &Installation, draft: &Draft<'_>) -> PlannedChange {
     }
 }
 
-fn dmarc(policy_above: Option<&[String]>, draft: &Draft<'_>) -> PlannedChange {
-    let own = judge_dmarc(draft.before(), None);
-    let is_covered = || policy_above.is_some_and(|texts| judge_dmarc(texts, None).status == RecordStatus::Verified);
-    match own.status {
-        RecordStatus::Verified if draft.before().contains(&draft.wanted.value) => draft.keep(None),
-        RecordStatus::Verified => draft.keep(Some(format!(
+fn dmarc(of: Surroundings<'_>, draft: &Draft<'_>) -> PlannedChange {
+    match (published(&of.domain.domain, draft.before()), of.covered_by) {
+        (Err(fault), _) => draft.conflict(policy_fault(fault).to_owned()),
+        (Ok(Some(_)), _) if draft.before().contains(&draft.wanted.value) => draft.keep(None),
+        (Ok(Some(_)), _) => draft.keep(Some(format!(
             "The DMARC policy that is here stays as it is; this server would have published {}.",
             draft.wanted.value
         ))),
-        RecordStatus::Failed => draft.conflict(own.detail.unwrap_or_default()),
         // A policy of its own would take the place of the one that covers the domain now.
-        RecordStatus::Pending if is_covered() => draft.keep(Some(COVERED.to_owned())),
-        RecordStatus::Pending => draft.add(),
+        (Ok(None), Some(above)) => draft.keep(Some(format!(
+            "The DMARC policy of {above} covers this domain and stays in force; nothing is published here."
+        ))),
+        (Ok(None), None) => draft.add(),
     }
 }
 
-/// Reason for not publishing a DMARC policy at a domain below another one.
-const COVERED: &str =
-    "The DMARC policy of the organizational domain covers this one and stays in force; nothing is published here.";
+/// A record of others that asks for TLS reports stays, and its detail says what to add.
+fn tls_rpt(draft: &Draft<'_>) -> PlannedChange {
+    let ours = draft.wanted.value.rsplit("rua=").next().unwrap_or_default();
+    let judged = judge_tls_rpt(draft.before(), ours, |uri| uri == ours);
+    match judged.status {
+        RecordStatus::Verified => draft.keep(judged.detail),
+        RecordStatus::Pending => draft.add(),
+        RecordStatus::Failed => draft.conflict(judged.detail.unwrap_or_default()),
+    }
+}
 
 fn return_path(hostname: &str, draft: &Draft<'_>) -> PlannedChange {
     let parse = |value: &String| {

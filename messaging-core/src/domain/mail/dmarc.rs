@@ -6,5 +6,5 @@ pub mod record;
 pub mod report;
 pub mod verdict;
 
-pub use discovery::{Discovery, Fault, discover};
+pub use discovery::{Discovery, Fault, discover, published};
 pub use record::{DmarcAction, PolicyRecord, Psd};

@@ -23,7 +23,7 @@ pub use crate::domain::mail::dmarc::discovery::dmarc_host;
 pub(crate) use dkim::LENIENT;
 pub use dkim::judge_dkim;
 pub use judge::{judge_return_path, judge_tracking};
-pub use reports::{judge_dmarc, judge_tls_rpt};
+pub use reports::{judge_dmarc, judge_tls_rpt, policy_fault};
 pub use spf::{judge_spf, sentence as spf_problem};
 
 /// Purpose of a DNS record that a sending domain needs.
@@ -154,13 +154,14 @@ impl Installation {
         RequiredRecord { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
     }
 
-    /// All records of a domain, each with its purpose.
-    pub fn offered(&self, domain: &SendingDomain) -> Vec<(Purpose, RequiredRecord)> {
+    /// All records of a domain, each with its purpose; `key` makes the addresses of reports.
+    pub fn offered(&self, domain: &SendingDomain, key: &LinkKey) -> Vec<(Purpose, RequiredRecord)> {
         let keys = domain.dkim.iter().map(|key| (Purpose::Dkim, Self::dkim(domain, key)));
         let others = [
             (Purpose::Spf, self.spf(domain)),
-            (Purpose::Dmarc, Self::dmarc(domain)),
+            (Purpose::Dmarc, Self::dmarc(domain, &self.report_uri(key, ReportPurpose::Dmarc, domain.id))),
             (Purpose::ReturnPath, self.return_path(domain)),
+            (Purpose::TlsRpt, Self::tls_rpt(domain, &self.report_uri(key, ReportPurpose::TlsRpt, domain.id))),
         ];
         let tracking = self.tracking(domain).map(|record| (Purpose::Tracking, record));
         keys.chain(others).chain(tracking).collect()

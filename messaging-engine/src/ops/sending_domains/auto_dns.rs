@@ -129,7 +129,7 @@ impl Operation for ConfigureDns {
         let applied = cx.app.publish_records(&account, &domain, &here, *dry_run).await.map_err(refused)?;
         let changes = applied.into_iter().map(DnsChangeReport::of).collect();
         if *dry_run {
-            return Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&domain, &here) });
+            return Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&domain, &here, &cx.app.link_key()) });
         }
         let findings = if is_exempt(&domain) { None } else { Some(cx.app.look_for_request(&domain).await?) };
         // Read again, because all of it took its time.
@@ -144,7 +144,7 @@ impl Operation for ConfigureDns {
         if looked != record {
             cx.change(Write::put(looked.clone(), Expect::Revision(revision)));
         }
-        Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&looked, &here) })
+        Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&looked, &here, &cx.app.link_key()) })
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::domain::mail::dkim::{Algorithm, generate};
+use crate::domain::mail::link_token::LinkKey;
 use crate::domain::mail::sending_domain::Check;
 use crate::entropy::SeededEntropy;
 use crate::ids::{DomainId, Id as _, WorkspaceId};
@@ -31,10 +32,10 @@ fn list(values: &[&str]) -> Vec<String> {
 }
 
 /// The change that is planned for the record of a purpose, where the zone has this at its name.
-fn planned(purpose: Purpose, found: &HostRecords, above: Option<&[&str]>) -> PlannedChange {
-    let (here, domain, above) = (here(), domain(), above.map(list));
-    let around = Surroundings { here: &here, domain: &domain, policy_above: above.as_deref() };
-    let offered = here.offered(&domain);
+fn planned(purpose: Purpose, found: &HostRecords, covered_by: Option<&str>) -> PlannedChange {
+    let (here, domain) = (here(), domain());
+    let around = Surroundings { here: &here, domain: &domain, covered_by };
+    let offered = here.offered(&domain, &LinkKey::new(&[7; 32]));
     let (_, wanted) = offered.iter().find(|(of, _)| *of == purpose).unwrap();
     plan(around, purpose, wanted, found)
 }
@@ -84,15 +85,17 @@ fn a_dmarc_policy_is_never_replaced() {
     check_txt(Purpose::Dmarc, &["v=DMARC1; p=maybe"], "conflict The DMARC policy is damaged");
     check_txt(Purpose::Dmarc, &["v=DMARC1; p=none", "v=DMARC1; p=reject"], "conflict There are several");
     let nothing = HostRecords::default();
-    for (above, expected) in [
-        (None, "create"),
-        (Some(&[][..]), "create"),
-        (Some(&["v=spf1 -all"]), "create"),
-        (Some(&["v=DMARC1; p=reject"]), "keep The DMARC policy of the organizational domain"),
-    ] {
+    for (above, expected) in [(None, "create"), (Some("acme.test"), "keep The DMARC policy of acme.test covers")] {
         let change = planned(Purpose::Dmarc, &nothing, above);
         assert!(said(&change).starts_with(expected), "{above:?}: {}", said(&change));
     }
+}
+
+#[test]
+fn receivers_of_tls_reports_stay() {
+    check_txt(Purpose::TlsRpt, &[], "create v=TLSRPTv1; rua=mailto:");
+    check_txt(Purpose::TlsRpt, &["v=TLSRPTv1; rua=mailto:a@b.test"], "keep The record is kept. To see its reports");
+    check_txt(Purpose::TlsRpt, &["v=TLSRPTv1; rua=mailto:a@b.test", "v=TLSRPTv1; rua=mailto:c@d.test"], "conflict");
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn nothing_stands_beside_an_alias() {
 #[test]
 fn an_address_is_no_target_of_an_alias() {
     let (here, domain) = (Installation::new("mx.service.test", "http://192.0.2.1:8080"), domain());
-    let around = Surroundings { here: &here, domain: &domain, policy_above: None };
+    let around = Surroundings { here: &here, domain: &domain, covered_by: None };
     let wanted = here.tracking(&domain).unwrap();
     let change = plan(around, Purpose::Tracking, &wanted, &HostRecords::default());
     assert_eq!(change.action, ChangeAction::Conflict);

@@ -55,6 +55,15 @@ fn found(domain: &str, texts: &[String]) -> Found {
     }
 }
 
+/// The policy among the texts at a domain's own name.
+pub fn published(domain: &str, texts: &[String]) -> Result<Option<PolicyRecord>, Fault> {
+    match found(domain, texts) {
+        Found::Nothing => Ok(None),
+        Found::Policy(policy) => Ok(Some(policy)),
+        Found::Ignored(fault) => Err(fault),
+    }
+}
+
 /// Walks up from a domain (lower case A-labels) as far as the answers lead. The error is what has to be looked up first:
 /// the domain's own record, and where that is none, those of all names above it.
 pub fn discover(domain: &str, answers: &Answers) -> Result<Discovery, Vec<Question>> {

@@ -11,12 +11,13 @@ use crate::domain::mail::tag_list;
 pub fn judge_dmarc(domain: &str, found: &Discovery, ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
     match (&found.policy, &found.fault) {
         (Some(policy), _) => judge_policy(domain, policy, ours, is_ours),
-        (None, Some((_, fault))) => Check::failed(fault_of(*fault)),
+        (None, Some((_, fault))) => Check::failed(policy_fault(*fault)),
         (None, None) => Check::pending("There is no DMARC policy (v=DMARC1) here yet. Publish the record as shown."),
     }
 }
 
-const fn fault_of(fault: Fault) -> &'static str {
+/// Sentence on why receivers ignore a policy.
+pub const fn policy_fault(fault: Fault) -> &'static str {
     match fault {
         Fault::Damaged => "The DMARC policy is damaged: after v=DMARC1 it needs p=none, p=quarantine or p=reject.",
         Fault::Several => "There are several DMARC policies (v=DMARC1), so receivers ignore them all. Leave only one.",
