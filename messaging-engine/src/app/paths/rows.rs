@@ -4,6 +4,7 @@
 //! of the last message matters. Whoever else writes a row, the operator or another node with the same address, makes the
 //! batch a conflict; then the rows are read again, and what the operator ordered goes before what this node knows.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
@@ -114,9 +115,15 @@ impl PathKeeper {
                 kept.revision = Some(revision);
                 kept.row.status = record.status;
             }
+            let mut found = HashSet::new();
             for Stored { record, revision } in paths {
                 let Ok(site) = SiteName::parse(&record.site) else { continue };
+                found.insert(site.clone());
                 state.take_row((at, site), (read(&record), revision), now, is_order);
+            }
+            // A row that is gone is written anew.
+            for (_, path) in state.paths.iter_mut().filter(|((of, site), _)| *of == at && !found.contains(site)) {
+                path.revision = None;
             }
             state.heed_order(at, now);
         }
