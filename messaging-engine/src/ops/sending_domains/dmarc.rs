@@ -213,7 +213,15 @@ impl Operation for GetSendingDomainDmarc {
         let _turn = cx.app.turn_for_request()?;
         let (policy, facts) = tokio::join!(policy_of(cx.app, &domain), facts_of(cx.app, &sources));
         let (sending, days) = (facts?, u64::try_from(last - first + 1).unwrap_or(1).max(1));
-        let verdict = verdict(cx.app, &domain, policy.as_ref(), &sending, totals.messages, days).await?;
+        let verdict = verdict(
+            cx.app,
+            &domain,
+            policy.as_ref().map(Option::as_ref).map_err(String::as_str),
+            &sending,
+            totals.messages,
+            days,
+        )
+        .await?;
         Ok(DmarcView {
             period,
             policy: policy.ok().flatten().as_ref().map(DmarcPolicyView::of),
@@ -284,18 +292,18 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
 async fn verdict(
     app: &App,
     domain: &SendingDomain,
-    policy: Result<&Option<PolicyRecord>, &String>,
+    policy: Result<Option<&PolicyRecord>, &str>,
     sources: &[SourceFacts],
     messages: u64,
     days: u64,
 ) -> Result<DmarcVerdict, Error> {
     let uri = app.installation().await?.report_uri(&app.link_key(), ReportPurpose::Dmarc, domain.id);
     let is_ours = |uri: &String| app.receives_reports(uri, ReportPurpose::Dmarc, domain.id);
-    let has_ours = policy.is_ok_and(|policy| policy.as_ref().is_some_and(|policy| policy.rua.iter().any(is_ours)));
+    let has_ours = policy.is_ok_and(|policy| policy.is_some_and(|policy| policy.rua.iter().any(is_ours)));
     let offered = Installation::dmarc(domain, &uri).value;
     let Verdict { status, text, next_record } = judge(&VerdictFacts {
         domain: &domain.domain,
-        policy: policy.map(Option::as_ref).map_err(Clone::clone),
+        policy: policy.map_err(ToOwned::to_owned),
         offered: &offered,
         missing_receiver: (!has_ours).then_some(uri.as_str()),
         sources,

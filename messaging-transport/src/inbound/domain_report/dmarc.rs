@@ -30,6 +30,7 @@ struct Reading {
 
 /// A `record` that is being read.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "results of a record are independent of each other")]
 struct Record {
     source: Option<IpAddr>,
     messages: u64,

@@ -54,6 +54,7 @@ pub enum Psd {
 
 /// A valid policy record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "tags of a record are independent of each other")]
 pub struct PolicyRecord {
     /// Domain whose policy it is; the record stands at `_dmarc.` below it.
     pub domain: String,
@@ -106,6 +107,13 @@ impl PolicyRecord {
         }
         let known = |name| action(name).flatten().filter(|_| !is_doubtful);
         let is = |name, word: &str| tag(name).is_some_and(|value| value.eq_ignore_ascii_case(word));
+        let psd = if is("psd", "y") {
+            Psd::Yes
+        } else if is("psd", "n") {
+            Psd::No
+        } else {
+            Psd::Unknown
+        };
         Some(Self {
             domain: domain.to_owned(),
             text: text.to_owned(),
@@ -113,11 +121,7 @@ impl PolicyRecord {
             subdomains: known("sp"),
             nonexistent: known("np"),
             is_testing: is("t", "y"),
-            psd: match () {
-                () if is("psd", "y") => Psd::Yes,
-                () if is("psd", "n") => Psd::No,
-                () => Psd::Unknown,
-            },
+            psd,
             strict_dkim: is("adkim", "s"),
             strict_spf: is("aspf", "s"),
             rua,

@@ -45,6 +45,7 @@ pub const fn start_of(day: Day) -> Timestamp {
 
 /// Results of DMARC, SPF and DKIM for messages from one source, as a receiver saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "results of a report are independent of each other")]
 pub struct AggregateResult {
     /// Handling that the receiver applied.
     pub disposition: DmarcAction,
@@ -75,10 +76,10 @@ impl AggregateResult {
             DmarcAction::Reject => 2,
         };
         disposition
-            | i64::from(self.spf) << 2
-            | i64::from(self.dkim) << 3
-            | i64::from(self.spf_aligned) << 4
-            | i64::from(self.dkim_aligned) << 5
+            | (i64::from(self.spf) << 2)
+            | (i64::from(self.dkim) << 3)
+            | (i64::from(self.spf_aligned) << 4)
+            | (i64::from(self.dkim_aligned) << 5)
     }
 
     /// The result of a stored number; `None` for one that stands for nothing.
@@ -89,7 +90,7 @@ impl AggregateResult {
             2 => DmarcAction::Reject,
             _ => return None,
         };
-        let is = |bit: u32| bits >> bit & 1 == 1;
+        let is = |bit: u32| (bits >> bit) & 1 == 1;
         (0..64).contains(&bits).then(|| Self {
             disposition,
             spf: is(2),

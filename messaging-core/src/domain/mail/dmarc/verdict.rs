@@ -2,6 +2,7 @@
 //! publish.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -187,7 +188,7 @@ fn unexplained(large: &[&Source<'_>], action: DmarcAction, facts: &VerdictFacts<
     };
     let mut text = large.iter().take(NAMED).map(|source| sentence(&source)).collect::<Vec<_>>().join("; ");
     if large.len() > NAMED {
-        text.push_str(&format!("; {} more do", large.len() - NAMED));
+        write!(text, "; {} more do", large.len() - NAMED).expect("texts take all");
     }
     let (status, then) = match action {
         DmarcAction::None => (
@@ -289,7 +290,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
