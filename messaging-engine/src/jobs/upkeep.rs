@@ -53,7 +53,7 @@ pub enum Sweep {
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
