@@ -87,7 +87,7 @@ pub async fn all_pools_are_listed_in_order(store: &dyn Store) {
 /// The pages of a listing neither skip nor repeat a pool while others are added.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace: WorkspaceId = id();
-    let new = |n: usize| ip_pool((n % 2 == 0).then_some(workspace), &format!("{}", id::<WorkspaceId>()));
+    let new = |n: usize| ip_pool(n.is_multiple_of(2).then_some(workspace), &format!("{}", id::<WorkspaceId>()));
     let mut expected = Vec::new();
     for n in 0..5 {
         let pool = new(n);

@@ -158,7 +158,10 @@ impl MailboxProvider {
 impl fmt::Debug for MailboxProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.address();
-        f.debug_struct("MailboxProvider").field("address", &address).field("exchangers", &self.exchangers).finish()
+        f.debug_struct("MailboxProvider")
+            .field("address", &address)
+            .field("exchangers", &self.exchangers)
+            .finish_non_exhaustive()
     }
 }
 

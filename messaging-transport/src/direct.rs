@@ -133,12 +133,11 @@ impl DirectDelivery {
     async fn to_domain(&self, group: &Group, delivery: &MessageDelivery<'_>) -> Result<Arrived, TransportError> {
         let everyone = |outcome| Arrived { outcomes: vec![outcome; group.recipients.len()], dialogs: Vec::new() };
         let class = JobClass::Transactional;
-        let (admission, departing) = match delivery.reserved(&group.domain) {
-            Some(reserved) => (reserved.admission, reserved.departing),
-            None => {
-                let workspace = Some(delivery.outgoing.workspace_id);
-                (self.admit(&group.domain, Flow { class, workspace }).await, None)
-            }
+        let (admission, departing) = if let Some(reserved) = delivery.reserved(&group.domain) {
+            (reserved.admission, reserved.departing)
+        } else {
+            let workspace = Some(delivery.outgoing.workspace_id);
+            (self.admit(&group.domain, Flow { class, workspace }).await, None)
         };
         let permit = match admission {
             LaneAdmission::Go(permit) => permit,
@@ -173,7 +172,7 @@ impl DirectDelivery {
         permit.report(attempt.run().await);
         let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
         self.sources.ended(&departing.leave, outcomes.iter());
-        Ok(Arrived { dialogs, outcomes })
+        Ok(Arrived { outcomes, dialogs })
     }
 }
 

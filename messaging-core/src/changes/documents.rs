@@ -30,7 +30,7 @@ pub enum Document {
     /// An API key. The prefix is unique.
     ApiKey(ApiKey),
     /// A sending domain. The name is unique in its workspace.
-    Domain(SendingDomain),
+    Domain(Box<SendingDomain>),
     /// An IP pool. The name is unique in its workspace, and among the shared ones.
     Pool(IpPool),
     /// The settings of a channel.

@@ -126,7 +126,7 @@ impl App {
         };
         let (keys, spf) = tokio::join!(keys, spf);
         let found: Vec<_> = keys.into_iter().chain([spf]).collect();
-        if found.iter().any(|found| *found == Ok(true)) {
+        if found.contains(&Ok(true)) {
             return Ok(true);
         }
         match found.into_iter().find_map(Result::err) {

@@ -18,7 +18,7 @@ use crate::sql::{Sql, key, params, sql};
 const SHARED: [u8; 16] = [0; 16];
 
 fn owner(workspace: Option<WorkspaceId>) -> [u8; 16] {
-    workspace.map_or(SHARED, |workspace| workspace.to_bytes())
+    workspace.map_or(SHARED, Id::to_bytes)
 }
 
 pub(crate) fn put(on: &mut dyn Statements, pool: &IpPool, expect: Expect) -> Result<(), Fault> {
@@ -97,7 +97,7 @@ impl<D: Database> IpPools for SqlStore<D> {
 
     async fn all_ip_pools(&self, after: Option<PoolId>, limit: usize) -> Result<Vec<IpPool>, StoreError> {
         const SQL: Sql = sql!("SELECT doc FROM ip_pools WHERE id > $1 ORDER BY id LIMIT $2");
-        let after = after.map_or([0; 16], |id| id.to_bytes());
+        let after = after.map_or([0; 16], Id::to_bytes);
         self.many(Query::new(SQL, params![after, sql_limit(limit)], |row| record(row, 0)).shared()).await
     }
 

@@ -1,4 +1,4 @@
-//! DigitalOcean's API, version 2, by a token with the scopes `domain:read`, `domain:create`, `domain:update` and
+//! The API of `DigitalOcean`, version 2, by a token with the scopes `domain:read`, `domain:create`, `domain:update` and
 //! `domain:delete`.
 //!
 //! `GET /domains/{name}`, `GET|POST /domains/{name}/records`, `PATCH|DELETE /domains/{name}/records/{id}`. A record is one

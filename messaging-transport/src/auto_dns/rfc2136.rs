@@ -1,4 +1,4 @@
-//! Name servers that take updates by RFC 2136 signed with TSIG: BIND, Knot, PowerDNS and others.
+//! Name servers that take updates by RFC 2136 signed with TSIG: BIND, Knot and others.
 //!
 //! Everything goes over TCP, and every message is signed, questions too: so wrong credentials are found before anything is
 //! planned, and a server may answer the key alone. An update says what it expects to find (RFC 2136 section 2.4), so the

@@ -61,7 +61,10 @@ fn the_certificate_of_the_server_is_enough() {
             for (names, now) in [(&["mx.b.test"][..], IN_TIME), (&["elsewhere.test"], IN_TIME), (&[], TOO_LATE)] {
                 assert!(judged(&named, &chains.own, names, now), "{selector} {matching} {names:?} {now}");
             }
-            assert!(!judged(&named, &[chains.other.clone()], &["mx.b.test"], IN_TIME), "{selector} {matching}");
+            assert!(
+                !judged(&named, std::slice::from_ref(&chains.other), &["mx.b.test"], IN_TIME),
+                "{selector} {matching}"
+            );
             assert!(!judged(&named, &[], &["mx.b.test"], IN_TIME), "{selector} {matching}");
         }
         // The issuer is not the server.

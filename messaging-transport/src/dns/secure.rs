@@ -149,8 +149,10 @@ fn read(message: Message, kind: RecordType) -> (Answered<Vec<RData>>, Duration) 
             soa.map_or(Duration::ZERO, |soa| Duration::from_secs(soa.ttl.into())).min(ABSENCE_KEPT)
         }
     };
-    let found = found.and_then(|()| if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(()) });
-    let found = found.map(|()| records.into_iter().map(|record| record.data).collect());
+    let found = match found {
+        Ok(()) if records.is_empty() => Err(LookupFailure::NoRecords),
+        found => found.map(|()| records.into_iter().map(|record| record.data).collect()),
+    };
     (Answered { found, is_secure }, kept)
 }
 

@@ -38,7 +38,7 @@ impl ReturnedMail {
 const LONG_AT_A_TIME: usize = 8;
 
 /// Time to wait for room for a long mail.
-const ROOM_WITHIN: Duration = Duration::from_secs(60);
+const ROOM_WITHIN: Duration = Duration::from_mins(1);
 
 /// Reports about domains that are read at a time: one may be 64 MiB when unpacked.
 const READ_AT_A_TIME: usize = 2;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Timestamp;
 
 /// The longest time that a policy is kept for, whatever it says: a year (RFC 8461 section 3.2).
-pub const MAX_AGE: Duration = Duration::from_secs(31_557_600);
+pub const MAX_AGE: Duration = Duration::from_hours(8766);
 
 /// The largest policy that is read, in bytes (RFC 8461 section 3.3).
 pub const MAX_POLICY_BYTES: usize = 64 * 1024;

@@ -143,7 +143,9 @@ fn drop_old_keys(domain: &mut SendingDomain, now: Timestamp) {
     let gone: Vec<_> =
         all.iter().filter(|key| has_successor(key, &all)).map(|key| Installation::dkim(domain, key)).collect();
     if let Some(account) = &mut domain.dns_account {
-        gone.into_iter().for_each(|record| account.retire(record.host, record.value));
+        for record in gone {
+            account.retire(record.host, record.value);
+        }
     }
     domain.dkim.retain(|key| !has_successor(key, &all));
 }

@@ -1,4 +1,4 @@
-//! DigitalOcean's API, version 2, below its base.
+//! The API of `DigitalOcean`, version 2, below its base.
 
 use serde_json::{Value, json};
 

@@ -111,6 +111,6 @@ impl BufRead for Content<'_> {
 
 /// Reason to refuse a report whose stream ended with an error.
 pub(super) fn fault_of(error: &Error) -> Unreadable {
-    let is_too_long = error.get_ref().is_some_and(|inner| inner.is::<TooLong>());
+    let is_too_long = error.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>()).is_some();
     if is_too_long { Unreadable::TooLarge } else { Unreadable::Damaged }
 }

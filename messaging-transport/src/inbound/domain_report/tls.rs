@@ -29,7 +29,8 @@ struct Report {
     date_range: DateRange,
     #[serde(default)]
     contact_info: Option<String>,
-    report_id: String,
+    #[serde(rename = "report-id")]
+    id: String,
     #[serde(deserialize_with = "policies")]
     policies: Vec<PolicyResult>,
 }
@@ -145,7 +146,7 @@ impl<'de> Visitor<'de> for FirstHost {
 /// Reads a report; policies of names that are not the domain or below it are left out.
 pub(super) fn read(content: Content<'_>, domain: &str, submitter: Option<String>) -> Result<DomainReport, Unreadable> {
     let report: Report = serde_json::from_reader(content).map_err(fault)?;
-    if report.report_id.trim().is_empty() {
+    if report.id.trim().is_empty() {
         return Err(Unreadable::Form);
     }
     let mut rows = BTreeMap::new();
@@ -160,7 +161,7 @@ pub(super) fn read(content: Content<'_>, domain: &str, submitter: Option<String>
     let row = |((mx, result), (sessions, failures))| TlsRow { mx, result, sessions, failures };
     Ok(DomainReport {
         contact: report.contact_info.as_deref().and_then(domain_of).or(submitter),
-        report_id: text(&report.report_id),
+        report_id: text(&report.id),
         begin: report.date_range.start_datetime,
         end: report.date_range.end_datetime,
         rows: ReportRows::Tls(rows.into_iter().map(row).collect()),

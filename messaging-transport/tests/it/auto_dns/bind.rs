@@ -92,9 +92,7 @@ impl Bind {
         let mut said = String::new();
         loop {
             let mut line = String::new();
-            if log.read_line(&mut line).unwrap() == 0 {
-                panic!("BIND does not start:\n{said}");
-            }
+            assert!(log.read_line(&mut line).unwrap() > 0, "BIND does not start:\n{said}");
             if line.trim_end().ends_with(" running") && !line.contains("zone ") {
                 break;
             }

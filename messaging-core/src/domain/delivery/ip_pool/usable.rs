@@ -44,19 +44,15 @@ pub fn usable_sources<'a>(
     pools: &[IpPool],
     live: &'a [NodeSource],
 ) -> Usable<'a> {
-    let allowed: Box<dyn Fn(IpAddr) -> bool + '_> = match pool {
-        Some(id) => {
-            let Some(pool) = pools.iter().find(|pool| pool.id == id && pool.is_open_to(workspace)) else {
-                return Usable::NoPool;
-            };
-            Box::new(|ip| pool.ips.contains(&ip))
-        }
-        None => {
-            let others = || pools.iter().filter(|pool| !pool.is_open_to(workspace));
-            Box::new(move |ip| !others().any(|pool| pool.ips.contains(&ip)))
-        }
+    let named = pool.map(|id| pools.iter().find(|pool| pool.id == id && pool.is_open_to(workspace)));
+    let is_allowed = |ip: IpAddr| match named {
+        Some(pool) => pool.is_some_and(|pool| pool.ips.contains(&ip)),
+        None => !pools.iter().any(|pool| !pool.is_open_to(workspace) && pool.ips.contains(&ip)),
     };
-    let is_usable = |source: &&NamedSource| source.ip.ip().map_or(pool.is_none(), &allowed);
+    if let Some(None) = named {
+        return Usable::NoPool;
+    }
+    let is_usable = |source: &&NamedSource| source.ip.ip().map_or(pool.is_none(), is_allowed);
     Usable::Sources(live.iter().map(|live| &live.source).filter(is_usable).collect())
 }
 

@@ -24,9 +24,9 @@ const MAX_RETIRED: usize = 32;
 pub enum DnsProviderName {
     /// Cloudflare, with an API token that may edit the zone's DNS.
     Cloudflare,
-    /// A name server that takes updates by RFC 2136 signed with TSIG (RFC 8945), such as BIND, Knot or PowerDNS.
+    /// A name server that takes updates by RFC 2136 signed with TSIG (RFC 8945), such as BIND or Knot.
     Rfc2136,
-    /// DigitalOcean, with a token that may write domains.
+    /// `DigitalOcean`, with a token that may write domains.
     DigitalOcean,
     /// Hetzner, with a token of the Cloud console that may read and write.
     Hetzner,
