@@ -132,7 +132,7 @@ impl MailboxProvider {
         }
     }
 
-    /// What the site has seen.
+    /// Record of the site's transactions.
     pub fn ledger(&self) -> &Ledger {
         self.judge.ledger()
     }

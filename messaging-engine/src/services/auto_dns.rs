@@ -9,9 +9,12 @@ use messaging_core::domain::mail::auto_dns::{
     ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord,
     Surroundings, plan, plan_removal,
 };
+use messaging_core::domain::mail::dmarc::discovery::dmarc_host;
+use messaging_core::domain::mail::dmarc::published;
 use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord, UNNAMED};
+use messaging_core::domain::mail::domain_name::organizational;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
-use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone};
+use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone, is_in_zone};
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -76,8 +79,8 @@ impl App {
     ) -> Result<Vec<AppliedChange>, DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
-            let covered_by = self.policy_above(&domain.domain).await?;
-            let around = Surroundings { here, domain, covered_by: covered_by.as_deref() };
+            let covered_by = self.policy_above(zone.as_ref(), &domain.domain).await?;
+            let around = Surroundings { here, domain, covered_by };
             // Everything is read before anything is written.
             let mut planned = Vec::new();
             for (purpose, wanted) in here.offered(domain, &self.link_key()) {
@@ -148,12 +151,21 @@ impl App {
         Ok(provider.zone(account.credentials, &domain.domain).await?)
     }
 
-    /// The domain above this one whose DMARC policy covers it.
-    async fn policy_above(&self, domain: &str) -> Result<Option<String>, DnsFailure> {
-        let found = self.discover_dmarc(domain).await.map_err(|reason| {
-            DnsProviderError::Away(format!("the DMARC policy of {domain} could not be looked up: {reason}"))
-        })?;
-        Ok(found.policy.map(|policy| policy.domain).filter(|above| above != domain))
+    /// The organizational domain, where that is another one and has a DMARC policy: by the zone when it is in it.
+    async fn policy_above<'a>(&self, zone: &dyn DnsZone, domain: &'a str) -> Result<Option<&'a str>, DnsFailure> {
+        let above = organizational(domain);
+        if above == domain {
+            return Ok(None);
+        }
+        let host = dmarc_host(above);
+        let texts = if is_in_zone(&host, zone.name()) {
+            zone.at(&host).await?.txt
+        } else {
+            self.txt(&host).await.map_err(|reason| {
+                DnsProviderError::Away(format!("whether {host} has a policy could not be looked up: {reason}"))
+            })?
+        };
+        Ok(matches!(published(above, &texts), Ok(Some(_))).then_some(above))
     }
 
     /// Credentials as they are kept.

@@ -241,7 +241,9 @@ async fn a_new_domain_tells_what_to_publish() {
       },
       "domain": "acme.test",
       "id": "dom_…",
+      "ip_pool_id": null,
       "last_checked_at": null,
+      "marketing_ip_pool_id": null,
       "open_tracking": true,
       "require_tls": false,
       "return_path": {

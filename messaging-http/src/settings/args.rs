@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ipnet::IpNet;
-use messaging_core::domain::delivery::site::{MAX_RULES_BYTES, SiteRules};
+use messaging_core::domain::delivery::site::SiteRules;
+use messaging_core::domain::delivery::site::parse::MAX_RULES_BYTES;
 use messaging_core::domain::security::api_key::parse_block;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use messaging_core::domain::delivery::site::RulesFault;
+use messaging_core::domain::delivery::site::parse::RulesFault;
 use messaging_transport::direct::MalformedMxOverride;
 
 /// The settings make no sense.
@@ -78,7 +78,7 @@ pub enum SettingsError {
     SiteRules {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Fault of the file, with its place.
         fault: RulesFault,
     },
     /// Mail to the operator would have nowhere to go, or come back.

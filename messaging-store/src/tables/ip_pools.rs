@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::delivery::ip_pool::{IpGrant, IpPool};
-use messaging_core::ids::{Id as _, PoolId, WorkspaceId};
+use messaging_core::ids::{Id, PoolId, WorkspaceId};
 use messaging_core::ports::store::{IpPools, PageRequest, Slice, StoreError, Stored};
 
 use crate::database::{Database, Query, SqlStore, Statements};

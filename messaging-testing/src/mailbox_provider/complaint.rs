@@ -27,7 +27,7 @@ pub struct Complaint {
     pub source: IpAddr,
     /// Envelope sender of the message, which the report goes to.
     pub from: String,
-    /// Who complains.
+    /// Recipient who complains.
     pub recipient: String,
     /// Header of the message, at most 8 KiB of it.
     pub header: String,

@@ -21,7 +21,7 @@ const MAX_SOURCES: usize = 1024;
 /// Complaints that wait to be taken; beyond that the oldest are dropped.
 const MAX_COMPLAINTS: usize = 100_000;
 
-/// What a site is like.
+/// Traits of a site.
 pub(super) struct Site {
     pub(super) name: String,
     /// Name in the greeting.

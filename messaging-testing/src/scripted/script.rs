@@ -160,7 +160,7 @@ pub(super) struct Script {
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) connections: usize,
-    /// Where each connection came from.
+    /// Address that each connection came from.
     pub(super) peers: Vec<IpAddr>,
     pub(super) open: usize,
     pub(super) commands: Vec<String>,

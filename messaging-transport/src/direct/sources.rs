@@ -39,7 +39,7 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// What an attempt leaves with.
+/// Source and exchangers of an attempt.
 pub(super) struct Departing {
     pub(super) leave: Leave,
     /// The exchangers that the source was chosen for; `None` where they were not looked up.

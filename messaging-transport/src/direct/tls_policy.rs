@@ -56,7 +56,7 @@ pub(super) struct Judged<'a> {
     pub(super) host: &'a str,
     /// The domain of the recipients.
     pub(super) domain: &'a str,
-    /// Whether TLS is spoken.
+    /// Whether the session is encrypted.
     pub(super) is_encrypted: bool,
     /// The certificates that the exchanger presented, its own first.
     pub(super) chain: &'a [CertificateDer<'static>],
@@ -99,7 +99,7 @@ impl TlsPolicy {
         }
     }
 
-    /// Whether any certificate will do.
+    /// Whether the policy is content with any certificate.
     pub(super) const fn asks_for_no_proof(&self) -> bool {
         matches!(self.proof, Proof::Nothing)
     }

@@ -49,6 +49,12 @@ struct Peer {
     gate: Arc<Semaphore>,
 }
 
+impl Peer {
+    fn new(concurrent: usize) -> Self {
+        Self { idle: Vec::new(), gate: Arc::new(Semaphore::new(concurrent)) }
+    }
+}
+
 struct Idle {
     session: Session,
     since: Instant,
@@ -68,11 +74,10 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
     /// The same for so many messages, which count from the first use of the key on.
     pub(crate) fn gate_of(&self, key: &K, concurrent: usize) -> Arc<Semaphore> {
         let mut peers = self.lock();
-        let fresh = || Peer { idle: Vec::new(), gate: Arc::new(Semaphore::new(concurrent)) };
         if let Some(peer) = peers.by_key.get(key) {
             return Arc::clone(&peer.gate);
         }
-        Arc::clone(&peers.by_key.entry(key.to_owned()).or_insert_with(fresh).gate)
+        Arc::clone(&peers.by_key.entry(key.to_owned()).or_insert_with(|| Peer::new(concurrent)).gate)
     }
 
     /// A connection to use, the freshest first.
@@ -94,14 +99,15 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         {
             let peers = &mut *self.lock();
             let may_go_on = !session.is_full() && session.transactions < self.limits.messages;
-            let is_kept = may_go_on && peers.idle < self.limits.idle_in_all;
-            let peer = peers.by_key.get_mut(key).filter(|peer| is_kept && peer.idle.len() < self.limits.idle);
+            // The gate may be that of another key, so that this one is not known yet.
+            let peer = (may_go_on && peers.idle < self.limits.idle_in_all)
+                .then(|| peers.by_key.entry(key.to_owned()).or_insert_with(|| Peer::new(self.limits.concurrent)));
             match peer {
-                Some(peer) => {
+                Some(peer) if peer.idle.len() < self.limits.idle => {
                     peers.idle += 1;
                     peer.idle.push(Idle { session, since: Instant::now() });
                 }
-                None => old.push(session),
+                _ => old.push(session),
             }
         }
         quit(old).await;

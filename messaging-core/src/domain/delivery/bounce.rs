@@ -36,7 +36,7 @@ pub use class::{BounceClass, BounceType};
 pub enum Concern {
     /// How much or how fast the sender sends.
     Rate,
-    /// What the message holds.
+    /// Content of the message.
     Content,
     /// One mailbox or address.
     Mailbox,

@@ -49,7 +49,7 @@ pub enum Priority {
     Marketing,
 }
 
-/// Whether a transaction may begin.
+/// Answer to whether a transaction may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// It may.
@@ -66,11 +66,11 @@ pub enum Permission {
 pub struct Wait {
     /// When to ask again; `None` until a person acts.
     pub until: Option<Timestamp>,
-    /// What bounds the path.
+    /// Bound that the path is at.
     pub reason: WaitReason,
 }
 
-/// What bounds a path.
+/// Bound of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
     /// The rate of the path: a short wait, and no hold.
@@ -105,7 +105,7 @@ impl WaitReason {
 pub struct BrakeChange {
     /// What the path does; `None` for a warning alone.
     pub action: PathAction,
-    /// Why it does so.
+    /// Reason of the action.
     pub reason: BrakeReason,
     /// When it goes on, if that is known.
     pub until: Option<Timestamp>,
@@ -116,7 +116,7 @@ pub struct BrakeChange {
 /// A path as the operator sees it (contract section 14.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathReport {
-    /// How it goes.
+    /// Status of the path.
     pub status: PathStatus,
     /// Messages a minute that the path may send; `None` without a bound.
     pub rate_per_minute: Option<u32>,
@@ -254,7 +254,7 @@ impl PathState {
         self.brake.stop(None, "stopped by the operator");
     }
 
-    /// How the path goes.
+    /// Status of the path.
     pub fn status(&self, now: Timestamp) -> PathStatus {
         self.brake.status(now)
     }

@@ -6,7 +6,7 @@
 //! fits by the words that the classification of bounces knows in many languages.
 
 #[cfg(feature = "site-rules")]
-mod parse;
+pub mod parse;
 mod pattern;
 #[cfg(all(test, feature = "site-rules"))]
 mod tests;
@@ -24,8 +24,6 @@ use crate::domain::delivery::bounce::{self, BounceClass};
 use crate::domain::delivery::response::Response;
 use crate::domain::mail::public_suffix::organizational;
 
-#[cfg(feature = "site-rules")]
-pub use parse::{MAX_REPLIES, MAX_RULES_BYTES, MAX_SITES, RulesFault};
 pub use pattern::ReplyPattern;
 use pattern::Subject;
 pub use verdict::{Meaning, PathAction, Verdict};

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// A source of a pool, as the choice sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Whether its path may send.
+    /// Permission of its path.
     pub permission: Permission,
     /// Thousandths of a warm source's share, at least 1.
     pub weight: u32,

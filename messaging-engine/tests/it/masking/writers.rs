@@ -161,7 +161,8 @@ impl World {
             | "setChannel" | "setPassword" | "testWebhook" | "unscheduleCampaign" | "updateCampaign"
             | "updateCustomField" | "updateList" | "updateMember" | "updateSegment" | "updateSendingDomain"
             | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace" | "retryQueue" | "suspendQueue"
-            | "resumeQueue" | "cancelQueue"
+            | "resumeQueue" | "cancelQueue" | "createIpPool" | "updateIpPool" | "configureDns" | "updateSource"
+            | "updateSourcePath"
             // It shows a page of somebody else's, which has nothing of the workspace.
             | "importUrlTemplate" => json!({}),
             id => panic!("{id}: say here what of a contact it could tell a caller without pii:read"),

@@ -70,6 +70,7 @@ async fn the_records_are_written_and_the_domain_is_verified() {
     update TXT bounce.acme.test open
     keep TXT _dmarc.acme.test done
     create MX bounce.acme.test open
+    create TXT _smtp._tls.acme.test open
     create CNAME links.acme.test open
     ");
     let written = post(&domains, &id, body(json!({}))).await;
@@ -79,6 +80,7 @@ async fn the_records_are_written_and_the_domain_is_verified() {
     update TXT bounce.acme.test done
     keep TXT _dmarc.acme.test done
     create MX bounce.acme.test done
+    create TXT _smtp._tls.acme.test done
     create CNAME links.acme.test done
     ");
     assert_eq!(written["domain"]["status"], "verified");
@@ -104,7 +106,7 @@ async fn a_conflict_stops_nothing_else() {
     let id = domains.add("acme.test").await;
     zone.set("links.acme.test", RecordType::Cname, &["elsewhere.test"]);
     let written = post(&domains, &id, body(json!({}))).await;
-    let tracking = &written["changes"][4];
+    let tracking = &written["changes"][5];
     assert_eq!((&tracking["action"], &tracking["done"]), (&json!("conflict"), &json!(false)));
     assert!(tracking["detail"].as_str().unwrap().contains("is an alias of elsewhere.test"));
     assert_eq!(zone.values("links.acme.test", RecordType::Cname), ["elsewhere.test"]);

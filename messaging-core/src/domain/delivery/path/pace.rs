@@ -11,7 +11,7 @@ const MINUTE_MILLIS: i64 = 60_000;
 /// A burst may have what belongs to so long a time.
 const BURST: Duration = Duration::from_secs(6);
 
-/// What a path sent lately.
+/// Messages that a path sent lately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Pace {

@@ -1,3 +1,4 @@
+use super::parse::{MAX_REPLIES, MAX_RULES_BYTES, MAX_SITES};
 use super::*;
 
 fn reply(code: Option<u16>, enhanced: Option<&str>, text: &str) -> Response {

@@ -41,7 +41,7 @@ pub enum PathAction {
 /// What a reply says, and what follows for the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Verdict {
-    /// What the reply says.
+    /// Meaning of the reply.
     pub meaning: Meaning,
     /// What the path does about it.
     pub action: PathAction,

@@ -9,7 +9,7 @@ pub const MAX_DAYS: u32 = 366;
 /// Recipients of a campaign at one site, and the sources that may reach them.
 #[derive(Debug, Clone, Copy)]
 pub struct SiteDemand<'a> {
-    /// How many recipients there are.
+    /// Number of recipients at the site.
     pub recipients: u64,
     /// How many times the allowance of an unknown site the site takes.
     pub factor: u32,
