@@ -56,7 +56,7 @@ pub(super) struct Judged<'a> {
     pub(super) host: &'a str,
     /// The domain of the recipients.
     pub(super) domain: &'a str,
-    /// Whether the session is encrypted.
+    /// Whether the session is encrypted by TLS.
     pub(super) is_encrypted: bool,
     /// The certificates that the exchanger presented, its own first.
     pub(super) chain: &'a [CertificateDer<'static>],

@@ -396,7 +396,7 @@ impl Session {
         transcript.connected(self.remote, self.tls.clone(), true);
     }
 
-    /// Whether the session is encrypted.
+    /// Whether the session is encrypted by TLS.
     pub(crate) const fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }

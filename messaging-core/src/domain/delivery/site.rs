@@ -16,6 +16,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -175,7 +176,7 @@ impl SiteRules {
         let known = exchangers.iter().find_map(|name| self.known(&normal(name.as_ref())));
         known.or_else(|| {
             let name = normal(exchangers.first()?.as_ref());
-            let registered = if name.parse::<IpAddr>().is_ok() { &name } else { organizational(&name) };
+            let registered = if IpAddr::from_str(&name).is_ok() { &name } else { organizational(&name) };
             SiteName::parse(registered).ok()
         })
     }
