@@ -111,7 +111,8 @@ def libraries():
 def environment_of(folder, more):
     directory = ROOT / folder
     return {**os.environ, "RUST_TEST_THREADS": THREADS, "REQUIRE_POSTGRES": "1", "REQUIRE_BIND": "1",
-            "CARGO_MANIFEST_DIR": str(directory), "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", "TEST_BUSY": "3", "RUSTC_BOOTSTRAP": "1", **more}
+            "CARGO_MANIFEST_DIR": str(directory), "LD_LIBRARY_PATH": libraries(), "RUST_BACKTRACE": "1", "TEST_BUSY": "3",
+            "RUSTC_BOOTSTRAP": "1", **more}
 
 
 def run(program, folder, arguments, environment):
