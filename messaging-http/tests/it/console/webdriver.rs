@@ -31,9 +31,6 @@ const MAX_ANSWER: u64 = 16 << 20;
 /// What the programs are called, in Debian's packages `chromium` and `chromium-driver`.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 
-/// The same browser without the parts that draw windows, which takes less of the processor; used where it is installed.
-const HEADLESS_SHELL: &str = "/usr/bin/chromium-headless-shell";
-
 /// The driver of this process; `None` where there is no browser.
 static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
 
@@ -131,15 +128,11 @@ impl Browser {
             "--window-size=1280,900",
             &hosts,
         ];
-        let mut options = json!({"args": arguments});
-        if Path::new(HEADLESS_SHELL).exists() {
-            options["binary"] = json!(HEADLESS_SHELL);
-        }
         let capabilities = json!({
             "browserName": "chrome",
             "timeouts": {"script": 30_000, "pageLoad": 30_000},
             "goog:loggingPrefs": {"browser": "ALL"},
-            "goog:chromeOptions": options,
+            "goog:chromeOptions": {"args": arguments},
         });
         let body = json!({"capabilities": {"alwaysMatch": capabilities}});
         let made = exchange(address, "POST", "/session", Some(body)).await.expect("the browser starts");
