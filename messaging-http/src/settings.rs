@@ -5,6 +5,7 @@ mod args;
 mod database;
 mod error;
 mod in_force;
+mod machine_name;
 mod reload;
 mod sources;
 
@@ -26,6 +27,7 @@ pub use self::database::Database;
 pub use self::error::SettingsError;
 pub(crate) use self::in_force::{FILE as IN_FORCE, InForce};
 pub use self::in_force::{Running, running};
+use self::machine_name::{is_hostname, machine_name};
 pub use self::reload::Reload;
 pub use self::sources::SourceArg;
 pub(crate) use self::sources::bind_each;
@@ -264,22 +266,6 @@ impl SettingsArgs {
 fn is_base_url(url: &str) -> bool {
     let Ok(uri) = url.parse::<http::Uri>() else { return false };
     is_absolute(url, &["http", "https"]) && uri.query().is_none() && !url.contains('#')
-}
-
-fn is_hostname(name: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.split('.').all(is_label)
-}
-
-/// What the machine calls itself, if that can be said in EHLO.
-fn machine_name() -> Option<String> {
-    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
-    is_hostname(&name).then_some(name)
 }
 
 #[cfg(test)]

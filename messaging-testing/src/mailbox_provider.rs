@@ -70,6 +70,7 @@ pub use self::complaint::Complaint;
 use self::judge::Judge;
 pub use self::ledger::{Answered, DayCounts, Ledger, Transaction};
 pub use self::mailbox::Mailbox;
+use self::mailbox::Mailboxes;
 pub use self::reputation::{Reputation, SitePolicy, Verdict};
 pub use self::style::SiteStyle;
 use crate::dns::TestDns;
@@ -80,8 +81,6 @@ const KEPT: usize = 100_000;
 
 /// Exchangers that one site may have.
 const MAX_EXCHANGERS: usize = 8;
-
-type Mailboxes = dyn Fn(&str) -> Mailbox + Send + Sync;
 
 /// A simulated site on a loopback socket; it ends when dropped.
 pub struct MailboxProvider {

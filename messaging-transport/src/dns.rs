@@ -7,6 +7,7 @@
 //!
 //! Every look-up ends: a server that does not answer is asked twice, four seconds each.
 
+mod answer;
 mod secure;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,37 +25,15 @@ use messaging_core::domain::mail::domain_name::reversed;
 use messaging_core::ports::resolver::{LookupError, Resolver};
 use tokio::net::UdpSocket;
 
+use self::answer::{ABSENCE_KEPT, REPEATS, TIMEOUT, mail_exchangers, plain};
 use self::secure::TrustedResolver;
 use crate::dane::Tlsa;
 
-pub(crate) use self::secure::Answered;
-
-/// How long one question to one server may take. A resolver that has to walk the tree needs seconds.
-const TIMEOUT: Duration = Duration::from_secs(4);
-
-/// How often a question is repeated when there was no usable answer.
-const REPEATS: usize = 1;
+pub(crate) use self::answer::Answered;
+pub use self::answer::LookupFailure;
 
 /// Answers that are kept for mail routing; each is a few hundred octets.
 const CACHED_ANSWERS: u64 = 8_192;
-
-/// That something is not there is believed no longer than this, whatever the zone says: a bounce for
-/// want of a domain suppresses the address.
-const ABSENCE_KEPT: Duration = Duration::from_mins(5);
-
-/// The reason why a lookup gave no records.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LookupFailure {
-    /// The name does not exist (NXDOMAIN).
-    #[error("the name does not exist")]
-    NoSuchDomain,
-    /// The name exists without records of this type.
-    #[error("the name has no such records")]
-    NoRecords,
-    /// No usable answer: SERVFAIL, REFUSED, a time-out. Says nothing about the name.
-    #[error("the name could not be looked up: {0}")]
-    Temporary(String),
-}
 
 /// Looks up names. A handle; clones share the cache.
 #[derive(Debug, Clone)]
@@ -298,18 +277,6 @@ fn texts(records: Vec<RData>) -> Vec<String> {
     records.into_iter().filter_map(text).collect()
 }
 
-fn mail_exchangers(records: Vec<RData>) -> Vec<(u16, String)> {
-    let mut exchangers: Vec<_> = records
-        .into_iter()
-        .filter_map(|data| match data {
-            RData::MX(mx) => Some((mx.preference, plain(&mx.exchange))),
-            _ => None,
-        })
-        .collect();
-    exchangers.sort();
-    exchangers
-}
-
 async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
     let (six, four) = tokio::join!(look_up(resolver, host, RecordType::AAAA), look_up(resolver, host, RecordType::A));
     let found: Vec<_> = [&six, &four].into_iter().flatten().flatten().filter_map(RData::ip_addr).collect();
@@ -340,15 +307,6 @@ fn none_is_empty<T>(found: Result<Vec<T>, LookupFailure>) -> Result<Vec<T>, Look
         Err(LookupFailure::NoSuchDomain | LookupFailure::NoRecords) => Ok(Vec::new()),
         Err(LookupFailure::Temporary(reason)) => Err(LookupError(reason)),
     }
-}
-
-/// Lower case, without the final dot.
-fn plain(name: &Name) -> String {
-    let mut text = name.to_ascii().to_ascii_lowercase();
-    if text.ends_with('.') {
-        text.pop();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use messaging_core::domain::delivery::source;
 use serde::{Deserialize, Serialize};
 
 use super::error::SettingsError;
-use super::is_hostname;
+use super::machine_name::is_hostname;
 
 /// A source as it is given: `IP` or `IP=NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use messaging_core::ports::clock::Clock;
 use messaging_core::time::Timestamp;
 
-use super::Mailboxes;
 use super::complaint::Complaint;
 use super::ledger::{Answered, Ledger, Transaction};
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Mailboxes};
 use super::reputation::{Reputation, SitePolicy, Verdict};
 use super::style::{Objection, SiteStyle};
 use crate::scripted::{Action, Policy, Situation, Stage};

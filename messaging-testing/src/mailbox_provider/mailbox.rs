@@ -11,6 +11,9 @@ pub enum Mailbox {
     Complaining,
 }
 
+/// Chooses the mailbox of an address.
+pub(super) type Mailboxes = dyn Fn(&str) -> Mailbox + Send + Sync;
+
 impl Mailbox {
     /// The mailbox of an address where so many in ten thousand are unknown and complain; always the same for one
     /// address, whatever the case of its letters.

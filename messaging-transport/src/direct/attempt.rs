@@ -17,7 +17,6 @@ use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, 
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
-use self::security::no_tls;
 use super::lane::Report;
 use super::plain::PlainHosts;
 use super::route::{Exchangers, NoAddress, Routing, response};
@@ -506,6 +505,11 @@ impl<'a> Attempt<'a> {
 fn broken(host: &str, error: &dyn Display) -> Miss {
     let text = format!("the connection to {host} ended before the content: {error}");
     Miss::Broken(named(host, response(None, "4.4.2", &text)))
+}
+
+/// An exchanger that has not the TLS it should have; the codes are those of RFC 3463 section 3.8 and its registry.
+fn no_tls(host: &str, enhanced: &str, text: &str) -> Miss {
+    Miss::NoTls(named(host, response(None, enhanced, text)))
 }
 
 fn named(host: &str, response: Response) -> Response {

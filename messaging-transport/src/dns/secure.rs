@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout};
 
-use super::{ABSENCE_KEPT, LookupFailure, REPEATS, TIMEOUT, mail_exchangers};
+use super::answer::{ABSENCE_KEPT, Answered, LookupFailure, REPEATS, TIMEOUT, mail_exchangers};
 use crate::dane::Tlsa;
 
 /// Octets of an answer over UDP that no network cuts into pieces.
@@ -27,13 +27,6 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// Answers are remembered no longer than this, whatever the zone says: a server's new certificate has new records.
 const MAX_KEPT: Duration = Duration::from_hours(1);
-
-/// What was found, and whether that is known to be what the owner of the zone says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answered<T> {
-    pub(crate) found: Result<T, LookupFailure>,
-    pub(crate) is_secure: bool,
-}
 
 /// A resolver whose AD bit is believed. A handle; clones share what is remembered.
 #[derive(Debug, Clone)]

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use rustls_pki_types::UnixTime;
 
-use super::super::route::response;
 use super::super::tls_policy::{Judged, TlsPolicy};
-use super::{Attempt, Miss, named};
+use super::{Attempt, Miss, no_tls};
 use crate::smtp::{Session, Transcript};
 
 impl Attempt<'_> {
@@ -51,9 +50,4 @@ impl Attempt<'_> {
             None => Ok(session),
         }
     }
-}
-
-/// An exchanger that has not the TLS it should have; the codes are those of RFC 3463 section 3.8 and its registry.
-pub(super) fn no_tls(host: &str, enhanced: &str, text: &str) -> Miss {
-    Miss::NoTls(named(host, response(None, enhanced, text)))
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use flate2::read::{DeflateDecoder, GzDecoder};
 use messaging_core::domain::mail::link_token::ReportPurpose;
 
-use super::{MAX_CONTENT, Unreadable};
+use super::shared::{MAX_CONTENT, Unreadable};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZIP: &[u8] = b"PK\x03\x04";

@@ -9,8 +9,8 @@ use messaging_core::domain::mail::dmarc::report::{AggregateResult, AggregateRow,
 use messaging_core::time::Timestamp;
 
 use super::contents::Content;
+use super::shared::{MAX_ROWS, Unreadable, domain_of, is_within, text};
 use super::xml::{Document, Piece};
-use super::{MAX_ROWS, Unreadable, domain_of, is_within, text};
 
 /// The most messages that a row is taken to be about.
 const MAX_MESSAGES: u64 = 1_000_000_000_000;

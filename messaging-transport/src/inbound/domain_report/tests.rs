@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use messaging_core::domain::mail::dmarc::report::{ReportRows, TlsRow};
 
+use super::shared::MAX_ROWS;
 use super::*;
 
 const DMARC: &str = include_str!("../../../tests/samples/domain_reports/aggregate.xml");

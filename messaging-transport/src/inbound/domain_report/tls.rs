@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 
 use super::contents::{Content, fault_of};
-use super::{MAX_ROWS, Unreadable, domain_of, is_within, text};
+use super::shared::{MAX_ROWS, Unreadable, domain_of, is_within, text};
 
 /// Result of sessions that succeeded.
 const SUCCESSFUL: &str = "successful";

@@ -7,7 +7,7 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 
 use super::contents::{Content, fault_of};
-use super::{MAX_TEXT, Unreadable};
+use super::shared::{MAX_TEXT, Unreadable};
 
 /// The deepest element.
 const MAX_DEPTH: usize = 16;

@@ -20,16 +20,16 @@ const MAX_DEPTH: usize = 6;
 
 /// A mail.
 #[derive(Debug)]
-pub(in crate::inbound) struct Mail<'a> {
+pub(crate) struct Mail<'a> {
     /// Its header.
-    pub(in crate::inbound) header: Fields,
+    pub(crate) header: Fields,
     /// Its parts that are no multiparts, in order.
-    pub(in crate::inbound) parts: Vec<Part<'a>>,
+    pub(crate) parts: Vec<Part<'a>>,
 }
 
 /// A part that has no parts.
 #[derive(Debug)]
-pub(in crate::inbound) struct Part<'a> {
+pub(crate) struct Part<'a> {
     /// `text/plain`, lower case.
     pub(super) media_type: String,
     charset: Option<String>,
@@ -38,7 +38,7 @@ pub(in crate::inbound) struct Part<'a> {
 }
 
 impl<'a> Mail<'a> {
-    pub(in crate::inbound) fn read(source: &'a [u8]) -> Self {
+    pub(crate) fn read(source: &'a [u8]) -> Self {
         let (header, body) = fields::split(source);
         let mut parts = Vec::new();
         walk(&header, body, 0, &mut parts);
@@ -71,7 +71,7 @@ impl<'a> Mail<'a> {
 
 impl Part<'_> {
     /// The content without its transfer encoding. What does not decode is taken as it is.
-    pub(in crate::inbound) fn content(&self) -> Cow<'_, [u8]> {
+    pub(crate) fn content(&self) -> Cow<'_, [u8]> {
         decode::content(&self.encoding, self.body).unwrap_or(Cow::Borrowed(self.body))
     }
 
