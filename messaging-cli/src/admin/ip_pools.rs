@@ -63,13 +63,12 @@ pub(super) struct CreatePool {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "change", required = true, multiple = true, args = ["name", "ip"])]
 pub(super) struct UpdatePool {
     /// The pool's id, of `messaging admin list-pools`
     #[arg(long, value_name = "POOL_ID")]
     id: String,
     /// Its name from now on
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", required_unless_present = "ip")]
     name: Option<String>,
     /// All addresses of the pool from now on
     #[arg(long, value_name = "IP,…", value_delimiter = ',')]
