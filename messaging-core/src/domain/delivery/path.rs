@@ -37,7 +37,7 @@ pub struct PathState {
     pace: Pace,
 }
 
-/// What kind of mail wants to leave.
+/// Priority of the mail that wants to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// Mail that somebody waits for. It may use the whole allowance of a day, without waiting for its hours.
@@ -61,7 +61,7 @@ pub enum Permission {
     Wait(Wait),
 }
 
-/// Why a transaction does not begin yet.
+/// Bound that a transaction waits for, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     /// When to ask again; `None` until a person acts.
@@ -148,7 +148,7 @@ impl PathState {
         self.warm_up = if is_known { WarmUp::known() } else { WarmUp::default() };
     }
 
-    /// Whether a transaction may begin now.
+    /// Judges whether a transaction of this priority may begin at `now`.
     pub fn may_send(&self, limits: &SiteLimits, now: Timestamp, priority: Priority) -> Permission {
         let is_transactional = matches!(priority, Priority::Transactional { .. });
         let would_expire = |until: Timestamp| match priority {

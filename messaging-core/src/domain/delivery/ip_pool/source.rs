@@ -137,7 +137,7 @@ pub struct SourceRow {
     pub level: u32,
     /// When mail left from it last; `None` if none has.
     pub last_used_at: Option<Timestamp>,
-    /// When the row was written.
+    /// Time of the last write of the row.
     pub updated_at: Timestamp,
 }
 
@@ -163,7 +163,7 @@ pub struct PathRow {
     pub day: i64,
     /// True while the path is stopped until a person looks: such a row is not forgotten, however old it is.
     pub is_stopped: bool,
-    /// When the row was written.
+    /// Time of the last write of the row.
     pub updated_at: Timestamp,
 }
 

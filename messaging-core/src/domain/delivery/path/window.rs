@@ -33,7 +33,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// Bits of the second word of [`Window::deferred`] that belong to the latest hundred.
 const UPPER: u64 = (1 << 36) - 1;
 
-/// What became of the latest messages.
+/// Counts of the outcomes of the latest messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Window {
