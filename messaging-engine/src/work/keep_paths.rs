@@ -22,9 +22,6 @@ const FORGET_EVERY: Duration = Duration::from_hours(1);
 /// A path over which nothing was sent for so long is forgotten: its warm-up begins anew before that.
 const FORGOTTEN_AFTER: Duration = Duration::from_hours(24 * 60);
 
-/// Rows that are forgotten at a time.
-const FORGOTTEN_AT_ONCE: usize = 1000;
-
 /// Paths that metrics show.
 const SHOWN: usize = 1000;
 
@@ -63,7 +60,8 @@ pub(super) async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
         app.0.metrics.tell_paths(&app.paths().shown(SHOWN));
         if app.monotonic().since(forgotten) >= FORGET_EVERY {
             forgotten = app.monotonic();
-            forget(&app).await;
+            // Their rows are forgotten by the sweep of paths.
+            app.paths().forget(app.now() - FORGOTTEN_AFTER);
         }
     }
 }
@@ -98,19 +96,6 @@ async fn save(app: &App, all: bool) {
                 return;
             }
         }
-    }
-}
-
-async fn forget(app: &App) {
-    let Some(before) =
-        app.now().as_millis().checked_sub(i64::try_from(FORGOTTEN_AFTER.as_millis()).unwrap_or(i64::MAX))
-    else {
-        return;
-    };
-    let before = messaging_core::time::Timestamp::from_millis(before);
-    app.paths().forget(before);
-    if let Err(error) = app.store().forget_paths(before, FORGOTTEN_AT_ONCE).await {
-        tracing::warn!(error = %Chain(&error), "old paths are not forgotten yet");
     }
 }
 
