@@ -90,7 +90,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "updateWebhook" => json!({"events": ["*"]}),
         "testWebhook" => json!({"event_type": "delivered"}),
         "createIpPool" => json!({"name": "main", "ips": ["192.0.2.10"]}),
-        "configureDns" => json!({"provider": "cloudflare", "credentials": {"api_token": "the token of the zone"}}),
+        "configureDns" => json!({"provider": "cloudflare", "credentials": {"api_token": "token-of-the-zone"}}),
         "createApiKey" => json!({"name": "backend", "scopes": ["messages:send"]}),
         "setPassword" => json!({"current": "the one until now", "password": "a battery staple"}),
         "redeemTicket" => json!({"ticket": "mt_…", "password": "a battery staple"}),
