@@ -355,7 +355,8 @@ fn fill_up(mib: u32, settings: &[&str]) {
         return;
     };
     let ballast = mount.join("ballast");
-    let text = "x".repeat(16 << 10);
+    // Large, so that few messages fill the disk.
+    let text = "x".repeat(64 << 10);
     fs::write(&ballast, vec![b'x'; (mib as usize / 3) << 20]).unwrap();
     let bench = Bench::on_real_disk(place, mount.join("data"));
     let server = bench.start("serve", settings);
