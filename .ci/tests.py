@@ -5,15 +5,11 @@
 for a process that was killed to come back. A busy machine may be later than a test waits for: up to eight tests of a
 program that fail are named and tried once more when nothing else runs. What is broken fails twice.
 
-Usage: tests.py [--programs FILE] [JOB ...]     (without names all jobs; `tests.py --list` shows them)
-
-FILE lists the programs as they were built: it is written where it does not exist, and read instead of building again where
-it does.
+Usage: tests.py [JOB ...]     (without names all jobs; `tests.py --list` shows them)
 
 Environment: AXE is the path of axe-core, SEEDS how many of the simulation's seeds are tried.
 """
 
-import argparse
 import concurrent.futures
 import json
 import os
@@ -91,16 +87,6 @@ def build():
     return found
 
 
-def built_once(file):
-    """The test programs, from a file where one was given and exists."""
-    if file and file.exists():
-        return json.loads(file.read_text())
-    programs = build()
-    if file:
-        file.write_text(json.dumps(programs))
-    return programs
-
-
 def jobs(programs):
     """Name, program, folder, arguments and environment of what is to be run."""
     planned, listed = [], set()
@@ -143,14 +129,9 @@ def run(program, folder, arguments, environment):
 
 
 def main():
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--programs", type=pathlib.Path)
-    asked.add_argument("--list", action="store_true")
-    asked.add_argument("job", nargs="*")
-    asked = asked.parse_args()
-    wanted = asked.job
-    planned = jobs(built_once(asked.programs))
-    if asked.list:
+    wanted = sys.argv[1:]
+    planned = jobs(build())
+    if wanted == ["--list"]:
         print(*(name for name, *_ in planned), sep="\n")
         return
     unknown = set(wanted) - {name for name, *_ in planned}
