@@ -5,11 +5,15 @@
 for a process that was killed to come back. A busy machine may be later than a test waits for: up to eight tests of a
 program that fail are named and tried once more when nothing else runs. What is broken fails twice.
 
-Usage: tests.py [JOB ...]     (without names all jobs; `tests.py --list` shows them)
+Usage: tests.py [--programs FILE] [JOB ...]     (without names all jobs; `tests.py --list` shows them)
+
+FILE lists the programs as they were built: it is written where it does not exist, and read instead of building again where
+it does.
 
 Environment: AXE is the path of axe-core, SEEDS how many of the simulation's seeds are tried.
 """
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -87,6 +91,16 @@ def build():
     return found
 
 
+def built_once(file):
+    """The test programs, from a file where one was given and exists."""
+    if file and file.exists():
+        return json.loads(file.read_text())
+    programs = build()
+    if file:
+        file.write_text(json.dumps(programs))
+    return programs
+
+
 def jobs(programs):
     """Name, program, folder, arguments and environment of what is to be run."""
     planned, listed = [], set()
@@ -129,9 +143,14 @@ def run(program, folder, arguments, environment):
 
 
 def main():
-    wanted = sys.argv[1:]
-    planned = jobs(build())
-    if wanted == ["--list"]:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--programs", type=pathlib.Path)
+    asked.add_argument("--list", action="store_true")
+    asked.add_argument("job", nargs="*")
+    asked = asked.parse_args()
+    wanted = asked.job
+    planned = jobs(built_once(asked.programs))
+    if asked.list:
         print(*(name for name, *_ in planned), sep="\n")
         return
     unknown = set(wanted) - {name for name, *_ in planned}
