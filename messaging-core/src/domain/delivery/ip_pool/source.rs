@@ -135,7 +135,7 @@ pub struct SourceRow {
     pub status: SourceStatus,
     /// Level of its warm-up, from 0.
     pub level: u32,
-    /// When mail left from it last; `None` if none has.
+    /// Time at which mail left from it last; `None` if none has.
     pub last_used_at: Option<Timestamp>,
     /// Time of the last write of the row.
     pub updated_at: Timestamp,
