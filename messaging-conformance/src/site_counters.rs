@@ -43,7 +43,10 @@ pub async fn counts_of_a_site_add_up(store: &dyn Store) {
     let everything = [("gmail".to_owned(), 11, 1), ("example.org".to_owned(), 5, 0)];
     assert_eq!(found(store, workspace, 0, END).await, everything);
     assert_eq!(found(store, workspace, 11, END).await, [("gmail".to_owned(), 9, -1)]);
-    assert_eq!(found(store, workspace, 0, Quarter(11)).await, [("example.org".to_owned(), 5, 0), ("gmail".to_owned(), 2, 2)]);
+    assert_eq!(
+        found(store, workspace, 0, Quarter(11)).await,
+        [("example.org".to_owned(), 5, 0), ("gmail".to_owned(), 2, 2)]
+    );
     assert_eq!(found(store, workspace, 12, END).await, []);
     assert_eq!(store.site_activity(workspace, Quarter(0), END, 1).await.unwrap().len(), 1);
     assert_eq!(found(store, other, 0, END).await, [("yahoo".to_owned(), 1, 1)]);

@@ -70,11 +70,11 @@ pub struct Deliverability {
     pub pools: Vec<PoolDeliverability>,
 }
 
-/// What a site did with the mail of the period. Each recipient of a message counts.
+/// Counts of a site over the period. Each recipient of a message counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SiteDeliverability {
-    /// Who operates the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other` for
+    /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other` for
     /// all beyond the first hundred of a day that no rule names.
     pub site: String,
     /// Messages that were tried here for the first time.

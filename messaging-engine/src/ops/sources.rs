@@ -100,7 +100,7 @@ async fn view(cx: &Context<'_>, row: &SourceRow, live: Option<&NodeSource>) -> R
         ip: row.ip,
         name: live.map(|live| live.source.name.clone()),
         node: live.map(|live| live.node.clone()),
-        status: row.status,
+        status: row.shown(),
         level: row.level,
         last_used_at: row.last_used_at,
         paths: paths.iter().map(|row| PathView::of(cx.app.site_rules(), row, cx.now)).collect(),
@@ -198,7 +198,9 @@ impl Operation for UpdateSource {
         };
         let mut row = known.clone();
         let refusal = "a source rests by itself; set warming, warm or stopped";
-        row.status = ordered(cx, call.body.status, known.status, &[SourceStatus::Resting], refusal);
+        if let Some(status) = ordered(cx, call.body.status, known.shown(), &[SourceStatus::Resting], refusal) {
+            (row.status, row.found) = (status, None);
+        }
         if row != known || expect == Expect::Absent {
             row.updated_at = cx.now;
             cx.change(Write::Source(SourceWrite::OrderSource(row.clone(), expect)));
@@ -256,9 +258,9 @@ impl Operation for UpdatePath {
         let status = state.status(cx.now);
         let by_themselves = [PathStatus::Slowed, PathStatus::Resting];
         let refusal = "a path is braked by itself; set ok or stopped";
-        match (call.body.status, ordered(cx, call.body.status, status, &by_themselves, refusal)) {
-            (Some(_), PathStatus::Ok) => state.release(),
-            (Some(_), PathStatus::Stopped) => state.stop(),
+        match ordered(cx, call.body.status, status, &by_themselves, refusal) {
+            Some(PathStatus::Ok) => state.release(),
+            Some(PathStatus::Stopped) => state.stop(),
             _ => {}
         }
         let rules = cx.app.site_rules();
@@ -271,23 +273,23 @@ impl Operation for UpdatePath {
     }
 }
 
-/// The state after an order, of one that is in a state now. What is shown can be sent back; else nobody can order the states
+/// The state that is ordered; `None` where nothing changes. What is shown can be sent back; else nobody can order the states
 /// that come `by_themselves`. A missing order is a violation already.
 fn ordered<S: Copy + PartialEq>(
     cx: &mut Context<'_>,
     order: Option<S>,
-    present: S,
+    shown: S,
     by_themselves: &[S],
     refusal: &str,
-) -> S {
-    match order {
-        Some(order) if !by_themselves.contains(&order) => order,
-        Some(order) if order != present => {
-            cx.violations.add("/status", FieldCode::NotAllowed, refusal);
-            present
-        }
-        _ => present,
+) -> Option<S> {
+    let order = order?;
+    if !by_themselves.contains(&order) {
+        return Some(order);
     }
+    if order != shown {
+        cx.violations.add("/status", FieldCode::NotAllowed, refusal);
+    }
+    None
 }
 
 /// The source of a live node with an address; of several the one of the oldest node.

@@ -37,7 +37,7 @@ impl KnownSources {
 
     /// State of a source; one that nothing is known of warms up.
     pub(crate) fn status(&self, ip: SourceAddress) -> SourceStatus {
-        self.row(ip).map(|row| row.status).unwrap_or_default()
+        self.row(ip).map(SourceRow::shown).unwrap_or_default()
     }
 
     /// State of an address; `None` where no live node has it.

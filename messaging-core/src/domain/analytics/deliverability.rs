@@ -135,6 +135,9 @@ fn brake(brakes: &[BrakedPath], status: PathStatus) -> Option<String> {
     let why = first.reason.map_or("the operator stopped it", BrakeReason::words);
     Some(match status {
         PathStatus::Ok => return None,
+        PathStatus::Stopped if first.reason.is_none() => {
+            format!("Nothing leaves from {source} to {site}{more}, because {why}; the operator can release the path.")
+        }
         PathStatus::Stopped => {
             format!(
                 "Nothing leaves from {source} to {site}{more}, because {why}: mend what its reply names, then let the operator \

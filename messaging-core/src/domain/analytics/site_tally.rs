@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::tally::rate;
 use crate::domain::message::EventKind;
 
-/// What is counted of the mail to a site.
+/// A counter of the mail to a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteCounter {
     /// Recipients whom a first attempt at the site was made for.

@@ -41,7 +41,7 @@ pub struct PoolSourceFigures {
     pub allowed_today: Option<u64>,
 }
 
-/// What was found of pools and sources.
+/// Pools of a workspace, and brakes and warm-ups of its sources.
 pub(super) struct Found {
     pub(super) pools: Vec<PoolDeliverability>,
     pub(super) brakes: Vec<BrakedPath>,

@@ -253,11 +253,7 @@ impl DmarcVerdict {
 }
 
 /// The period that is asked for: the last 30 days unless told otherwise.
-pub(crate) fn period(
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<DmarcPeriod, Error> {
+pub(crate) fn period(since: Option<Timestamp>, until: Option<Timestamp>, now: Timestamp) -> Result<DmarcPeriod, Error> {
     let until = until.unwrap_or(now);
     let since = since.unwrap_or(until - DEFAULT_SPAN);
     let mut violations = Violations::new();

@@ -20,8 +20,8 @@ use crate::spans::TARGET;
 use crate::work::deliver::devices::{self};
 use crate::work::deliver::prepared::Prepared;
 use crate::work::deliver::prepared::RoutedMessage;
-use crate::work::deliver::site_answers::{SiteAnswer, site_answers};
 use crate::work::deliver::schedule::{AttemptClock, circumstances, held_until};
+use crate::work::deliver::site_answers::{SiteAnswer, site_answers};
 
 /// Outcome of an attempt, with what is to be stored of it.
 pub(super) struct PerformedAttempt {

@@ -4,9 +4,7 @@
 use messaging_core::domain::analytics::tally::Counter;
 use messaging_core::domain::channel::Channel;
 
-use super::columns::{
-    ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, ADD_SITE_ACTIVITY, SERIES, TOTALS,
-};
+use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, ADD_SITE_ACTIVITY, SERIES, TOTALS};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas, Key, SourceKind};
 use crate::database::Statements;
 use crate::fault::Fault;
