@@ -54,8 +54,7 @@ function Sites({ sites }) {
         { label: t("Accepted"), numeric: true, cell: (row) => number(row.accepted) },
         { label: t("Delivered"), numeric: true, cell: (row) => share(row.delivered, row.accepted) },
         { label: t("Put off"), numeric: true, cell: (row) => share(row.deferred, attempts(row)) },
-        { label: t("Bounced, hard"), numeric: true, cell: (row) => share(row.bounced_hard, row.accepted) },
-        { label: t("Bounced, soft"), numeric: true, cell: (row) => share(row.bounced_soft, row.accepted) },
+        { label: t("Bounced"), numeric: true, cell: (row) => html`<${Bounces} row=${row} />` },
         { label: t("Complaints"), numeric: true, cell: (row) => html`<${Complaints} row=${row} />` },
         { label: t("Opened"), numeric: true, cell: (row) => share(row.opened_human, row.delivered) },
         { label: t("Half within"), numeric: true, cell: (row) => (row.median_seconds === null ? "–" : duration(row.median_seconds * 1000)) },
@@ -64,11 +63,15 @@ function Sites({ sites }) {
     <p class="help">${t("Gmail and Yahoo want complaints below 0.1 % of what is delivered, and refuse bulk mail from 0.3 % on.")}</p></section>`;
 }
 
+function Bounces({ row: { bounced_hard: hard, bounced_soft: soft } }) {
+  if (!hard && !soft) return number(0);
+  return html`<span class="nowrap">${number(hard + soft)} <span class="muted">${t("{hard} hard", { hard: number(hard) })}</span></span>`;
+}
+
 function Complaints({ row }) {
   const rate = complaintsOf(row);
-  const text = html`${number(row.complaints)} ${row.complaints > 0 && html`<span class=${rate > WARN_COMPLAINTS ? "" : "muted"}>${percent(rate)}</span>`}`;
-  if (rate <= WARN_COMPLAINTS) return html`<span class="nowrap">${text}</span>`;
-  return html`<span class="nowrap">${text} <${Badge} status=${rate > MAX_COMPLAINTS ? "failed" : "warning"}>${rate > MAX_COMPLAINTS ? t("above 0.3 %") : t("above 0.1 %")}</${Badge}></span>`;
+  if (rate <= WARN_COMPLAINTS) return html`<span class="nowrap">${number(row.complaints)} ${row.complaints > 0 && html`<span class="muted">${percent(rate)}</span>`}</span>`;
+  return html`<span class="nowrap">${number(row.complaints)} <${Badge} status=${rate > MAX_COMPLAINTS ? "failed" : "warning"}>${percent(rate)}</${Badge}></span>`;
 }
 
 // ---- domains ----
@@ -114,7 +117,7 @@ function Pools({ pools }) {
           { label: t("State"), cell: (row) => html`<${SourceState} status=${row.status} />` },
           { label: t("Warm-up level"), numeric: true, cell: (row) => (row.status === "warming" ? number(row.level) : "–") },
           { label: t("Sent today"), numeric: true, cell: (row) => number(row.sent_today) },
-          { label: t("Allowed today"), numeric: true, cell: (row) => (row.allowed_today === null ? html`<span class="muted">${t("no bound")}</span>` : number(row.allowed_today)) },
+          { label: t("Allowed today"), numeric: true, cell: (row) => (row.allowed_today !== null ? number(row.allowed_today) : row.status === "warm" ? t("no bound") : "–") },
         ]} /></div>`)}</section>`;
 }
 
