@@ -14,7 +14,7 @@ use messaging_core::domain::analytics::site_tally::{SiteCounter, SiteCounts};
 use messaging_core::domain::analytics::tally::buckets::{DEFAULT_SPAN, Quarter};
 use messaging_core::domain::mail::sending_domain::{DomainStatus, RecordStatus, SendingDomain};
 use messaging_core::domain::mail::verification::is_exempt;
-use messaging_core::ids::{DomainId, PoolId};
+use messaging_core::ids::DomainId;
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::scope::{Access, Scope};
@@ -23,7 +23,7 @@ use messaging_core::validate::{Setters, Validate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::pools::PoolSourceFigures;
+pub use self::pools::{PoolDeliverability, PoolSourceFigures};
 use crate::app::App;
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -133,18 +133,6 @@ pub struct DomainDeliverability {
     pub one_click: bool,
     /// Advice on the DMARC policy, from the reports of 30 days.
     pub verdict: DmarcVerdict,
-}
-
-/// An IP pool with what leaves from it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct PoolDeliverability {
-    /// Id of the pool.
-    pub id: PoolId,
-    /// Name of the pool.
-    pub name: String,
-    /// Its addresses.
-    pub sources: Vec<PoolSourceFigures>,
 }
 
 /// `GET /workspaces/{workspace_id}/deliverability`

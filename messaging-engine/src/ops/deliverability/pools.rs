@@ -8,12 +8,11 @@ use messaging_core::domain::analytics::site_tally::SiteCounts;
 use messaging_core::domain::delivery::ip_pool::MAX_POOLS;
 use messaging_core::domain::delivery::ip_pool::source::{SourceAddress, SourceStatus};
 use messaging_core::domain::delivery::path::PathStatus;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::ids::{PoolId, WorkspaceId};
 use messaging_core::ports::store::PageRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::PoolDeliverability;
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::ip_pools::PoolSourceStatus;
@@ -39,6 +38,18 @@ pub struct PoolSourceFigures {
     pub sent_today: u64,
     /// Messages that may leave today to the sites that it sent to; null where one of them bounds nothing, or it has sent nothing.
     pub allowed_today: Option<u64>,
+}
+
+/// An IP pool with what leaves from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct PoolDeliverability {
+    /// Id of the pool.
+    pub id: PoolId,
+    /// Name of the pool.
+    pub name: String,
+    /// Its addresses.
+    pub sources: Vec<PoolSourceFigures>,
 }
 
 /// Pools of a workspace, and brakes and warm-ups of its sources.

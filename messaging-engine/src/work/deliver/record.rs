@@ -12,12 +12,13 @@ use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::delivery::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus, content};
 use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::work::deliver::perform::PerformedAttempt;
 use crate::work::deliver::run::Run;
-use crate::work::deliver::site_answers::SiteAnswer;
+use crate::work::deliver::site_answers::{SiteAnswer, count_sites};
 use crate::work::job::{JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
 
 /// How often an outcome is decided again because the message changed meanwhile.
@@ -88,7 +89,7 @@ impl Run {
             if let Some(to) = moved_to.as_ref().filter(|_| is_whole) {
                 changes.extend(retry_while_unavailable(&cx.app, || self.moved_contact(cx, to)).await?);
             }
-            changes.extend(self.count_sites(&judgment, &sites, cx.app.now()).filter(|_| is_whole));
+            changes.extend(self.site_counts(&judgment, &sites, cx.app.now()).filter(|_| is_whole));
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt_row(cx, dialog, provider.clone()))));
             }
@@ -138,6 +139,15 @@ impl Run {
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    /// The write that counts the attempt at the sites of its recipients.
+    fn site_counts(&self, judgment: &Judgment, answers: &[SiteAnswer], now: Timestamp) -> Option<Write> {
+        let is_counted = |address: &str| {
+            self.addressees.iter().any(|one| one.progress.is_counted && one.recipient.address == address)
+        };
+        let took = now.since(self.clock().accepted_at);
+        count_sites(&self.message, judgment, answers, is_counted, (now, took))
     }
 
     /// The write that gives the message's contact the new address of its chat.

@@ -3,6 +3,8 @@
 //! Only mail that the provider `builtin` takes to exchangers has a site: what a relay does with it, the relay knows. Counts
 //! follow the events of the attempt, and are written with them.
 
+use std::time::Duration;
+
 use messaging_core::changes::{CountSites, Write};
 use messaging_core::domain::analytics::site_tally::{SiteCounter, SiteCounts, counter_of};
 use messaging_core::domain::analytics::tally::buckets::Quarter;
@@ -16,7 +18,6 @@ use messaging_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::work::deliver::run::Run;
 
 /// Answer of a site for one recipient of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,36 +50,36 @@ pub(super) fn site_answers(
     results.iter().filter_map(answer).collect()
 }
 
-impl Run {
-    /// The write that counts the events of an attempt at the sites that answered.
-    pub(super) fn count_sites(&self, judgment: &Judgment, answers: &[SiteAnswer], now: Timestamp) -> Option<Write> {
-        let quarter = Quarter::of(now);
-        let mut counts: Vec<(SiteName, Quarter, SiteCounts)> = Vec::new();
-        for (kind, meta) in &judgment.events {
-            let recipient = meta.get("recipient").and_then(Value::as_str);
-            let answer = answers.iter().find(|answer| Some(answer.address.as_str()) == recipient);
-            let (Some(answer), Some(counter)) = (answer, counter_of(*kind, meta)) else { continue };
-            let found = counts.iter().position(|(site, ..)| *site == answer.site);
-            let at = found.unwrap_or(counts.len());
-            if found.is_none() {
-                counts.push((answer.site.clone(), quarter, SiteCounts::default()));
-            }
-            let sum = &mut counts[at].2;
-            sum.count(counter, 1);
-            if !self.is_counted(&answer.address) {
-                sum.count(SiteCounter::Accepted, 1);
-            }
-            if counter == SiteCounter::Delivered {
-                sum.count_taken(now.since(self.clock().accepted_at));
-                sum.count(SiteCounter::OverTls, i64::from(answer.is_over_tls));
-            }
+/// The write that counts the events of an attempt at the sites that answered. `is_counted` tells of an address whether an
+/// earlier attempt counted it, `took` how long a message that was taken now has waited.
+pub(super) fn count_sites(
+    message: &Message,
+    judgment: &Judgment,
+    answers: &[SiteAnswer],
+    is_counted: impl Fn(&str) -> bool,
+    (now, took): (Timestamp, Duration),
+) -> Option<Write> {
+    let quarter = Quarter::of(now);
+    let mut counts: Vec<(SiteName, Quarter, SiteCounts)> = Vec::new();
+    for (kind, meta) in &judgment.events {
+        let recipient = meta.get("recipient").and_then(Value::as_str);
+        let answer = answers.iter().find(|answer| Some(answer.address.as_str()) == recipient);
+        let (Some(answer), Some(counter)) = (answer, counter_of(*kind, meta)) else { continue };
+        let found = counts.iter().position(|(site, ..)| *site == answer.site);
+        let at = found.unwrap_or(counts.len());
+        if found.is_none() {
+            counts.push((answer.site.clone(), quarter, SiteCounts::default()));
         }
-        let workspace_id = self.message.workspace_id;
-        (!counts.is_empty()).then(|| Write::CountSites(Box::new(CountSites { workspace_id, counts })))
+        let sum = &mut counts[at].2;
+        sum.count(counter, 1);
+        if !is_counted(&answer.address) {
+            sum.count(SiteCounter::Accepted, 1);
+        }
+        if counter == SiteCounter::Delivered {
+            sum.count_taken(took);
+            sum.count(SiteCounter::OverTls, i64::from(answer.is_over_tls));
+        }
     }
-
-    /// True if an earlier attempt counted a recipient.
-    fn is_counted(&self, address: &str) -> bool {
-        self.addressees.iter().any(|one| one.progress.is_counted && one.recipient.address == address)
-    }
+    let workspace_id = message.workspace_id;
+    (!counts.is_empty()).then(|| Write::CountSites(Box::new(CountSites { workspace_id, counts })))
 }
