@@ -12,6 +12,7 @@ pub mod prelude {
     pub use messaging_core::changes::{
         AudienceRow, ContactSends, DateFire, JobHandle, JobPlace, Reply, ReplyKey, RunKey, WaitingKey,
     };
+    pub use messaging_core::domain::analytics::site_tally::SiteCounts;
     pub use messaging_core::domain::analytics::tally::Counts;
     pub use messaging_core::domain::analytics::tally::buckets::{Buckets, Quarter};
     pub use messaging_core::domain::audience::contact::erasure::Names;
@@ -170,6 +171,8 @@ macro_rules! for_every_read {
             impl Counters {
                 campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
                 series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
+                site_activity(workspace: WorkspaceId, from: Quarter, to: Quarter, limit: usize) -> Vec<(String, SiteCounts)>;
+                forget_site_activity(before: Quarter, limit: usize) -> u64;
                 campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
             }
             impl CustomFields {

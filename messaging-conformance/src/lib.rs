@@ -68,6 +68,7 @@ pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
+pub mod site_counters;
 pub mod soft_bounces;
 pub mod sources;
 pub mod sts_policies;
@@ -229,6 +230,7 @@ macro_rules! conformance_tests {
                 a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
                 events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
                 whatever_happens_counters_equal_a_recount;
+            site_counters: counts_of_a_site_add_up, old_counts_of_sites_are_forgotten, a_refused_commit_counts_nothing;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             domain_reports: a_report_counts_once, messages_are_summed_by_source_and_result,

@@ -53,7 +53,7 @@ pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::documents::{Document, DocumentKey};
 pub use self::jobs::{JobHandle, JobPlace, JobWrite, NewJob, PutBack, Reschedule};
 pub use self::messages::{
-    AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
+    AttributeMessage, CountMessages, CountSites, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
 };
 pub use self::observation::{AttemptSubject, EventSubject, ImportObservation, MessageObservation, Observation};
 pub use self::replies::{Reply, ReplyKey};
@@ -194,6 +194,8 @@ pub enum Write {
     MoveMessage(MoveMessage),
     /// Changes counters.
     CountMessages(Box<CountMessages>),
+    /// Changes counters of sites.
+    CountSites(Box<CountSites>),
     /// Counts a click on a link.
     CountLink(Box<CountLink>),
     /// Notes that something was first seen of a message of a campaign; no conflict when it was noted already.
@@ -317,6 +319,7 @@ impl Write {
             | Self::DeleteTemplate(..)
             | Self::MoveMessage(..)
             | Self::CountMessages(..)
+            | Self::CountSites(..)
             | Self::CountLink(..)
             | Self::NoteEngagement(..)
             | Self::AttributeMessage(..)

@@ -15,6 +15,7 @@ pub mod checks;
 pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
 mod concurrency_limiter;
+pub(crate) mod counted_sites;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
@@ -49,6 +50,7 @@ use messaging_core::domain::analytics::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, ProviderKind};
 use messaging_core::domain::delivery::queue::Suspensions;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::mail::link_token::LinkKey;
@@ -79,6 +81,7 @@ use checks::KnownChecks;
 use compiled_templates::CompiledVersions;
 use compiled_texts::CompiledTexts;
 use concurrency_limiter::ConcurrencyLimiter;
+use counted_sites::CountedSites;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use fence::KnownFence;
@@ -146,6 +149,8 @@ pub(crate) struct Shared {
     pub(crate) unreadable_answers: UnreadableAnswers,
     /// Paths of the sources of this process; transports share it.
     pub(crate) paths: Arc<PathKeeper>,
+    /// The sites that mail is counted by, with the rules of sites.
+    pub(crate) counted_sites: CountedSites,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
@@ -260,6 +265,16 @@ impl App {
     /// Paths of the sources of this process.
     pub(crate) fn paths(&self) -> &Arc<PathKeeper> {
         &self.0.paths
+    }
+
+    /// The sites that mail is counted by.
+    pub(crate) fn counted_sites(&self) -> &CountedSites {
+        &self.0.counted_sites
+    }
+
+    /// The rules of sites that the server goes by.
+    pub(crate) fn site_rules(&self) -> &SiteRules {
+        self.0.counted_sites.rules()
     }
 
     /// Accounts at providers whose answers cannot be read.

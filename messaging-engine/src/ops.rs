@@ -26,6 +26,7 @@ pub mod campaigns;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod deliverability;
 pub mod events;
 pub mod health;
 pub mod imports;
@@ -235,6 +236,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),
         Endpoint::of::<analytics::campaigns::GetCampaignActivity>(),
         Endpoint::of::<analytics::events::GetEventActivity>(),
+        // Section 14.6.
+        Endpoint::of::<deliverability::GetDeliverability>(),
         // Section 22, sandbox inbox.
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),

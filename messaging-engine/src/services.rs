@@ -47,6 +47,7 @@ mod secret_keys;
 mod secrets;
 mod segments;
 mod sign_ins;
+mod site_counts;
 mod source_choice;
 pub(crate) mod sources;
 mod spf_looks;

@@ -26,6 +26,7 @@ export const SCREENS = [
   { path: "campaigns", title: "Campaigns", module: "campaigns", group: "Campaigns", needs: "listCampaigns", one: "campaign" },
   { path: "automations", title: "Automations", module: "automations", group: "Campaigns", needs: "listAutomations", one: "automation" },
   { path: "analytics", title: "Analytics", module: "analytics", group: "Campaigns", needs: "getAnalyticsOverview" },
+  { path: "deliverability", title: "Deliverability", module: "deliverability", group: "Setup", needs: "getDeliverability" },
   { path: "domains", title: "Domains", module: "domains", group: "Setup", needs: "listSendingDomains" },
   { path: "channels", title: "Channels", module: "channels", group: "Setup", needs: "listChannels" },
   { path: "webhooks", title: "Webhooks", module: "webhooks", group: "Setup", needs: "listWebhooks" },

@@ -242,6 +242,7 @@ pub(crate) const OWNED: &[Owned] = &[
         postgres: postgres!("suppressions", workspace!()),
     },
     both!("activity", "workspace, quarter, channel, source", workspace!()),
+    both!("site_activity", "workspace, quarter, site", workspace!()),
     only_postgres!("message_states", workspace!()),
     // With their contents, which have no index by workspace.
     Owned {

@@ -32,6 +32,14 @@ impl Word {
         self.next.iter().map(|next| next.name).collect::<Vec<_>>().join(", ")
     }
 
+    /// What can follow; of a command of one word what it does.
+    pub(super) fn about(&self) -> String {
+        match self.endpoint {
+            Some(endpoint) if self.next.is_empty() => endpoint.summary.to_owned(),
+            _ => self.verbs(),
+        }
+    }
+
     /// The command of the word, with those that follow.
     pub(super) fn into_command(self) -> Command {
         let verbs = self.verbs();

@@ -23,6 +23,7 @@ use super::checks::{Checkup, KnownChecks};
 use super::compiled_templates::CompiledVersions;
 use super::compiled_texts::CompiledTexts;
 use super::concurrency_limiter::ConcurrencyLimiter;
+use super::counted_sites::CountedSites;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
 use super::fence::KnownFence;
@@ -173,6 +174,7 @@ impl Builder {
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
         let Settings { sources, hostname, .. } = &self.settings;
         let (for_paths, chance) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
+        let counted_sites = CountedSites::new(Arc::clone(&self.site_rules));
         let paths = Arc::new(PathKeeper::new(for_paths, chance, self.site_rules, sources, hostname));
         let metrics = Arc::new(Metrics::new());
         self.store.observe(Arc::clone(&metrics) as Arc<dyn CommitObserver>);
@@ -212,6 +214,7 @@ impl Builder {
             account_rates: super::account_rates::AccountRates::default(),
             unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
             paths,
+            counted_sites,
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),

@@ -49,11 +49,13 @@ pub enum Sweep {
     StsPolicies,
     /// Old reports about sending domains.
     DomainReports,
+    /// Old counters of sites.
+    SiteActivity,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -73,6 +75,7 @@ impl Sweep {
         Self::Paths,
         Self::StsPolicies,
         Self::DomainReports,
+        Self::SiteActivity,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -112,6 +115,7 @@ impl Sweep {
             Self::Paths => "paths",
             Self::StsPolicies => "sts_policies",
             Self::DomainReports => "domain_reports",
+            Self::SiteActivity => "site_activity",
         }
     }
 }

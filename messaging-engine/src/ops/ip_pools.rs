@@ -68,7 +68,7 @@ impl From<Option<SourceStatus>> for PoolSourceStatus {
 pub struct PoolSource {
     /// The address.
     pub ip: IpAddr,
-    /// Its state; `absent` where no node that lives has it.
+    /// State of the address; `absent` where no node that lives has it.
     pub status: PoolSourceStatus,
 }
 
@@ -77,9 +77,9 @@ pub struct PoolSource {
 #[schemars(rename = "IpPool")]
 #[non_exhaustive]
 pub struct IpPoolView {
-    /// Its id.
+    /// Id of the pool.
     pub id: PoolId,
-    /// Its name, unique in the workspace.
+    /// Name of the pool, unique in the workspace.
     pub name: String,
     /// The addresses that mail leaves from.
     pub ips: Vec<IpAddr>,
@@ -87,9 +87,9 @@ pub struct IpPoolView {
     pub shared: bool,
     /// The addresses with their states, in the same order.
     pub sources: Vec<PoolSource>,
-    /// When it was made.
+    /// Time at which the pool was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the latest change of the pool.
     pub updated_at: Timestamp,
 }
 

@@ -8,6 +8,7 @@ use messaging_core::domain::delivery::ip_pool::source::{NodeSource, SourceAddres
 use messaging_core::domain::delivery::ip_pool::{IpPool, MailKind, Usable, pool_of, usable_sources};
 use messaging_core::domain::mail::sending_domain::responsible;
 use messaging_core::domain::message::Message;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -42,6 +43,19 @@ impl App {
             Usable::NoPool => Arc::from([]),
         };
         Ok(Some(usable))
+    }
+
+    /// The live sources that mail of a workspace may leave from where its domain names no pool.
+    pub(crate) async fn sources_of(
+        &self,
+        workspace: WorkspaceId,
+        live: &[NodeSource],
+    ) -> Result<Vec<SourceAddress>, StoreError> {
+        let pools = self.ip_pools().await?;
+        Ok(match usable_sources(workspace, None, &pools, live) {
+            Usable::Sources(usable) => usable.into_iter().map(|source| source.ip).collect(),
+            Usable::NoPool => Vec::new(),
+        })
     }
 
     /// The IP pools of all workspaces, as of the last second.

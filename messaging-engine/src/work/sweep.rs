@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
+use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
 use messaging_core::domain::mail::dmarc::report;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
@@ -45,6 +46,9 @@ const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// What is known of a path is kept this long after it was used. Its warm-up begins anew already before.
 const PATHS_KEPT: Duration = Duration::from_hours(60 * 24);
+
+/// Counters of sites are kept this long: a little longer than the longest span that is asked for.
+const SITE_ACTIVITY_KEPT: Duration = Duration::from_hours(400 * 24);
 
 impl Job for Upkeep {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
@@ -113,6 +117,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
         Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
         Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
+        Sweep::SiteActivity => store.forget_site_activity(Quarter::of(now - SITE_ACTIVITY_KEPT), SLICE).await,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::Method;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
@@ -116,6 +117,12 @@ impl Bed {
     pub(crate) fn another_process_told(&self, settings: messaging_engine::Settings) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.settings(settings).transports(self.transports.clone()).build()).unwrap()
+    }
+
+    /// The same, which goes by these rules of sites.
+    pub(crate) fn another_process_by(&self, rules: Arc<SiteRules>) -> App {
+        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.site_rules(rules).transports(self.transports.clone()).build()).unwrap()
     }
 
     /// Another application on another way to the same database. It shares transports and nothing else.

@@ -21,6 +21,7 @@ mod comments;
 mod contact_bulk;
 mod contact_messages;
 mod contacts;
+mod deliverability;
 mod delivery;
 mod erased_copies;
 mod events;

@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 27] = [
+pub(super) const ALL: [&str; 28] = [
     "auth",
     "session",
     "invitation",
@@ -27,6 +27,7 @@ pub(super) const ALL: [&str; 27] = [
     "campaign",
     "automation",
     "analytics",
+    "deliverability",
     "system",
     "queue",
     "source",
@@ -48,6 +49,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "channel" => "Which provider each channel goes through, and with which settings.",
         "contact" => "The people messages are for: identifiers, attributes, consent; erasure and export.",
         "custom-field" => "Attributes of contacts that have a declared type.",
+        "deliverability" => "How mail arrives: by mailbox provider, sending domain and IP pool, and in a sentence.",
         "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
         "event" => "What contacts did in your product; segments and automations look at it.",
         "health" => "Whether the server can take requests.",

@@ -218,6 +218,17 @@ pub(crate) const TABLES: &[Table] = &[
         ),
     ),
     table(
+        "site_activity",
+        "workspace, quarter, site, shard, accepted, delivered, deferred, bounced_hard, bounced_soft, \
+         complaints, opened_human, over_tls, within_1, within_2, within_5, within_10, within_30, within_60, \
+         within_300, within_900, within_3600, within_14400, within_86400, later",
+        Rows::Select(
+            "SELECT workspace, quarter, site, 0 AS shard, accepted, delivered, deferred, bounced_hard, \
+         bounced_soft, complaints, opened_human, over_tls, within_1, within_2, within_5, within_10, within_30, \
+         within_60, within_300, within_900, within_3600, within_14400, within_86400, later FROM site_activity",
+        ),
+    ),
+    table(
         "campaign_activity",
         "campaign, quarter, shard, sent, delivered, bounces, complaints, unique_opens, unique_clicks, \
          unsubscribes, opens, clicks",

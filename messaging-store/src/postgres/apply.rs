@@ -95,6 +95,7 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
         Write::CountMessages(count) => transaction.deltas.add(count),
+        Write::CountSites(count) => transaction.deltas.add_sites(count),
         Write::CountLink(click) => tables::counters::count_link(transaction, click)?,
         Write::NoteEngagement(engagement) => tables::counters::note_engagement(transaction, engagement)?,
         Write::PutProviderLink(link) => tables::provider_links::put(transaction, link)?,

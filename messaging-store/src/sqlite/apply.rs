@@ -73,6 +73,10 @@ pub(super) fn apply(
             deltas.add(count);
             Ok(())
         }
+        Write::CountSites(count) => {
+            deltas.add_sites(count);
+            Ok(())
+        }
         Write::CountLink(click) => tables::counters::count_link(on, click),
         Write::NoteEngagement(engagement) => tables::counters::note_engagement(on, engagement),
         Write::AttributeMessage(change) => at_once(tables::messages::attribute(&mut open, change)),

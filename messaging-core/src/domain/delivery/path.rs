@@ -42,7 +42,7 @@ pub struct PathState {
 pub enum Priority {
     /// Mail that somebody waits for. It may use the whole allowance of a day, without waiting for its hours.
     Transactional {
-        /// When the message expires: before that it leaves, whatever the warm-up says.
+        /// Expiry of the message: before that it leaves, whatever the warm-up says.
         expires_at: Timestamp,
     },
     /// Mail of campaigns and automations.
@@ -64,7 +64,7 @@ pub enum Permission {
 /// Bound that a transaction waits for, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// When to ask again; `None` until a person acts.
+    /// Time at which to ask again; `None` until a person acts.
     pub until: Option<Timestamp>,
     /// Bound that the path is at.
     pub reason: WaitReason,
@@ -103,11 +103,11 @@ impl WaitReason {
 /// A change of a path's brake, for the log and the record of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrakeChange {
-    /// What the path does; `None` for a warning alone.
+    /// Change of the sending; `None` for a warning alone.
     pub action: PathAction,
     /// Reason of the action.
     pub reason: BrakeReason,
-    /// When it goes on, if that is known.
+    /// Time at which it goes on, if that is known.
     pub until: Option<Timestamp>,
     /// The reply or the figures, at most 512 characters, with addresses masked.
     pub evidence: String,
@@ -120,9 +120,9 @@ pub struct PathReport {
     pub status: PathStatus,
     /// Messages a minute that the path may send; `None` without a bound.
     pub rate_per_minute: Option<u32>,
-    /// When a rest ends.
+    /// End of the rest, if the path rests.
     pub until: Option<Timestamp>,
-    /// Why the path is not `ok`; `None` as well if a person stopped it.
+    /// Reason for which the path is not `ok`; `None` as well if a person stopped it.
     pub reason: Option<BrakeReason>,
     /// The reply or the figures behind the reason.
     pub evidence: Option<String>,

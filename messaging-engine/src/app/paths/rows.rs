@@ -29,6 +29,9 @@ const QUIET_EVERY: Duration = Duration::from_hours(1);
 /// Interval at which it is written when a source was last used.
 const SOURCE_EVERY: Duration = Duration::from_mins(1);
 
+/// A path counts for the state of its source for so long after its latest message.
+const IN_USE: Duration = Duration::from_hours(24);
+
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Rows to be written, and whose they are.
@@ -222,15 +225,20 @@ impl PathKeeper {
         }
     }
 
-    /// The row of a source by its paths: the highest level, and the latest message.
+    /// The row of a source by its paths: the highest level, the latest message, and the state of those in use.
     fn source_row(&self, state: &State, source: usize, now: Timestamp) -> SourceRow {
         let kept = &state.sources[source].row;
-        let own = state.paths.iter().filter(|((of, _), _)| *of == source);
-        let own = own.map(|((_, site), path)| path.state.warm_up(&self.rules.limits(site), now));
-        let (level, last) = own.fold((0, None), |(level, last), warm_up| {
-            (u32::from(warm_up.level()).max(level), warm_up.last_used().max(last))
-        });
-        SourceRow { level, last_used_at: last.or(kept.last_used_at), updated_at: now, ..kept.clone() }
+        let (mut level, mut last, mut in_use) = (0, None, Vec::new());
+        for ((_, site), path) in state.paths.iter().filter(|((of, _), _)| *of == source) {
+            let warm_up = path.state.warm_up(&self.rules.limits(site), now);
+            level = u32::from(warm_up.level()).max(level);
+            last = warm_up.last_used().max(last);
+            if warm_up.last_used().is_some_and(|used| now.since(used) < IN_USE) {
+                in_use.push((path.state.status(now), warm_up.is_warming()));
+            }
+        }
+        let found = SourceStatus::of_paths(&in_use);
+        SourceRow { level, last_used_at: last.or(kept.last_used_at), found, updated_at: now, ..kept.clone() }
     }
 }
 
@@ -243,8 +251,8 @@ fn expect(revision: Option<u32>) -> Expect {
 
 /// True if two rows say the same, whenever they were written.
 fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
-    let SourceRow { status, level, last_used_at, .. } = one;
-    (*status, *level, *last_used_at) == (other.status, other.level, other.last_used_at)
+    let SourceRow { status, found, level, last_used_at, .. } = one;
+    (*status, *found, *level, *last_used_at) == (other.status, other.found, other.level, other.last_used_at)
 }
 
 /// The state of a row. One that cannot be read, because a newer program wrote it, begins anew.
@@ -297,5 +305,10 @@ impl Batch {
     /// Sites of the paths that it writes.
     pub(super) fn paths(&self) -> Vec<&str> {
         self.paths.iter().map(|(_, site)| site.as_str()).collect()
+    }
+
+    /// State that was found of the first source that it writes.
+    pub(super) fn found(&self) -> Option<SourceStatus> {
+        self.sources.first().and_then(|(_, row)| row.found)
     }
 }

@@ -231,3 +231,33 @@ fn waits_are_bounded_and_marketing_mail_does_not_come_back_together() {
     assert!(spread.len() > 50, "{spread:?}");
     assert!(spread.iter().all(|wait| (LONGEST_WAIT..=LONGEST_WAIT + LONGEST_SPREAD).contains(wait)));
 }
+
+/// Status of the source that is written next, of the only source.
+fn found(field: &Field) -> Option<SourceStatus> {
+    let batch = field.keeper.batch(true);
+    let found = batch.found();
+    field.keeper.written(batch);
+    found
+}
+
+#[test]
+fn a_source_rests_while_its_paths_do_and_is_warm_once_they_are() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    field.depart(&request);
+    assert_eq!(found(&field), None);
+    field.answer(&request, 7, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
+    (0..5).for_each(|_| field.keeper.complained("b.example"));
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), Some(SourceStatus::Resting));
+    field.clock.advance(Duration::from_hours(2));
+    assert_eq!(found(&field), None, "it goes on by itself");
+    field.keeper.lock().paths.values_mut().for_each(|path| path.state.set_known(true));
+    field.depart(&request);
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), Some(SourceStatus::Warm));
+    // A new site has to get to know the address, whatever others know.
+    field.depart(&Request::to("c.example"));
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), None);
+}

@@ -27,7 +27,7 @@ const LEAST_USUAL: u32 = 20;
 /// Steps after which any rate has recovered.
 const MAX_STEPS: u32 = 200;
 
-/// How a path goes (contract section 14.1).
+/// State of a path (contract section 14.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStatus {
@@ -56,7 +56,7 @@ impl PathStatus {
     }
 }
 
-/// Why a path is braked (contract section 14.1).
+/// Reason for which a path is braked (contract section 14.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
