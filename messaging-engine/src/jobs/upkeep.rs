@@ -49,11 +49,15 @@ pub enum Sweep {
     StsPolicies,
     /// Old reports about sending domains.
     DomainReports,
+    /// Logged requests that are too old, or too many.
+    Requests,
+    /// Old entries of audit logs.
+    Audit,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -73,6 +77,8 @@ impl Sweep {
         Self::Paths,
         Self::StsPolicies,
         Self::DomainReports,
+        Self::Requests,
+        Self::Audit,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -112,6 +118,8 @@ impl Sweep {
             Self::Paths => "paths",
             Self::StsPolicies => "sts_policies",
             Self::DomainReports => "domain_reports",
+            Self::Requests => "requests",
+            Self::Audit => "audit",
         }
     }
 }

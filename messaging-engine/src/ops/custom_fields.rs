@@ -215,7 +215,8 @@ impl Operation for DeleteCustomField {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let CustomFieldPath { workspace_id, id } = call.path;
-        cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let stored = cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&CustomFieldView::of(stored.record));
         cx.change(Write::Delete(DocumentKey::Field(workspace_id, id)));
         Ok(NoContent)
     }

@@ -232,6 +232,8 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         lenient: call.lenient,
         quota: None,
         user_agent: None,
+        request_id: Some("req_test"),
+        wants_csv: call.wants_csv,
     };
     match admitted.run(request).await {
         Ok(answer) => {
@@ -259,6 +261,7 @@ pub(crate) struct Call<'a> {
     in_header: Option<&'a str>,
     client: Option<IpAddr>,
     lenient: bool,
+    wants_csv: bool,
 }
 
 impl<'a> Call<'a> {
@@ -272,6 +275,7 @@ impl<'a> Call<'a> {
             in_header: None,
             client: None,
             lenient: false,
+            wants_csv: false,
         }
     }
 
@@ -290,6 +294,11 @@ impl<'a> Call<'a> {
     /// As with the header `Prefer: handling=lenient`.
     pub(crate) fn leniently(self) -> Self {
         Self { lenient: true, ..self }
+    }
+
+    /// As with the header `Accept: text/csv`.
+    pub(crate) fn as_csv(self) -> Self {
+        Self { wants_csv: true, ..self }
     }
 
     /// With the header `X-Workspace-Id`.
