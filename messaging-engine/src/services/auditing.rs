@@ -38,6 +38,14 @@ pub(crate) fn actor_of(user: &User) -> Actor {
     Actor { kind: ActorKind::User, id: Some(user.id.to_string()), name: Some(name) }
 }
 
+impl Recorded {
+    /// Something that the server did by itself.
+    pub(crate) fn by_system(operation: &str, resource: Resource, changes: Vec<AuditChange>) -> Self {
+        let actor = Actor::unnamed(ActorKind::System);
+        Self { actor, operation: operation.to_owned(), resource, changes, ip: None, request_id: None }
+    }
+}
+
 /// A command of the operator, to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {

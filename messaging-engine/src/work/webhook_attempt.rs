@@ -9,7 +9,8 @@ use http::Method;
 use http::header::HeaderMap;
 use messaging_core::changes::{Condition, Expect, Observation, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::audience::contact::erasure::ErasedAddresses;
-use messaging_core::domain::security::audit;
+use messaging_core::domain::security::audit::changes::AuditChange;
+use messaging_core::domain::security::audit::{self, Resource};
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::domain::security::signature::{SigningKey, signed_headers};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
@@ -23,6 +24,7 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::services::auditing::Recorded;
 use crate::spans::TARGET;
 use crate::work::job::{JobContext, JobError};
 
@@ -268,13 +270,23 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
         return Ok(Vec::new());
     }
     let mut webhook = stored.record;
+    let before = webhook.status;
     webhook.status = WebhookStatus::Disabled;
     webhook.updated_at = app.now();
-    Ok(vec![
+    let change = AuditChange {
+        pointer: "/status".to_owned(),
+        before: before.as_str().into(),
+        after: webhook.status.as_str().into(),
+    };
+    let resource = Resource { kind: "webhook".to_owned(), id: Some(id.to_string()), name: Some(webhook.url.clone()) };
+    let recorded = Recorded::by_system("disableWebhook", resource, vec![change]);
+    let mut writes = app.record(&[Some(workspace)], &recorded).await?;
+    writes.extend([
         Write::Observe(Box::new(Observation::WebhookDisabled(workspace, id))),
         Write::put(Box::new(webhook), Expect::Revision(stored.revision)),
         Write::Webhook(WebhookWrite::EndFailures(workspace, id)),
-    ])
+    ]);
+    Ok(writes)
 }
 
 #[cfg(test)]
