@@ -19,6 +19,7 @@ use crate::names;
 use crate::output::{self, Output};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::request_follow;
 use crate::resend;
 use crate::target::{self, Target};
 use crate::{templates, terminal, watch};
@@ -76,6 +77,9 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         names::resolve(&target, &mut request, matches).await?;
         if domain_wait::is_wanted(matches) {
             return domain_wait::run(&target, &request, matches, output).await;
+        }
+        if request_follow::is_wanted(matches) {
+            return request_follow::run(&target, &request, output).await;
         }
         if arguments::is_set(matches, arguments::ALL) {
             return listing::all(&target, request, output).await;

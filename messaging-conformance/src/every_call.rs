@@ -56,8 +56,10 @@ pub mod prelude {
     };
     pub use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::security::api_key::ApiKey;
+    pub use messaging_core::domain::security::audit::{AuditEntry, AuditFilter, Chain, StoredRow};
     pub use messaging_core::domain::security::digest::Digest;
     pub use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
+    pub use messaging_core::domain::security::request_log::{LoggedBodies, LoggedRequest, RequestFilter};
     pub use messaging_core::domain::segment::Segment;
     pub use messaging_core::domain::segment::filter::Filter;
     pub use messaging_core::domain::segment::reads::ReadMask;
@@ -66,8 +68,8 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
         ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
-        ListId, MessageId, PoolId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId,
-        WorkspaceId,
+        ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
+        WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -78,12 +80,12 @@ pub mod prelude {
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
-        Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
-        DmarcSource, DmarcTotals, DomainReports, EventLog, Imports, Installation, IpPools, KeptCounts, LinkCounts,
-        Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments,
-        SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow,
-        StsPolicies, Suppressions, Templates, Urls, Verification, Webhooks,
+        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AuditLogs,
+        AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
+        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Imports, Installation, IpPools, KeptCounts,
+        LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies, RequestLogs,
+        RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, Sources, StoreCursor,
+        StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -140,6 +142,12 @@ macro_rules! for_every_read {
                 audience_sets_of(workspace: WorkspaceId, campaign: CampaignId, contact: ContactId) -> Vec<AudienceSet>;
                 addresses_left_in(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, contact: ContactId, addresses: Vec<String>) -> Vec<String>;
                 campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
+            }
+            impl AuditLogs {
+                audit_entries(workspace: Option<WorkspaceId>, filter: &AuditFilter, page: PageRequest) -> Slice<AuditEntry>;
+                audit_chain(workspace: Option<WorkspaceId>) -> Option<Chain>;
+                audit_rows(workspace: Option<WorkspaceId>, after: u64, limit: usize) -> Vec<StoredRow>;
+                expired_audit_rows(before: Timestamp, limit: usize) -> Option<(Option<WorkspaceId>, u64)>;
             }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
@@ -286,6 +294,12 @@ macro_rules! for_every_read {
             impl Replies {
                 reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;
                 forget_expired(now: Timestamp, limit: usize) -> u64;
+            }
+            impl RequestLogs {
+                logged_requests(workspace: WorkspaceId, filter: &RequestFilter, page: PageRequest) -> Slice<LoggedRequest>;
+                logged_request(workspace: WorkspaceId, id: &str) -> Option<(LoggedRequest, LoggedBodies)>;
+                logged_bodies(workspace: WorkspaceId, page: PageRequest) -> Slice<(RequestId, Option<String>, LoggedBodies)>;
+                forget_requests(before: Timestamp, keep: usize, limit: usize) -> u64;
             }
             impl Sandbox {
                 capture(workspace: WorkspaceId, message: MessageId) -> Option<Capture>;

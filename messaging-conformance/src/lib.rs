@@ -25,6 +25,7 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod audit_logs;
 pub mod automation_answers;
 pub mod automation_notes;
 pub mod automation_runs;
@@ -63,6 +64,7 @@ pub mod proxy;
 pub mod races;
 pub mod redaction;
 pub mod replies;
+pub mod request_logs;
 pub mod sample;
 pub mod sandbox;
 pub mod segments;
@@ -190,6 +192,9 @@ macro_rules! conformance_tests {
                 the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
+            audit_logs: entries_round_trip, each_log_is_a_chain_of_its_own, a_changed_row_is_found, every_filter_narrows,
+                listing_is_exact_while_rows_are_inserted, a_crowd_makes_one_chain, old_rows_go_and_leave_an_anchor,
+                a_refused_commit_records_nothing;
             automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
                 answers_are_those_of_memory;
             automation_notes: each_cause_makes_its_notes_in_order, events_that_enter_nobody_make_no_note, who_is_on_the_way_hears_what_its_version_waits_for,
@@ -286,6 +291,9 @@ macro_rules! conformance_tests {
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
                 an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
+            request_logs: requests_round_trip, every_filter_narrows, listing_is_exact_while_rows_are_inserted,
+                the_newest_of_an_id_is_shown, bodies_are_forgotten_apart, old_requests_and_those_beyond_go,
+                other_workspaces_are_not_there;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
                 reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten,
                 replies_dated_in_the_future_are_passed_over;

@@ -17,6 +17,8 @@ use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
 use messaging_core::domain::security::account::MemberStatus;
+use messaging_core::domain::security::audit::AuditFilter;
+use messaging_core::domain::security::request_log::RequestFilter;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::template::Template;
@@ -33,7 +35,8 @@ use super::sample::{
     ip_pool, joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
 use super::{
-    attempts, automation_samples, campaigns, domain_reports, events, first, put, segments, templates, webhooks,
+    attempts, audit_logs, automation_samples, campaigns, domain_reports, events, first, put, request_logs, segments,
+    templates, webhooks,
 };
 
 /// More rows than a workspace has.
@@ -188,6 +191,8 @@ impl World {
         ];
         let tls_report = domain_reports::tls_report(home, self.domain.id, i64::from(n));
         writes.push(domain_reports::keep(&tls_report));
+        writes.push(audit_logs::record(Some(home), &audit_logs::entry(i64::from(n))));
+        writes.push(request_logs::log(&request_logs::request(home)));
         writes.extend(events::logged(&event(&self.message, EventKind::Sent, 50)));
         writes
     }
@@ -262,6 +267,8 @@ impl World {
             listed("segments", store.segments(home, page).await),
             listed("domains", store.domains(home, page).await),
             listed("IP pools", store.ip_pools(home, page).await),
+            listed("audit log", store.audit_entries(Some(home), &AuditFilter::default(), page).await),
+            listed("logged requests", store.logged_requests(home, &RequestFilter::default(), page).await),
             listed("rows of TLS reports", store.tls_rows(home, self.domain.id, page).await),
             suppressions("suppressions", SuppressionFilter::default()).await,
             listed("templates", store.templates(home, None, page).await),

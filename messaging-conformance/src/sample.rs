@@ -28,6 +28,7 @@ use messaging_core::domain::message::{Capture, EventKind, Message, MessageConten
 use messaging_core::domain::security::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::template::warning::{Warning, WarningCode};
@@ -107,6 +108,7 @@ pub fn workspace() -> Workspace {
         name: "Acme «Ltd»".to_owned(),
         timezone: "Europe/Riga".to_owned(),
         opt_out_keywords: vec!["STOPP".to_owned()],
+        request_log: RequestLog::Writes,
         end: None,
         created_at: at(3),
     }

@@ -35,10 +35,12 @@ use crate::domain::mail::link_token::CopyKey;
 use crate::domain::mail::mta_sts::StsPolicy;
 use crate::domain::message::attachment::MessageBlob;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
+use crate::domain::security::audit::AuditRow;
+use crate::domain::security::request_log::{LoggedBodies, LoggedRequest};
 use crate::domain::segment::Segment;
 use crate::ids::{
-    AutomationId, BlobId, CampaignId, ContactId, JobId, ListId, MessageId, SegmentId, SuppressionId, TemplateId,
-    WorkspaceId,
+    AutomationId, BlobId, CampaignId, ContactId, JobId, ListId, MessageId, RequestId, SegmentId, SuppressionId,
+    TemplateId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -284,6 +286,15 @@ pub enum Write {
     ForgetQuarantined(JobId),
     /// Changes what is kept of sources and their paths, or which workspaces may name them.
     Source(SourceWrite),
+    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for one
+    /// another.
+    Audit(Box<AuditRow>),
+    /// Lets the rows of an audit log go up to a number, whose link stays as the anchor. A conflict when they are gone already.
+    TrimAudit(Option<WorkspaceId>, u64),
+    /// Logs requests, each with bodies where they are kept.
+    LogRequests(Vec<(LoggedRequest, LoggedBodies)>),
+    /// Forgets the bodies of logged requests; no conflict when there are none.
+    ForgetRequestBodies(WorkspaceId, Vec<RequestId>),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -345,6 +356,9 @@ impl Write {
             | Self::LiftSuspension(..)
             | Self::Quarantine(..)
             | Self::ForgetQuarantined(..)
+            | Self::Audit(..)
+            | Self::TrimAudit(..)
+            | Self::ForgetRequestBodies(..)
             | Self::Remember(..) => false,
             _ => true,
         }

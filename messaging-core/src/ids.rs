@@ -153,6 +153,8 @@ ids! {
     SessionId = "ses";
     /// A request; shown in `X-Request-Id`.
     RequestId = "req";
+    /// An entry of an audit log.
+    AuditId = "aud";
 }
 
 impl EventId {

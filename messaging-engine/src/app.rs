@@ -28,6 +28,7 @@ mod news;
 pub(crate) mod paths;
 mod provider_sink;
 pub(crate) mod receiving;
+mod request_log;
 pub(crate) mod role_mail_pace;
 pub(crate) mod running_keys;
 mod secret_keys;
@@ -92,6 +93,8 @@ use memory_budget::MemoryBudget;
 use metrics::Metrics;
 use paths::PathKeeper;
 use receiving::Receiving;
+pub use request_log::AnsweredRequest;
+use request_log::RequestLogger;
 use role_mail_pace::RoleMailPace;
 use running_keys::RunningKeys;
 use secret_keys::SecretKeys;
@@ -125,6 +128,7 @@ pub(crate) struct Shared {
     pub(crate) known_urls: KnownUrls,
     pub(crate) recent_clicks: Mutex<RecentClicks>,
     pub(crate) last_uses: LastUses,
+    pub(crate) request_logger: RequestLogger,
     pub(crate) running_keys: RunningKeys,
     pub(crate) write_queues: WriteQueues,
     pub(crate) passwords: FairSemaphore,

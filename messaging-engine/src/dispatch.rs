@@ -168,8 +168,13 @@ impl Admitted<'_> {
 
     fn invocation<'b>(&'b self, request: &'b Request<'b>, typed: bool) -> Invocation<'b> {
         let Self { app, endpoint, ref caller, workspace } = *self;
-        Invocation { app, endpoint, caller, workspace, request, typed }
+        Invocation { app, endpoint, caller, workspace, request, typed, find }
     }
+}
+
+/// The operation of an id.
+fn find(id: &str) -> Option<&'static Endpoint> {
+    ops::all().iter().find(|endpoint| endpoint.id == id)
 }
 
 fn parameter<'a>(path: &'a [(String, String)], wanted: &str) -> Option<&'a str> {

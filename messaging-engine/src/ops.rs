@@ -8,6 +8,9 @@
 //! other operations or jobs also need goes into [`services`](crate::services). Route, access check, document, client and
 //! command follow from it.
 
+pub mod audit;
+mod audit_notes;
+mod auditing;
 pub mod context;
 pub mod endpoint;
 mod fingerprint;
@@ -16,6 +19,8 @@ pub mod operation;
 pub mod page;
 pub(crate) mod parts;
 mod progress;
+mod recordings;
+pub mod requests;
 pub(crate) mod runnable;
 mod uses;
 
@@ -238,6 +243,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<analytics::events::GetEventActivity>(),
         // Section 14.6.
         Endpoint::of::<deliverability::GetDeliverability>(),
+        // Section 24.
+        Endpoint::of::<requests::ListRequests>(),
+        Endpoint::of::<requests::GetRequest>(),
+        Endpoint::of::<audit::ListAudit>(),
+        Endpoint::of::<audit::ListSystemAudit>(),
         // Section 22, sandbox inbox.
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),

@@ -40,6 +40,7 @@ mod quarantine;
 pub(crate) mod queue;
 mod receipts;
 mod reports;
+mod request_logging;
 mod restored_automations;
 mod restored_campaigns;
 mod role_mail;

@@ -31,6 +31,8 @@ export const SCREENS = [
   { path: "channels", title: "Channels", module: "channels", group: "Setup", needs: "listChannels" },
   { path: "webhooks", title: "Webhooks", module: "webhooks", group: "Setup", needs: "listWebhooks" },
   { path: "keys", title: "Keys", module: "keys", group: "Setup", needs: "listApiKeys" },
+  { path: "requests", title: "Requests", module: "requests", group: "Setup", needs: "listRequests" },
+  { path: "audit", title: "Audit log", module: "audit", group: "Setup", needs: "listAudit" },
   { path: "members", title: "Members", module: "members", group: "Setup", needs: "listMembers" },
   { path: "fields", title: "Fields", module: "fields", group: "Setup", needs: "listCustomFields" },
   { path: "workspace", title: "Workspace", module: "workspace", group: "Setup" },

@@ -197,6 +197,7 @@ pub(crate) fn access_text(access: Access) -> String {
             format!("A session with role {} or higher; API keys are refused.", role_text(role))
         }
         Access::Administration => "Scope `*`, or a session with role admin or higher.".to_owned(),
+        Access::ScopeOrAdmin(scope) => format!("Scope `{scope}`, or a session with role admin or higher."),
     }
 }
 
@@ -211,7 +212,7 @@ const fn role_text(role: Role) -> &'static str {
 
 fn scopes(access: Access) -> Vec<&'static str> {
     match access {
-        Access::Scope(scope) => vec![scope.as_str()],
+        Access::Scope(scope) | Access::ScopeOrAdmin(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
         Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(_) | Access::Operator => vec![],

@@ -4,6 +4,7 @@
 //! 4 rate limit, 5 to 7 workspace, role and scope, 8 size and media type. 9 to 13 are the operation's.
 
 mod headers;
+mod request_log;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -27,11 +28,11 @@ use messaging_core::scope::Access;
 use messaging_engine::fair_semaphore::Owner;
 use messaging_engine::ops::{self, BodyKind, Endpoint, Quota, SessionCookie};
 use messaging_engine::spans::TARGET;
-use messaging_engine::{Admitted, App, Caller, Error};
+use messaging_engine::{Admitted, AnsweredRequest, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use self::headers::{bearer, is_host, is_json, prefers_leniency};
+use self::headers::{IDEMPOTENCY_KEY, bearer, is_host, is_json, prefers_leniency, wants_csv};
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -50,7 +51,6 @@ use crate::session_cookie;
 use crate::uploads;
 use crate::visits::{self, Visit};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 
 /// Bytes of a request's target.
@@ -88,6 +88,8 @@ struct Notes {
     bytes_in: u64,
     /// Whether the body was read to its end.
     read: bool,
+    /// What the log of requests keeps of it, once it is known whose it is.
+    logged: Option<AnsweredRequest>,
 }
 
 /// The credential of a request, as the log names it.
@@ -229,6 +231,9 @@ impl Pipeline {
         let took = began.elapsed();
         self.metrics.answered(notes.slot, status, took);
         log(&head.method, status, &reply, took, log_id.to_str().unwrap_or_default(), &notes);
+        if let Some(logged) = notes.logged.take() {
+            self.app.log_request(request_log::answered(logged, &reply, took));
+        }
         drop((in_flight, running));
         reply
     }
@@ -276,6 +281,12 @@ impl Pipeline {
             }
         };
         notes.credential = Credential::of(&caller);
+        let request_text = request_id.to_str().unwrap_or_default();
+        // A key has one workspace; in which one a person is, is known once they are admitted.
+        if let Caller::Key(key) = &caller {
+            notes.logged =
+                Some(request_log::begun(head, &matched, endpoint, (&caller, key.workspace_id), (request_text, client)));
+        }
         // 3: the address. Costs no token.
         if !caller.admits(client) {
             return Err(Error::IpNotAllowed.into());
@@ -286,6 +297,10 @@ impl Pipeline {
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
         let admitted = self.app.admit(caller, endpoint, &matched.parameters, in_header).await?;
+        if let Some(workspace) = admitted.workspace().filter(|_| notes.logged.is_none()) {
+            let caller = (admitted.caller(), workspace);
+            notes.logged = Some(request_log::begun(head, &matched, endpoint, caller, (request_text, client)));
+        }
 
         // 8: size and media type.
         let sender =
@@ -300,6 +315,11 @@ impl Pipeline {
         notes.read = endpoint.body != BodyKind::None;
         notes.bytes_in = received.len() as u64;
         let received = self.budget.in_turn(received, sender).await?;
+
+        if let Some(logged) = &mut notes.logged {
+            logged.request = request_log::kept(&received);
+            logged.request_bytes = notes.bytes_in;
+        }
 
         // 9 to 13: the operation.
         let idempotency_key = head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
@@ -316,6 +336,8 @@ impl Pipeline {
             idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
             client_ip: Some(client),
             user_agent: head.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
+            request_id: Some(request_text),
+            wants_csv: wants_csv(&head.headers),
             lenient: drop_in.is_none() && prefers_leniency(&head.headers),
             quota: tokens.as_ref().map(|tokens| -> &dyn Quota { tokens }),
         };

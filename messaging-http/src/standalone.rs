@@ -168,6 +168,7 @@ impl Standalone {
         };
         tokio::join!(server.run(stop), workers, mail);
         let end = app.store().health();
+        app.requests_written().await;
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         for (file, _) in files {

@@ -8,6 +8,7 @@
 pub(crate) mod accounts;
 pub(crate) mod attempts;
 pub(crate) mod audiences;
+pub(crate) mod audit_logs;
 pub(crate) mod automations;
 pub(crate) mod blobs;
 pub(crate) mod campaigns;
@@ -30,6 +31,7 @@ pub(crate) mod product_events;
 pub(crate) mod provider_links;
 pub(crate) mod quarantine;
 pub(crate) mod replies;
+pub(crate) mod request_logs;
 pub(crate) mod sandbox;
 pub(crate) mod segments;
 pub(crate) mod sending_domains;

@@ -143,6 +143,7 @@ fn access(access: Access) -> String {
         Access::Session => "session token".to_owned(),
         Access::Operator => "session token of an operator (messaging admin set-operator)".to_owned(),
         Access::SessionRole(least) => format!("session token with role {} or higher", role(least)),
+        Access::ScopeOrAdmin(scope) => format!("scope {scope}, or a session token with role admin"),
         Access::Administration => "scope *, or a session token with role admin".to_owned(),
     }
 }

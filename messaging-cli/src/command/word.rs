@@ -4,7 +4,7 @@ use clap::Command;
 use messaging_engine::ops::Endpoint;
 
 use super::operation;
-use crate::{audience, domain_wait, send, source_order};
+use crate::{audience, domain_wait, request_follow, send, source_order};
 
 /// A word of the operations' commands and what follows it.
 pub(super) struct Word {
@@ -52,6 +52,8 @@ impl Word {
                     audience::extend(command)
                 } else if domain_wait::is_ours(endpoint) {
                     domain_wait::extend(command)
+                } else if request_follow::is_ours(endpoint) {
+                    request_follow::extend(command)
                 } else if source_order::is_ours(endpoint) {
                     source_order::extend(command)
                 } else {

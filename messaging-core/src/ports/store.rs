@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod audit_logs;
 pub mod automations;
 pub mod blobs;
 pub mod campaigns;
@@ -37,6 +38,7 @@ pub mod product_events;
 pub mod provider_links;
 pub mod queue;
 pub mod replies;
+pub mod request_logs;
 pub mod sandbox;
 pub mod segments;
 pub mod sending_domains;
@@ -63,6 +65,7 @@ pub use crate::revision::Stored;
 pub use accounts::{Accounts, RemovedRows};
 pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
+pub use audit_logs::AuditLogs;
 pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
 pub use blobs::Blobs;
 pub use campaigns::{CampaignMessageFilter, Campaigns};
@@ -89,6 +92,7 @@ pub use product_events::ProductEvents;
 pub use provider_links::ProviderLinks;
 pub use queue::{DatedJob, LaneSummary, OperatorQueue};
 pub use replies::Replies;
+pub use request_logs::RequestLogs;
 pub use sandbox::Sandbox;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
@@ -129,6 +133,7 @@ pub trait Store:
     + ApiKeys
     + Attempts
     + Audiences
+    + AuditLogs
     + Automations
     + Blobs
     + Campaigns
@@ -148,6 +153,7 @@ pub trait Store:
     + ProductEvents
     + ProviderLinks
     + Replies
+    + RequestLogs
     + Sandbox
     + Segments
     + SendingDomains

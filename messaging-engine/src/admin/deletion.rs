@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::UserReport;
 use crate::app::App;
 use crate::error::Error;
+use crate::services::auditing::Command;
 
 /// Workspaces that are read at a time.
 const PAGE: usize = 200;
@@ -40,13 +41,15 @@ pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<D
         let stored = app.store().workspace(id).await?.ok_or(Error::NotFound)?;
         let deletes_at = if now { app.now() } else { app.now() + WorkspaceEnd::GRACE };
         let known = stored.record.end.map(|end| end.deletes_at).filter(|known| *known <= deletes_at);
-        let changes = match known {
+        let changes: Changes = match known {
             Some(known) => app.see_to_the_end(id, known).into_iter().collect(),
             None => app.set_end(&stored, deletes_at).into_iter().collect(),
         };
         let deletes_at = known.unwrap_or(deletes_at);
         let report = DeletedWorkspace { id, name: stored.record.name, deletes_at, removed: BTreeMap::new() };
-        Ok((changes, report))
+        let command = Command::new("admin delete-workspace", "workspace", Some(id.to_string()), Some(&report.name));
+        let command = command.within(id).after(&report);
+        Ok((app.record_command(changes, command).await?, report))
     })
     .await
 }
@@ -75,7 +78,9 @@ pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
         let Stored { record: user, revision } = user.ok_or_else(unknown)?;
         let mut changes = leave_all(app, &user).await?;
         changes.push(Write::Account(AccountWrite::DeleteUser(user.id, revision)));
-        Ok((changes, UserReport::of(user)))
+        let report = UserReport::of(user);
+        let command = Command::new("admin delete-user", "user", Some(report.id.to_string()), Some(&report.email));
+        Ok((app.record_command(changes, command.before(&report)).await?, report))
     })
     .await
 }

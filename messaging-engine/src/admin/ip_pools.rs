@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ops::ip_pools::{IpPoolView, read_ips, removal};
 use crate::ops::{Page, PageQuery};
+use crate::services::auditing::Command;
 
 /// Longest name of a pool, in characters.
 const MAX_NAME: usize = 100;
@@ -102,7 +103,10 @@ pub async fn create_shared_pool(app: &App, input: &SharedPoolInput) -> Result<Ip
             created_at: now,
             updated_at: now,
         };
-        Ok((Changes::from_iter([Write::put(pool.clone(), Expect::Absent)]), IpPoolView::of(pool, &known)))
+        let changes = Changes::from_iter([Write::put(pool.clone(), Expect::Absent)]);
+        let view = IpPoolView::of(pool, &known);
+        let command = of_pool("admin ip-pool create", &view).after(&view);
+        Ok((app.record_command(changes, command).await?, view))
     })
     .await
 }
@@ -144,7 +148,9 @@ pub async fn update_shared_pool(app: &App, id: PoolId, change: &SharedPoolChange
             pool.updated_at = app.now();
             changes.push(Write::put(pool.clone(), Expect::Revision(revision)));
         }
-        Ok((changes, IpPoolView::of(pool, &known)))
+        let view = IpPoolView::of(pool, &known);
+        let command = of_pool("admin ip-pool update", &view).before(&IpPoolView::of(record, &known)).after(&view);
+        Ok((app.record_command(changes, command).await?, view))
     })
     .await
 }
@@ -156,9 +162,21 @@ pub async fn delete_shared_pool(app: &App, id: PoolId) -> Result<IpPoolView, Err
         let Stored { record, revision } = shared(app, id).await?;
         let domains: Vec<SendingDomain> = app.store().all_domains(MAX_DOMAINS).await?;
         let writes = removal(record.clone(), revision, &domains)?;
-        Ok((Changes::from_iter(writes), IpPoolView::of(record, &known)))
+        let view = IpPoolView::of(record, &known);
+        let command = of_pool("admin ip-pool delete", &view).before(&view);
+        Ok((app.record_command(Changes::from_iter(writes), command).await?, view))
     })
     .await
+}
+
+/// A command on a shared pool.
+fn of_pool(operation: &'static str, pool: &IpPoolView) -> Command {
+    Command::new(operation, "ip_pool", Some(pool.id.to_string()), Some(&pool.name))
+}
+
+/// A command on an address that a workspace may name.
+fn of_grant(operation: &'static str, grant: &GrantReport) -> Command {
+    Command::new(operation, "ip_grant", Some(grant.ip.to_string()), None).within(grant.workspace_id)
 }
 
 /// Reads the address of a command.
@@ -175,7 +193,10 @@ pub async fn grant_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gra
             return Ok((Changes::default(), GrantReport::of(known)));
         }
         let grant = IpGrant { workspace_id: workspace, ip, granted_at: app.now() };
-        Ok((Changes::from_iter([Write::Source(SourceWrite::Grant(grant))]), GrantReport::of(grant)))
+        let changes = Changes::from_iter([Write::Source(SourceWrite::Grant(grant))]);
+        let report = GrantReport::of(grant);
+        let command = of_grant("admin ip-grant add", &report).after(&report);
+        Ok((app.record_command(changes, command).await?, report))
     })
     .await
 }
@@ -194,7 +215,9 @@ pub async fn revoke_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gr
             return Err(Error::InUse { by });
         }
         let revoke = Write::Source(SourceWrite::Revoke(workspace, ip));
-        Ok((Changes::from_iter([revoke]), GrantReport::of(grant)))
+        let report = GrantReport::of(grant);
+        let command = of_grant("admin ip-grant remove", &report).before(&report);
+        Ok((app.record_command(Changes::from_iter([revoke]), command).await?, report))
     })
     .await
 }

@@ -34,6 +34,7 @@ use super::metrics::Metrics;
 use super::paths::PathKeeper;
 use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
+use super::request_log::RequestLogger;
 use super::running_keys::RunningKeys;
 use super::secret_keys::SecretKeys;
 use super::segment_turns::SegmentTurns;
@@ -196,6 +197,7 @@ impl Builder {
             known_urls: KnownUrls::default(),
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
+            request_logger: RequestLogger::default(),
             running_keys: RunningKeys::default(),
             write_queues: WriteQueues::default(),
             passwords: capacity::passwords(),

@@ -45,6 +45,9 @@ async fn next(news: &mut watch::Receiver<News>, heard: &mut News) -> Option<Topi
 impl Shared {
     fn hear(&self, told: Topics) {
         self.lookups.forget(told);
+        if told.contains(Topic::Workspaces) {
+            self.request_logger.forget_settings();
+        }
         if told.contains(Topic::Links) {
             self.known_urls.clear();
         }

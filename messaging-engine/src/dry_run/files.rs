@@ -18,6 +18,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::security::account::Workspace;
 use messaging_core::domain::security::redaction::Redactor;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::security::secret_key::SecretKey;
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -159,6 +160,7 @@ impl DryRunWorkspace {
             name: "simulation".into(),
             timezone: "UTC".into(),
             opt_out_keywords: Vec::new(),
+            request_log: RequestLog::default(),
             end: None,
             created_at: now,
         };

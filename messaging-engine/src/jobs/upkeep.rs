@@ -51,11 +51,15 @@ pub enum Sweep {
     DomainReports,
     /// Old counters of sites.
     SiteActivity,
+    /// Logged requests that are too old, or too many.
+    Requests,
+    /// Old entries of audit logs.
+    Audit,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -76,6 +80,8 @@ impl Sweep {
         Self::StsPolicies,
         Self::DomainReports,
         Self::SiteActivity,
+        Self::Requests,
+        Self::Audit,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -116,6 +122,8 @@ impl Sweep {
             Self::StsPolicies => "sts_policies",
             Self::DomainReports => "domain_reports",
             Self::SiteActivity => "site_activity",
+            Self::Requests => "requests",
+            Self::Audit => "audit",
         }
     }
 }

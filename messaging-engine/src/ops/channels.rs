@@ -202,6 +202,8 @@ impl Operation for SetChannel {
             .provider_kind(channel, &call.body.provider)
             .ok_or_else(|| refuse("/provider", FieldCode::UnknownValue, "is not a provider of this channel"))?;
         let stored = cx.store().channel(workspace_id, channel).await?;
+        let before = ChannelView::of(cx, channel, stored.as_ref().map(|stored| &stored.record));
+        cx.note_before(&before);
         let mut intake = Intake {
             app: cx.app,
             workspace: workspace_id,
@@ -246,7 +248,12 @@ impl Operation for DeleteChannel {
     type Output = NoContent;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
-        cx.change(Write::Delete(DocumentKey::Channel(call.path.workspace_id, call.path.channel)));
+        let ChannelPath { workspace_id, channel } = call.path;
+        if let Some(stored) = cx.store().channel(workspace_id, channel).await? {
+            let before = ChannelView::of(cx, channel, Some(&stored.record));
+            cx.note_before(&before);
+        }
+        cx.change(Write::Delete(DocumentKey::Channel(workspace_id, channel)));
         Ok(NoContent)
     }
 }

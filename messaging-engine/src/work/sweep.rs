@@ -9,6 +9,7 @@ use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
 use messaging_core::domain::mail::dmarc::report;
+use messaging_core::domain::security::request_log;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
@@ -118,6 +119,18 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
         Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
         Sweep::SiteActivity => store.forget_site_activity(Quarter::of(now - SITE_ACTIVITY_KEPT), SLICE).await,
+        Sweep::Requests => store.forget_requests(now - request_log::KEPT, request_log::KEPT_ROWS, SLICE).await,
+        Sweep::Audit => forget_audit(app).await,
+    }
+}
+
+/// Lets the first entries of an audit log go that are too old.
+async fn forget_audit(app: &App) -> Result<u64, StoreError> {
+    let before = app.now() - app.settings().audit_kept;
+    let Some((workspace, up_to)) = app.store().expired_audit_rows(before, SLICE).await? else { return Ok(0) };
+    match app.commit_in_background(Changes::from_iter([Write::TrimAudit(workspace, up_to)])).await {
+        Ok(()) | Err(CommitError::Conflict) => Ok(1),
+        Err(error) => Err(error.into_store_error()),
     }
 }
 

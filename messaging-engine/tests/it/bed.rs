@@ -239,6 +239,8 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         lenient: call.lenient,
         quota: None,
         user_agent: None,
+        request_id: Some("req_test"),
+        wants_csv: call.wants_csv,
     };
     match admitted.run(request).await {
         Ok(answer) => {
@@ -266,6 +268,7 @@ pub(crate) struct Call<'a> {
     in_header: Option<&'a str>,
     client: Option<IpAddr>,
     lenient: bool,
+    wants_csv: bool,
 }
 
 impl<'a> Call<'a> {
@@ -279,6 +282,7 @@ impl<'a> Call<'a> {
             in_header: None,
             client: None,
             lenient: false,
+            wants_csv: false,
         }
     }
 
@@ -297,6 +301,11 @@ impl<'a> Call<'a> {
     /// As with the header `Prefer: handling=lenient`.
     pub(crate) fn leniently(self) -> Self {
         Self { lenient: true, ..self }
+    }
+
+    /// As with the header `Accept: text/csv`.
+    pub(crate) fn as_csv(self) -> Self {
+        Self { wants_csv: true, ..self }
     }
 
     /// With the header `X-Workspace-Id`.

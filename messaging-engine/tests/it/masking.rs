@@ -22,7 +22,7 @@ use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::{Response, TransportError};
 use messaging_core::scope::Scope;
 use messaging_engine::services::Visitor;
-use messaging_engine::{Caller, ops};
+use messaging_engine::{AnsweredRequest, Caller, ops};
 use messaging_testing::fetched;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -297,6 +297,25 @@ impl World {
         self.ids.push(("/workspaces/{workspace_id}/contacts/imports/{id}", id));
     }
 
+    /// A refused request of each key, whose body and answer quote the address.
+    async fn requests(&mut self) {
+        let product = &self.hooks.product;
+        let body = json!({"to": ADDRESS, "texts": SPELLINGS}).to_string();
+        for (id, caller) in [("req-clear", &self.clear), ("req-blind", &self.blind)] {
+            let Caller::Key(key) = caller else { panic!("not a key") };
+            let path = "/messages".to_owned();
+            let mut request = AnsweredRequest::new(product.workspace, id.to_owned(), Method::POST, path, "sendMessage");
+            request.is_write = true;
+            request.status = 422;
+            request.key_id = Some(key.id);
+            request.request = body.clone().into();
+            request.response = body.clone().into();
+            product.app.log_request(request);
+            self.ids.push(("/workspaces/{workspace_id}/requests/{id}", id.to_owned()));
+        }
+        product.app.requests_written().await;
+    }
+
     async fn suppressions(&self) {
         let product = &self.hooks.product;
         for (n, spelling) in SPELLINGS.iter().enumerate() {
@@ -346,6 +365,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
     world.contact().await;
     world.import().await;
     world.suppressions().await;
+    world.requests().await;
     world.hooks.product.pass(Duration::from_mins(1)).await;
 
     let mut shown_in_clear = BTreeSet::new();
@@ -361,6 +381,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
         "getContact",
         "getMessage",
         "getMessageContent",
+        "getRequest",
         "listAutomationRuns",
         "listCampaignRecipients",
         "listContacts",

@@ -196,6 +196,10 @@ optional! {
         #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
         pub segment_refresh: Option<u64>,
 
+        /// Days for which entries of audit logs are kept [default: 400]
+        #[arg(long, env = "MESSAGING_AUDIT_DAYS", value_name = "DAYS")]
+        pub audit_days: Option<u32>,
+
         /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
         ///
         /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP

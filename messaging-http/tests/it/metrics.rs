@@ -36,6 +36,7 @@ const PROMISED: [(&str, &[&str]); 26] = [
     ("messaging_database_bytes", &[]),
     ("messaging_disk_free_bytes", &[]),
     ("messaging_budget_waits_total", &[]),
+    ("messaging_request_log_dropped_total", &[]),
     ("messaging_http_requests_total", &["method", "route", "status"]),
     ("messaging_http_request_duration_seconds", &["method", "route"]),
     ("messaging_build_info", &["version"]),

@@ -90,6 +90,14 @@ pub(crate) const TABLES: &[Table] = &[
     same("dmarc_rows", "workspace, domain, day, reporter, source, result, messages, last_seen"),
     same("tls_rows", "workspace, domain, id, day, reporter, mx, result, sessions, failures"),
     same("custom_fields", "workspace, id, key, revision, doc"),
+    same(
+        "api_requests",
+        "workspace, key, id, at, method, path, operation, status, code, duration_ms, request_bytes, key_id, user_id, ip, \
+         user_agent, idempotency_key, resource_id",
+    ),
+    same("api_request_bodies", "workspace, key, request, response"),
+    same("audit_log", "workspace, n, at, actor_kind, actor, operation, resource_kind, resource, doc, hash"),
+    same("audit_chains", "workspace, n, hash, anchor_n, anchor_hash"),
     same("templates", "workspace, id, channel, revision, version, removed_at"),
     same("template_versions", "workspace, template, version, head, doc"),
     same("replies", "key, credential, route, created_at, expires_at, fingerprint, status, content_type, body"),

@@ -13,6 +13,7 @@ use crate::{tables, workspace_rows};
 
 /// Applies the changes of all commits of a transaction.
 pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    tables::audit_logs::lock_all(transaction, all)?;
     jobs::lock_lanes(transaction, all);
     listeners::lock(transaction, all);
     automations::look_up(transaction, all).await?;
@@ -175,6 +176,12 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Source(write) => tables::sources::change(transaction, write)?,
+        Write::Audit(row) => tables::audit_logs::append(transaction, row).await?,
+        Write::TrimAudit(workspace, up_to) => tables::audit_logs::trim(transaction, *workspace, *up_to)?,
+        Write::LogRequests(requests) => tables::request_logs::add(transaction, requests)?,
+        Write::ForgetRequestBodies(workspace, requests) => {
+            tables::request_logs::forget_bodies(transaction, *workspace, requests)?;
+        }
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,
         Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(transaction, job),
         Write::Job(JobWrite::EnqueueOnce(job)) => jobs::enqueue_once(transaction, job),

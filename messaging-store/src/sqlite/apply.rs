@@ -176,6 +176,12 @@ pub(super) fn apply(
         Write::Job(JobWrite::Save(handle, payload)) => jobs::save(connection, index, handle, payload),
         Write::Job(JobWrite::Hold(handle)) => index.require_lease(handle),
         Write::Source(write) => tables::sources::change(on, write),
+        Write::Audit(row) => at_once(tables::audit_logs::append(&mut open, row)),
+        Write::TrimAudit(workspace, up_to) => tables::audit_logs::trim(on, *workspace, *up_to),
+        Write::LogRequests(requests) => tables::request_logs::add(on, requests),
+        Write::ForgetRequestBodies(workspace, requests) => {
+            tables::request_logs::forget_bodies(on, *workspace, requests)
+        }
         Write::Remember(reply) => tables::replies::remember(on, reply),
     }
 }
