@@ -213,6 +213,7 @@ impl Builder {
             unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
             paths,
             campaign_pace: super::campaign_pace::CampaignPace::default(),
+            form_posts: super::form_posts::FormPosts::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),

@@ -19,6 +19,8 @@ pub enum Sweep {
     Captures,
     /// Members of removed lists.
     ListMembers,
+    /// Subscriptions that nobody confirmed.
+    Subscriptions,
     /// Members of removed segments.
     SegmentMembers,
     /// Rows of removed campaigns, and sends that no frequency cap counts any more.
@@ -53,7 +55,7 @@ pub enum Sweep {
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -73,6 +75,7 @@ impl Sweep {
         Self::Paths,
         Self::StsPolicies,
         Self::DomainReports,
+        Self::Subscriptions,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -97,6 +100,7 @@ impl Sweep {
             Self::SignIns => "sign_ins",
             Self::Captures => "captures",
             Self::ListMembers => "list_members",
+            Self::Subscriptions => "subscriptions",
             Self::SegmentMembers => "segment_members",
             Self::Campaigns => "campaigns",
             Self::Automations => "automations",

@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 27] = [
+pub(super) const ALL: [&str; 28] = [
     "auth",
     "session",
     "invitation",
@@ -22,6 +22,7 @@ pub(super) const ALL: [&str; 27] = [
     "import",
     "custom-field",
     "list",
+    "form",
     "segment",
     "event",
     "campaign",
@@ -50,6 +51,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "custom-field" => "Attributes of contacts that have a declared type.",
         "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
         "event" => "What contacts did in your product; segments and automations look at it.",
+        "form" => "Forms by which readers subscribe to public lists.",
         "health" => "Whether the server can take requests.",
         "import" => "Files of contacts: announce, upload, follow.",
         "invitation" => "Workspaces that a person is invited to; a membership opens nothing before they accept.",
