@@ -261,7 +261,8 @@ macro_rules! conformance_tests {
                 background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
                 workspaces_take_turns_by_weight, withheld_lanes_are_left_alone_until_they_are_let_go;
             listings: a_forged_key_stays_in_its_workspace;
-            lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
+            lists: public_lists_are_found, subscriptions_are_kept_under_their_revision, subscriptions_are_listed_by_status,
+                filters_find_a_status_on_a_list, forms_round_trip, lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,

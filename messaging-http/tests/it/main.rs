@@ -24,6 +24,7 @@ mod metrics;
 mod mistakes;
 mod mounted;
 mod openapi;
+mod readers;
 mod standalone;
 mod submission;
 mod text_messages;
