@@ -345,7 +345,7 @@ macro_rules! race_tests {
             an_outcome_and_an_erasure_do_not_pass_each_other,
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
-            the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
+            a_status_and_its_membership_agree, the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
             notes_of_both_writers_are_worked_off_once, blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
             a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };

@@ -50,9 +50,15 @@ fn plain(title: ReaderText, text: ReaderText, language: Language) -> Bytes {
 
 /// Asks whether to unsubscribe, and from what where that is a choice. The form goes to the page's own address.
 pub(crate) fn question(asked: Option<&ReaderPage>, language: Language) -> Bytes {
-    let mut content = format!("<p>{}</p><form method=\"post\">", say(ReaderText::UnsubscribeText, language));
-    if let Some(asked) = asked.filter(|asked| !asked.lists.is_empty()) {
-        content.push_str("<fieldset>");
+    let text = say(ReaderText::UnsubscribeText, language);
+    let mut content = String::new();
+    let asked = asked.filter(|asked| !asked.lists.is_empty());
+    if asked.is_none() {
+        let _ = write!(content, "<p>{text}</p>");
+    }
+    content.push_str("<form method=\"post\">");
+    if let Some(asked) = asked {
+        let _ = write!(content, "<fieldset><legend>{text}</legend>");
         for (index, list) in asked.lists.iter().enumerate() {
             let checked = if index == 0 { " checked" } else { "" };
             let name = say_of(ReaderText::UnsubscribeList, language, "{list}", &list.name);

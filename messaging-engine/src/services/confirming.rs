@@ -3,6 +3,8 @@
 //! Contract section 23, "Double opt-in". The link names the message; what it confirms are the lists whose records say
 //! that they were asked at the moment when the message was accepted. Only a press confirms: mail filters follow links.
 
+use std::sync::Arc;
+
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::contact::{Consent, Contact};
 use messaging_core::domain::audience::list::ContactList;
@@ -14,8 +16,10 @@ use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
 use messaging_core::domain::mail::link_token::Link;
+use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::message_input::{MessageInput, MessageOptions};
-use messaging_core::ids::{ContactId, ListId, MessageId, TemplateId, WorkspaceId};
+use messaging_core::domain::template::Template;
+use messaging_core::ids::{ContactId, ListId, MessageId, WorkspaceId};
 use messaging_core::input;
 use messaging_core::ports::store::{PageRequest, StoreError, Stored};
 use messaging_core::time::Timestamp;
@@ -144,14 +148,32 @@ impl App {
         let message_id: MessageId = self.new_id(now);
         let url = self.reader_url(workspace, message_id, "/c/", Link::Confirm);
         let names: Vec<_> = page.lists.iter().map(|list| list.name.clone()).collect();
-        let input = match self.confirmation_template(workspace).await? {
+        let template = self.confirmation_template(workspace).await?;
+        let has_sender = template.as_ref().is_some_and(|template| template.design.from_email.is_some());
+        let input = match template {
             Some(template) => MessageInput::email(email)
-                .template_id(template.to_string())
+                .template_id(template.id.to_string())
                 .variable(CONFIRM_URL, url)
                 .variable("lists", names),
             None => own_mail(email, page, ReaderText::ConfirmTitle, ReaderText::ConfirmText, &names, &url),
         };
+        let input = if has_sender { input } else { self.with_sender(workspace, input).await? };
         self.accept_reader_mail(contact, input, message_id, now).await
+    }
+
+    /// The message as the oldest verified domain of the workspace sends it: readers cannot say which of several it is.
+    pub(crate) async fn with_sender(
+        &self,
+        workspace: WorkspaceId,
+        input: MessageInput,
+    ) -> Result<MessageInput, StoreError> {
+        let domains = self.sending_domains(workspace).await?;
+        let verified = domains.iter().filter(|domain| domain.status == DomainStatus::Verified);
+        let oldest = verified.min_by_key(|domain| (domain.created_at, domain.id));
+        Ok(match oldest {
+            Some(domain) => input.sending_domain_id(domain.id.to_string()),
+            None => input,
+        })
     }
 
     /// The page of a link that stands in a message.
@@ -176,14 +198,15 @@ impl App {
     }
 
     /// The newest email template with the link that can be sent.
-    async fn confirmation_template(&self, workspace: WorkspaceId) -> Result<Option<TemplateId>, StoreError> {
+    async fn confirmation_template(&self, workspace: WorkspaceId) -> Result<Option<Arc<Template>>, StoreError> {
         let mut page = PageRequest { after: None, limit: TEMPLATES_OF_PAGE };
         for _ in 0..MAX_TEMPLATES / TEMPLATES_OF_PAGE {
             let slice = self.store().templates(workspace, Some(Channel::Email), page).await?;
             let has_link = |variables: &[String]| variables.iter().any(|name| name == CONFIRM_URL);
             for template in slice.items.iter().filter(|template| has_link(&template.variables)) {
-                if self.template_head(workspace, template.id).await?.is_some_and(|head| head.can_be_sent()) {
-                    return Ok(Some(template.id));
+                let head = self.template_head(workspace, template.id).await?.filter(|head| head.can_be_sent());
+                if head.is_some() {
+                    return Ok(head);
                 }
             }
             page.after = slice.next;

@@ -153,6 +153,7 @@ impl App {
             };
             let url = self.reader_url(workspace, message_id, "/c/", link);
             let input = own_mail(to.clone(), page, title, text, &[], &url);
+            let input = self.with_sender(workspace, input).await?;
             let AcceptedWrites { writes, .. } = self.accept_reader_mail(contact, input, message_id, now).await?;
             Ok((writes.into_iter().collect(), Followed::Found(())))
         })
